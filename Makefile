@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of this repository. Everything is installed into .venv and .venv-frameworks, nothing elsewhere.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+FRAMEWORKS := .venv-frameworks
+SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
+
+.PHONY: setup run test test-native test-frameworks check fmt bench soak clean
+
+setup: $(VENV)/.installed  ## the environment of everyday work
+
+# scikit-build-core and nanobind stand in the environment, so that a rebuild of the extension is quick.
+$(VENV)/.installed: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --group build --group native --group test --group check
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+run: setup  ## sample runs, and how to open them
+	$(BIN)/aboard demo
+
+test: setup test-native  ## everything that needs no machine-learning framework
+	$(BIN)/python -m pytest
+
+test-native: setup  ## the C++ core, plain and under the address, undefined-behaviour and thread sanitizers
+	scripts/test-native plain
+	scripts/test-native sanitized
+	scripts/test-native thread
+
+# torch comes first and alone: its CPU build satisfies what the others ask for.
+$(FRAMEWORKS)/.installed: $(SOURCES)
+	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade pip
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --group torch
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --group build --group test --group frameworks
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+test-frameworks: $(FRAMEWORKS)/.installed  ## torch, TensorFlow and JAX, in an environment of their own
+	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks
+
+check: setup  ## linters, types, layers, formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/clang-format --dry-run --Werror $$(find native -name '*.?pp')
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+fmt: setup
+	$(BIN)/ruff check --fix --quiet || true
+	$(BIN)/ruff format --quiet
+	$(BIN)/clang-format -i $$(find native -name '*.?pp')
+
+bench: $(FRAMEWORKS)/.installed  ## side by side with torch and tensorboardX; prints the table of benchmarks/README.md
+	$(FRAMEWORKS)/bin/python benchmarks/writer.py
+
+soak: setup  ## long runs: ten million points by threads and processes, and an hour of fuzzing in minutes
+	$(BIN)/python -m pytest tests/soak --timeout=1800
+	scripts/test-native fuzz $${FUZZ_SECONDS:-300}
+
+clean:
+	rm -rf build $(VENV) $(FRAMEWORKS)

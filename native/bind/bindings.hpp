@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per topic of the extension module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <string_view>
+
+namespace aboard {
+
+void bind_records(nanobind::module_& module);
+void bind_message(nanobind::module_& module);
+void bind_histogram(nanobind::module_& module);
+void bind_event_log(nanobind::module_& module);
+
+inline std::string_view view_of(const nanobind::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+inline nanobind::bytes bytes_of(std::string_view view) {
+  return nanobind::bytes(view.data(), view.size());
+}
+
+}  // namespace aboard

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "event_log.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "bindings.hpp"
+#include "log_keeper.hpp"
+
+namespace nb = nanobind;
+
+namespace aboard {
+namespace {
+
+// What `try_scalar` tells its caller.
+enum Outcome : int { kDone = 0, kDoneWithReport = 1, kNotTaken = 2 };
+
+double now() noexcept {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+constexpr std::array<bool, 256> make_plain_characters() {
+  std::array<bool, 256> plain{};
+  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")) {
+    plain[static_cast<unsigned char>(c)] = true;
+  }
+  return plain;
+}
+
+// Tags that need no cleaning. All others, also of letters beyond ASCII, are left to Python.
+bool is_plain_tag(std::string_view tag) noexcept {
+  static constexpr auto plain = make_plain_characters();
+  if (tag.empty() || tag.front() == '/') return false;
+  for (const char c : tag) {
+    if (!plain[static_cast<unsigned char>(c)]) return false;
+  }
+  return true;
+}
+
+bool as_double(nb::handle object, double& value) noexcept {
+  if (PyFloat_Check(object.ptr())) {
+    value = PyFloat_AS_DOUBLE(object.ptr());
+    return true;
+  }
+  if (!PyLong_Check(object.ptr())) return false;
+  value = PyLong_AsDouble(object.ptr());
+  if (value != -1.0 || !PyErr_Occurred()) return true;
+  PyErr_Clear();
+  return false;
+}
+
+bool as_step(nb::handle object, int64_t& step) noexcept {
+  if (object.is_none()) {
+    step = 0;
+    return true;
+  }
+  if (!PyLong_Check(object.ptr())) return false;
+  int overflow = 0;
+  step = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+  return overflow == 0;
+}
+
+bool as_wall_time(nb::handle object, double& wall_time) noexcept {
+  if (object.is_none()) {
+    wall_time = now();
+    return true;
+  }
+  return as_double(object, wall_time) && std::isfinite(wall_time);
+}
+
+// Above the memory limit an add writes to disk itself, for which other Python threads need not wait.
+template <typename Add>
+bool add_without_stalling(Add add) {
+  if (LogKeeper::instance().fits(0)) return add();
+  const nb::gil_scoped_release release;
+  return add();
+}
+
+// The common case of add_scalar, decided without calling back into Python.
+int try_scalar(EventLog& log, nb::handle tag, nb::handle value, nb::handle step, nb::handle wall_time) {
+  double number, seconds;
+  int64_t at;
+  if (!PyUnicode_Check(tag.ptr()) || !as_double(value, number) || !as_step(step, at) ||
+      !as_wall_time(wall_time, seconds)) {
+    return kNotTaken;
+  }
+  // NaN, infinities and what float32 cannot hold are written too, but the person hears of it.
+  if (!(std::fabs(number) <= std::numeric_limits<float>::max())) return kNotTaken;
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(tag.ptr(), &size);
+  if (text == nullptr) {
+    PyErr_Clear();
+    return kNotTaken;
+  }
+  const std::string_view name(text, static_cast<size_t>(size));
+  if (!is_plain_tag(name)) return kNotTaken;
+  const bool report =
+      add_without_stalling([&] { return log.add_scalar(name, static_cast<float>(number), at, seconds); });
+  return report ? kDoneWithReport : kDone;
+}
+
+template <typename Value>
+using Flat = nb::ndarray<const Value, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <typename Value>
+bool add_histogram(EventLog& log, std::string_view tag, const Flat<Value>& values, int64_t step, double wall_time) {
+  const nb::gil_scoped_release release;
+  return log.add_histogram(tag, std::vector<Value>(values.data(), values.data() + values.size()), step, wall_time);
+}
+
+// Raises what the operating system said as the matching OSError, with the path.
+void translate_system_error(const std::exception_ptr& pointer, void*) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const std::filesystem::filesystem_error& error) {
+    errno = error.code().value();
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.path1().c_str());
+  } catch (const std::system_error& error) {
+    errno = error.code().value();
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, error.what());
+  }
+}
+
+}  // namespace
+
+void bind_event_log(nb::module_& module) {
+  nb::register_exception_translator(translate_system_error);
+
+  nb::class_<EventLog>(module, "EventLog")
+      .def(nb::new_([](const nb::bytes& directory, std::string host, std::string suffix,
+                       std::optional<int64_t> purge_step, double flush_seconds, size_t wake_entries) {
+             EventLogOptions options{std::string(view_of(directory)), std::move(host), std::move(suffix), purge_step,
+                                     flush_seconds, wake_entries};
+             const nb::gil_scoped_release release;
+             return EventLog::open(std::move(options));
+           }),
+           nb::arg("directory"), nb::arg("host"), nb::arg("suffix") = "", nb::arg("purge_step") = nb::none(),
+           nb::arg("flush_seconds") = 0.5, nb::arg("wake_entries") = 0)
+      .def("try_scalar", &try_scalar, nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none())
+      .def("add_scalar", [](EventLog& self, std::string_view tag, double value, int64_t step, double wall_time) {
+        return add_without_stalling([&] { return self.add_scalar(tag, static_cast<float>(value), step, wall_time); });
+      })
+      .def("add_summary", [](EventLog& self, const nb::bytes& summary, int64_t step, double wall_time) {
+        std::string copy(view_of(summary));
+        return add_without_stalling([&] { return self.add_summary(std::move(copy), step, wall_time); });
+      })
+      .def("add_event", [](EventLog& self, const nb::bytes& event) {
+        std::string copy(view_of(event));
+        return add_without_stalling([&] { return self.add_event(std::move(copy)); });
+      })
+      .def("add_histogram", &add_histogram<float>)
+      .def("add_histogram", &add_histogram<double>)
+      .def("flush", &EventLog::flush, nb::call_guard<nb::gil_scoped_release>())
+      .def("close", &EventLog::close, nb::call_guard<nb::gil_scoped_release>())
+      .def("take_report", [](EventLog& self) -> nb::object {
+        const auto report = self.take_report();
+        if (!report.has_value()) return nb::none();
+        return nb::make_tuple(report->failure, nb::str(report->text.data(), report->text.size()));
+      })
+      .def("add_report", &EventLog::report)
+      .def_prop_ro("paths", [](const EventLog& self) {
+        std::vector<std::string> paths;
+        {
+          const nb::gil_scoped_release release;
+          paths = self.paths();
+        }
+        nb::list result;
+        for (const auto& path : paths) result.append(bytes_of(path));
+        return result;
+      });
+
+  module.def("close_all_logs", [] { LogKeeper::instance().close_all(); }, nb::call_guard<nb::gil_scoped_release>());
+  module.def("set_memory_limit", [](size_t bytes) { LogKeeper::instance().set_memory_limit(bytes); });
+  module.def("memory_limit", [] { return LogKeeper::instance().memory_limit(); });
+}
+
+}  // namespace aboard

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "histogram.hpp"
+
+namespace nb = nanobind;
+
+namespace aboard {
+
+void bind_histogram(nb::module_& module) {
+  module.def("default_histogram_edges", [] {
+    const auto edges = default_histogram_edges();
+    return std::vector<double>(edges.begin(), edges.end());
+  });
+}
+
+}  // namespace aboard

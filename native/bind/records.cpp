@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+
+#include "bindings.hpp"
+#include "crc32c.hpp"
+#include "event.hpp"
+#include "record.hpp"
+
+namespace nb = nanobind;
+
+namespace aboard {
+namespace {
+
+// Every simple_value in the whole records of `data` as (tag, wall_time, step, value), and the bytes that these take.
+// Stops at the first record that is cut off or damaged.
+nb::tuple scalars_in_records(const nb::bytes& data) {
+  const std::string_view window = view_of(data);
+  nb::list scalars;
+  size_t at = 0;
+  Record record;
+  std::vector<std::string_view> values;
+  while (parse_record(window.substr(at), record) == RecordState::complete) {
+    at += record.consumed;
+    EventView event;
+    values.clear();
+    if (!decode_event(record.payload, event) || event.kind != EventKind::summary) continue;
+    if (!decode_summary(event.payload, values)) continue;
+    for (const std::string_view bytes : values) {
+      ValueView value;
+      if (!decode_value(bytes, value) || value.kind != ValueKind::simple_value) continue;
+      scalars.append(nb::make_tuple(nb::str(value.tag.data(), value.tag.size()), event.wall_time, event.step,
+                                    value.simple_value));
+    }
+  }
+  return nb::make_tuple(scalars, at);
+}
+
+}  // namespace
+
+void bind_records(nb::module_& module) {
+  module.attr("crc32c_implementation") = crc32c_impl::chosen_name();
+  module.def("masked_crc32c", [](const nb::bytes& data) { return masked_crc32c(view_of(data)); }, nb::arg("data"));
+  module.def(
+      "frame_record",
+      [](const nb::bytes& payload) {
+        std::string out;
+        out.reserve(payload.size() + kRecordOverheadBytes);
+        append_record(out, view_of(payload));
+        return bytes_of(out);
+      },
+      nb::arg("payload"));
+  module.def("scalars_in_records", &scalars_in_records, nb::arg("data"));
+}
+
+}  // namespace aboard

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs every test, or those whose name contains the first argument.
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "check.hpp"
+
+int main(int argc, char** argv) {
+  const std::string_view wanted = argc > 1 ? argv[1] : "";
+  int passed = 0, failed = 0;
+  for (const auto& test : check::tests()) {
+    if (std::string_view(test.name).find(wanted) == std::string_view::npos) continue;
+    const int before = check::failures.load();
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      test.run();
+    } catch (const check::Abandoned&) {
+    } catch (const std::exception& error) {
+      check::fail(test.name, 0, std::string("threw ") + error.what());
+    }
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const bool good = check::failures.load() == before;
+    ++(good ? passed : failed);
+    std::printf("%s %s (%.2f s)\n", good ? "ok    " : "FAILED", test.name, seconds.count());
+    std::fflush(stdout);  // before a later test forks
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}

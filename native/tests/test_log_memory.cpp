@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Event logs when memory runs out: allocations fail on purpose, one after the other.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "event_log.hpp"
+#include "log_keeper.hpp"
+#include "log_support.hpp"
+
+namespace {
+
+// Allocations of the calling thread, or of all threads, that still succeed; negative: all do.
+thread_local int64_t left_here = -1;
+std::atomic<int64_t> left_everywhere{-1};
+
+bool refuse() {
+  if (left_here >= 0 && left_here-- == 0) {
+    left_here = -1;
+    return true;
+  }
+  if (left_everywhere.load(std::memory_order_relaxed) < 0) return false;
+  return left_everywhere.fetch_sub(1) == 0;
+}
+
+}  // namespace
+
+void* operator new(size_t size) {
+  if (!refuse()) {
+    if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace aboard {
+namespace {
+
+using namespace testing;
+
+// Runs `work` with its n-th allocation failing, for each n, until it gets through.
+template <typename Work>
+int fail_each_allocation(Work work) {
+  for (int64_t n = 0; n < 1000; ++n) {
+    left_here = n;
+    try {
+      work();
+      const bool through = left_here >= 0;
+      left_here = -1;
+      if (through) return static_cast<int>(n);
+    } catch (const std::bad_alloc&) {
+    }
+    left_here = -1;
+  }
+  CHECK(false);
+  return -1;
+}
+
+TEST(an_add_that_throws_leaves_no_half_entry) {
+  const Folder folder;
+  const auto log = EventLog::open(patient(folder.logs()));
+  const std::string tag(100, 't');
+  int64_t tried = 0;
+  const int failed = fail_each_allocation([&] { log->add_scalar(tag, 0, ++tried, 0); });
+  CHECK(failed > 0);
+  // The block of scalars must grow many times, each time with the first or the second allocation failing.
+  for (int64_t step = 1000; step < 3000; ++step) {
+    left_here = 0;
+    try {
+      log->add_scalar(tag, 0, step, 0);
+      left_here = -1;
+    } catch (const std::bad_alloc&) {
+      log->add_scalar(tag, 0, step, 0);
+    }
+  }
+  log->flush();
+  const auto entries = whole_file(path_of(*log));
+  std::vector<int64_t> steps;
+  for (const auto& entry : entries) {
+    CHECK_EQ(entry.tag, tag);
+    if (entry.step >= 1000) steps.push_back(entry.step - 1000);
+  }
+  CHECK(steps == range(2000));
+}
+
+TEST(a_flush_that_throws_can_be_repeated) {
+  const Folder folder;
+  EventLogOptions options = patient(folder.logs());
+  options.purge_step = 4;
+  const auto log = EventLog::open(options);
+  for (const bool reopen : {false, true}) {
+    if (reopen) log->close();
+    for (int64_t step = 0; step < 50; ++step) {
+      log->add_scalar("x", 0, step, 0);
+      log->add_histogram("h", std::vector<float>(10, 1.0f), step, 0);
+      if (step % 10 == 0) log->add_summary(std::string(5000, '\0'), step, 0);
+    }
+    const int failed = fail_each_allocation([&] { log->flush(); });
+    CHECK(failed > 3);
+    const auto entries = whole_file(path_of(*log));
+    CHECK(steps_of(entries, "x") == range(50));
+    CHECK(steps_of(entries, "h") == range(50));
+    CHECK(LogKeeper::instance().fits(LogKeeper::instance().memory_limit()));
+  }
+}
+
+TEST(the_background_thread_survives) {
+  const Folder folder;
+  EventLogOptions options = options_for(folder.logs());
+  options.flush_seconds = 0.02;
+  const auto log = EventLog::open(options);
+  int64_t step = 0;
+  log->add_scalar("x", 0, step++, 0);
+  CHECK(within(2, [&] { return read_file(path_of(*log)).entries.size() == 2; }));  // the thread runs
+  const fs::path path = path_of(*log);
+  for (int round = 0; round < 4; ++round) {
+    // Everything is there before memory ends; only the background thread needs more.
+    for (int i = 0; i < 20; ++i) {
+      log->add_histogram("h", std::vector<float>(10, 1.0f), step, 0);
+      log->add_scalar("x", 0, step++, 0);
+    }
+    left_everywhere.store(round * 2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    left_everywhere.store(-1);
+  }
+  CHECK(within(5, [&] { return read_file(path).entries.size() == 1 + 1 + 2 * 80; }));
+  CHECK(steps_of(whole_file(path), "x") == range(step));
+}
+
+TEST(destruction_does_not_throw) {
+  const Folder folder;
+  for (int64_t n = 0; n < 6; ++n) {
+    auto log = EventLog::open(patient(folder.logs()));
+    for (int64_t step = 0; step < 20; ++step) log->add_scalar("x", 0, step, 0);
+    left_here = n;
+    log.reset();
+    left_here = -1;
+    CHECK(LogKeeper::instance().fits(LogKeeper::instance().memory_limit()));
+  }
+  for (const auto& file : files_in(folder.logs())) CHECK(!read_file(file).damaged);
+}
+
+}  // namespace
+}  // namespace aboard

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""aboard: log from any framework, keep every run, open any combination of runs as a board."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aboard.writer.factories import register_writer_factory
+    from aboard.writer.file_writer import FileWriter
+    from aboard.writer.global_writer import GlobalSummaryWriter
+    from aboard.writer.record_writer import RecordWriter
+    from aboard.writer.summary_writer import SummaryWriter
+
+__version__ = "0.1.0"
+__all__ = [
+    "FileWriter",
+    "GlobalSummaryWriter",
+    "RecordWriter",
+    "SummaryWriter",
+    "__version__",
+    "register_writer_factory",
+]
+
+# Importing aboard must cost a training script nothing: each name is loaded when it is first used.
+_HOMES = {
+    "FileWriter": "aboard.writer.file_writer",
+    "GlobalSummaryWriter": "aboard.writer.global_writer",
+    "RecordWriter": "aboard.writer.record_writer",
+    "SummaryWriter": "aboard.writer.summary_writer",
+    "register_writer_factory": "aboard.writer.factories",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'aboard' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which files are event files."""
+
+from __future__ import annotations
+
+
+def is_event_file(name: str) -> bool:
+    """Whether TensorBoard would read the file: "tfevents" anywhere in its own name, folders left aside."""
+    return "tfevents" in name.rpartition("/")[2]

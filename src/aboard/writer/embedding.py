@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of one embedding for TensorBoard's projector: vectors, labels, sprite and their entry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aboard import events
+from aboard.errors import InvalidValue
+from aboard.writer.values import Array, as_real_array
+
+_UNSAFE_IN_A_FOLDER_NAME = re.compile(r"[%/\\\x00-\x1f]")
+_DOTS_ALONE = re.compile(r"\.")
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """A checked embedding, ready to be written."""
+
+    tag: str
+    step: int
+    matrix: Array
+    metadata: str | None
+    sprite: Array | None
+    picture_size: tuple[int, int]
+
+    @property
+    def folder(self) -> str:
+        """Where its files are, below the log folder."""
+        return f"{self.step:05d}/{_encoded(self.tag)}"
+
+    def write(self, logdir: Path) -> None:
+        """Write the files, then the entry in `projector_config.pbtxt`, so that it never names what is missing."""
+        folder = logdir / self.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tensors.tsv").write_text(events.projector.tensors_tsv(self.matrix), encoding="utf-8")
+        if self.metadata is not None:
+            (folder / "metadata.tsv").write_text(self.metadata, encoding="utf-8")
+        if self.sprite is not None:
+            (folder / "sprite.png").write_bytes(events.image.encode_png(self.sprite))
+        self._enter(logdir / "projector_config.pbtxt")
+
+    def _enter(self, config: Path) -> None:
+        entry = events.projector.embedding_entry(
+            tensor_name=f"{self.tag}:{self.step:05d}",
+            tensor_path=f"{self.folder}/tensors.tsv",
+            metadata_path=None if self.metadata is None else f"{self.folder}/metadata.tsv",
+            sprite_path=None if self.sprite is None else f"{self.folder}/sprite.png",
+            picture_width=self.picture_size[0],
+            picture_height=self.picture_size[1],
+        )
+        if config.exists() and entry in config.read_text(encoding="utf-8"):
+            return
+        with config.open("a", encoding="utf-8") as file:
+            file.write(entry)
+
+
+def make_embedding(
+    mat: Any,
+    metadata: Sequence[Any] | None,
+    label_img: Any,
+    step: int,
+    tag: str,
+    metadata_header: Sequence[str] | None,
+) -> Embedding:
+    """Check the arguments of `add_embedding` and take copies of what it shows."""
+    matrix = np.array(as_real_array(mat, "mat"))
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InvalidValue(f"mat must be a matrix with one row per point, got shape {matrix.shape}")
+    if metadata is not None and len(metadata) != len(matrix):
+        raise InvalidValue(f"metadata must have one entry per row of mat ({len(matrix)}), got {len(metadata)}")
+    images = None if label_img is None else as_real_array(label_img, "label_img")
+    if images is not None and len(images) != len(matrix):
+        raise InvalidValue(f"label_img must have one image per row of mat ({len(matrix)}), got {len(images)}")
+    return Embedding(
+        tag=tag,
+        step=step,
+        matrix=matrix,
+        metadata=None if metadata is None else events.projector.metadata_tsv(metadata, metadata_header),
+        sprite=None if images is None else events.projector.sprite_pixels(images),
+        picture_size=(0, 0) if images is None else (images.shape[3], images.shape[2]),
+    )
+
+
+def _encoded(tag: str) -> str:
+    """`tag` as one folder name, as both peers encode it; a name of dots alone would leave the folder."""
+    unsafe = _DOTS_ALONE if set(tag) <= {"."} else _UNSAFE_IN_A_FOLDER_NAME
+    return unsafe.sub(lambda match: f"%{ord(match.group()):02x}", tag)

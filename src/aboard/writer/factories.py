@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writers for log folders that are URIs: factories that a person registers for a scheme, as in tensorboardX."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from aboard.errors import InvalidValue
+
+
+class RecordFile(Protocol):
+    """What a factory opens. It is given each byte once and in order, by one thread at a time."""
+
+    def write(self, data: bytes, /) -> object: ...
+    def flush(self) -> object: ...
+    def close(self) -> object: ...
+
+
+class WriterFactory(Protocol):
+    """Opens files below the URIs of one scheme."""
+
+    def open(self, path: str, /) -> RecordFile: ...
+    def directory_check(self, path: str, /) -> object: ...
+
+
+_factories: dict[str, WriterFactory] = {}
+
+
+def register_writer_factory(prefix: str, factory: WriterFactory) -> None:
+    """Have log folders that begin with `prefix:` written through `factory`."""
+    if ":" in prefix:
+        raise InvalidValue(f"prefix must be a scheme without a colon, such as 's3', got {prefix!r}")
+    _factories[prefix] = factory
+
+
+def scheme_of(path: str) -> str:
+    """`s3` of `s3://bucket/runs`; empty for a plain folder."""
+    scheme, separator, _ = path.partition("://")
+    if separator:
+        return scheme
+    prefix = path.partition(":")[0]
+    return prefix if prefix in _factories else ""
+
+
+def factory_for(path: str) -> WriterFactory:
+    """The factory that was registered for the scheme of `path`."""
+    scheme = scheme_of(path)
+    if scheme not in _factories:
+        raise InvalidValue(
+            f"logdir {path!r} is a URI, and no writer is registered for {scheme!r}"
+            f" (registered: {', '.join(sorted(_factories)) or 'none'})",
+            hint="a training process writes local folders; give a folder, or call register_writer_factory first",
+        )
+    return _factories[scheme]

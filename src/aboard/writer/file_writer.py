@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`FileWriter`: the low-level door to one log folder, for whole events and summaries."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Generator
+from typing import Any
+
+from aboard import events
+from aboard._native import EventLog
+from aboard.errors import InvalidType, InvalidValue, StorageUnavailable, WriteWarning
+from aboard.writer.arguments import step_number, wall_time
+from aboard.writer.background import encoder
+from aboard.writer.factories import scheme_of
+from aboard.writer.lifecycle import close_at_exit
+from aboard.writer.sink import NullSink, Sink
+
+_log = logging.getLogger("aboard.writer")
+_LONGEST_DELAY = 0.5  # seconds until the background thread writes; leaves room to stay below one second
+
+
+class FileWriter:
+    """Appends events to a new event file in `logdir`.
+
+    `max_queue` entries, or `flush_secs` seconds (half a second at the most), wake the thread that writes.
+    Without `max_queue` the amount of data decides. `write_to_disk=False` checks arguments and keeps nothing.
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        max_queue: int | None = None,
+        flush_secs: float | None = None,
+        filename_suffix: str = "",
+        *,
+        purge_step: int | None = None,
+        write_to_disk: bool = True,
+    ) -> None:
+        self._logdir = os.fspath(logdir)
+        self.sink = (
+            _open_sink(self._logdir, max_queue, flush_secs, filename_suffix, purge_step)
+            if write_to_disk
+            else NullSink()
+        )
+        self._default_step: int | None = None
+        self._default_wall_time: float | None = None
+        close_at_exit(self)
+
+    def get_logdir(self) -> str:
+        """The folder in which the event file is."""
+        return self._logdir
+
+    def add_event(self, event: Any, step: Any = None, walltime: Any = None) -> None:
+        """Add an `Event`: serialized bytes as they are, or a protobuf object, which gets the step and wall time."""
+        if isinstance(event, bytes):
+            self.deliver(self.sink.add_event(event))
+            return
+        event.wall_time = wall_time(walltime, self._default_wall_time)
+        step = self._default_step if step is None else step
+        if step is not None:
+            event.step = step_number(step)
+        self.deliver(self.sink.add_event(_serialized(event, "event")))
+
+    def add_summary(self, summary: Any, global_step: Any = None, walltime: Any = None) -> None:
+        """Add a `Summary`, serialized or as a protobuf object."""
+        step = step_number(global_step, self._default_step)
+        self.deliver(
+            self.sink.add_summary(_serialized(summary, "summary"), step, wall_time(walltime, self._default_wall_time))
+        )
+
+    def add_graph(self, graph_profile: tuple[Any, Any], walltime: Any = None) -> None:
+        """Add a `GraphDef` and its `RunMetadata`, serialized or as protobuf objects."""
+        definition, metadata = (_serialized(part, "graph_profile") for part in graph_profile)
+        seconds = wall_time(walltime, self._default_wall_time)
+        for event in events.graph.graph_events(definition, metadata, seconds):
+            self.add_event(event)
+
+    def add_onnx_graph(self, graph_def: Any, walltime: Any = None) -> None:
+        """Add a `GraphDef` made from an ONNX model, serialized or as a protobuf object."""
+        seconds = wall_time(walltime, self._default_wall_time)
+        for event in events.graph.graph_events(_serialized(graph_def, "graph"), None, seconds):
+            self.add_event(event)
+
+    add_openvino_graph = add_onnx_graph
+
+    def flush(self) -> None:
+        """Return when everything added before is in the file (or, if that fails now, say so)."""
+        encoder.wait()
+        self.deliver(self.sink.flush())
+
+    def close(self) -> None:
+        """Flush and close the file. Closing again does nothing; adding something opens a new file."""
+        encoder.wait()
+        self.deliver(self.sink.close())
+
+    def reopen(self) -> None:
+        """Have later events go into a new file of the same folder. Nothing to do: adding after `close` does that."""
+
+    def add_later(self, encode: Callable[[], bytes], size: int, step: int, seconds: float) -> None:
+        """Add a summary that a background thread encodes; `size` is about what the job holds in memory."""
+        sink = self.sink
+
+        def job() -> None:
+            try:
+                sink.add_summary(encode(), step, seconds)
+            except Exception as error:
+                sink.add_report(True, f"a summary of step {step} could not be encoded and is lost: {error!r}")
+
+        encoder.submit(job, size)
+
+    @contextlib.contextmanager
+    def use_metadata(self, *, global_step: Any = None, walltime: Any = None) -> Generator[FileWriter]:
+        """Use these for every event inside the block that has none of its own."""
+        before = self._default_step, self._default_wall_time
+        self._default_step = before[0] if global_step is None else step_number(global_step)
+        self._default_wall_time = before[1] if walltime is None else wall_time(walltime)
+        try:
+            yield self
+        finally:
+            self._default_step, self._default_wall_time = before
+
+    def deliver(self, report_waits: object) -> None:
+        """Tell the person what the writing thread had to say since the last call."""
+        if not report_waits:
+            return
+        while (report := self.sink.take_report()) is not None:
+            failure, text = report
+            if failure:
+                warnings.warn(text, WriteWarning, stacklevel=_level_of_the_caller())
+            else:
+                _log.warning(text)
+
+
+def _level_of_the_caller() -> int:
+    """How many calls up, from `deliver`, the person's own code is: that is where the warning belongs."""
+    level, frame = 1, sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("aboard."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _open_sink(
+    logdir: str, max_queue: int | None, flush_secs: float | None, suffix: str, purge_step: int | None
+) -> Sink:
+    delay, wake_entries = _delay(flush_secs), _queue_length(max_queue)
+    host = os.uname().nodename
+    if scheme_of(logdir):
+        from aboard.writer.stream_sink import StreamSink
+
+        return StreamSink(logdir, host, suffix, purge_step, delay, wake_entries)
+    if "\0" in logdir or "/" in suffix or "\0" in suffix:
+        raise InvalidValue(f"logdir and filename_suffix must be valid in a path, got {logdir!r} and {suffix!r}")
+    try:
+        return EventLog(os.fsencode(logdir), host, suffix, purge_step, delay, wake_entries)
+    except OSError as error:
+        raise StorageUnavailable(
+            f"cannot create an event file in {logdir!r}: {error.strerror or error} ({error.filename})",
+            hint="check that the path is a folder, that its parent can be written and that the disk has room",
+        ) from error
+
+
+def _delay(flush_secs: Any) -> float:
+    if flush_secs is None:
+        return _LONGEST_DELAY
+    if not isinstance(flush_secs, (int, float)) or not flush_secs >= 0:
+        raise InvalidValue(f"flush_secs must be a number of seconds, 0 or more, got {flush_secs!r}")
+    return min(float(flush_secs), _LONGEST_DELAY)
+
+
+def _queue_length(max_queue: Any) -> int:
+    if max_queue is None:
+        return 0
+    if not isinstance(max_queue, int) or max_queue < 0:
+        raise InvalidValue(f"max_queue must be a number of entries, 0 or more, got {max_queue!r}")
+    return max_queue
+
+
+def _serialized(message: Any, argument: str) -> bytes:
+    if isinstance(message, bytes):
+        return message
+    if hasattr(message, "SerializeToString"):
+        return message.SerializeToString()
+    raise InvalidType(f"{argument} must be serialized bytes or a protobuf message, got {message!r:.100}")

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same files are event files as for TensorBoard."""
+
+import pytest
+from tensorboard.backend.event_processing import io_wrapper
+
+from aboard.events.file_names import is_event_file
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "events.out.tfevents.1700000000.host",
+        "events.out.tfevents.1700000000.host.1.2.v2",
+        "x.tfevents",
+        "tfevents",
+        "my.TFEVENTS.1",
+        "events.out",
+        "runs.tfevents/notes.txt",
+        "runs/events.out.tfevents.1.h",
+    ],
+)
+def test_agrees_with_tensorboard(name):
+    assert is_event_file(name) == io_wrapper.IsTensorFlowEventsFile(name)
+
+
+def test_empty_name_is_none():
+    assert not is_event_file("")
