@@ -16,13 +16,15 @@ $(VENV)/.installed: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --group build --group native --group test --group check
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server]'
 	touch $@
 
-run: setup  ## sample runs, and how to open them
-	$(BIN)/aboard demo
+run: setup  ## sample runs, and a board that shows them
+	test -d runs/demo || $(BIN)/aboard demo runs/demo
+	$(BIN)/aboard view runs/demo --no-browser
 
 test: setup test-native  ## everything that needs no machine-learning framework
+	scripts/ensure-chromium
 	$(BIN)/python -m pytest
 
 test-native: setup  ## the C++ core, plain and under the address, undefined-behaviour and thread sanitizers
@@ -36,7 +38,7 @@ $(FRAMEWORKS)/.installed: $(SOURCES)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade pip
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --group torch
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --group build --group test --group frameworks
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-build-isolation --editable .
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-build-isolation --editable '.[server]'
 	touch $@
 
 test-frameworks: $(FRAMEWORKS)/.installed  ## torch, TensorFlow and JAX, in an environment of their own

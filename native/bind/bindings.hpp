@@ -12,10 +12,15 @@ void bind_records(nanobind::module_& module);
 void bind_message(nanobind::module_& module);
 void bind_histogram(nanobind::module_& module);
 void bind_event_log(nanobind::module_& module);
+void bind_logdir(nanobind::module_& module);
+void bind_messages(nanobind::module_& module);
 
 inline std::string_view view_of(const nanobind::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
-inline nanobind::bytes bytes_of(std::string_view view) {
-  return nanobind::bytes(view.data(), view.size());
+inline nanobind::bytes bytes_of(std::string_view view) { return nanobind::bytes(view.data(), view.size()); }
+
+// Names in files and paths are bytes that should be UTF-8; what is not is replaced.
+inline nanobind::object text_of(std::string_view bytes) {
+  return nanobind::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
 
 }  // namespace aboard

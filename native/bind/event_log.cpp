@@ -17,6 +17,7 @@
 
 #include "bindings.hpp"
 #include "log_keeper.hpp"
+#include "without_gil.hpp"
 
 namespace nb = nanobind;
 
@@ -48,7 +49,13 @@ bool is_plain_tag(std::string_view tag) noexcept {
   return true;
 }
 
-bool as_double(nb::handle object, double& value) noexcept {
+// What a conversion in Python raised is of no interest here, unless the person interrupted it.
+void forget_python_error() {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw nb::python_error();
+  PyErr_Clear();
+}
+
+bool plain_double(nb::handle object, double& value) {
   if (PyFloat_Check(object.ptr())) {
     value = PyFloat_AS_DOUBLE(object.ptr());
     return true;
@@ -56,22 +63,41 @@ bool as_double(nb::handle object, double& value) noexcept {
   if (!PyLong_Check(object.ptr())) return false;
   value = PyLong_AsDouble(object.ptr());
   if (value != -1.0 || !PyErr_Occurred()) return true;
-  PyErr_Clear();
+  forget_python_error();
   return false;
 }
 
-bool as_step(nb::handle object, int64_t& step) noexcept {
+// Numbers of Python, and what numpy, torch and jax hold in scalars and arrays of one element.
+bool as_double(nb::handle object, double& value) {
+  if (plain_double(object, value)) return true;
+  const PyNumberMethods* numbers = Py_TYPE(object.ptr())->tp_as_number;
+  if (numbers == nullptr || numbers->nb_float == nullptr) return false;
+  static PyObject* const item = PyUnicode_InternFromString("item");
+  const nb::object element = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), item));
+  if (!element.is_valid()) {
+    forget_python_error();
+    return false;
+  }
+  return plain_double(element, value);
+}
+
+bool as_step(nb::handle object, int64_t& step) {
   if (object.is_none()) {
     step = 0;
     return true;
   }
-  if (!PyLong_Check(object.ptr())) return false;
+  if (!PyIndex_Check(object.ptr())) return false;
+  const nb::object number = nb::steal(PyNumber_Index(object.ptr()));
+  if (!number.is_valid()) {
+    forget_python_error();
+    return false;
+  }
   int overflow = 0;
-  step = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+  step = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   return overflow == 0;
 }
 
-bool as_wall_time(nb::handle object, double& wall_time) noexcept {
+bool as_wall_time(nb::handle object, double& wall_time) {
   if (object.is_none()) {
     wall_time = now();
     return true;
@@ -79,11 +105,12 @@ bool as_wall_time(nb::handle object, double& wall_time) noexcept {
   return as_double(object, wall_time) && std::isfinite(wall_time);
 }
 
-// Above the memory limit an add writes to disk itself, for which other Python threads need not wait.
+// Above the memory limit an add of `bytes` writes to disk itself, for which other Python threads need not wait.
 template <typename Add>
-bool add_without_stalling(Add add) {
-  if (LogKeeper::instance().fits(0)) return add();
-  const nb::gil_scoped_release release;
+bool add_without_stalling(size_t bytes, Add add) {
+  constexpr size_t kOverhead = 1024;  // what the log counts besides the bytes
+  if (LogKeeper::instance().fits(bytes + kOverhead)) return add();
+  const WithoutGil release;
   return add();
 }
 
@@ -100,13 +127,13 @@ int try_scalar(EventLog& log, nb::handle tag, nb::handle value, nb::handle step,
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(tag.ptr(), &size);
   if (text == nullptr) {
-    PyErr_Clear();
+    forget_python_error();
     return kNotTaken;
   }
   const std::string_view name(text, static_cast<size_t>(size));
   if (!is_plain_tag(name)) return kNotTaken;
   const bool report =
-      add_without_stalling([&] { return log.add_scalar(name, static_cast<float>(number), at, seconds); });
+      add_without_stalling(name.size(), [&] { return log.add_scalar(name, static_cast<float>(number), at, seconds); });
   return report ? kDoneWithReport : kDone;
 }
 
@@ -115,7 +142,7 @@ using Flat = nb::ndarray<const Value, nb::ndim<1>, nb::c_contig, nb::device::cpu
 
 template <typename Value>
 bool add_histogram(EventLog& log, std::string_view tag, const Flat<Value>& values, int64_t step, double wall_time) {
-  const nb::gil_scoped_release release;
+  const WithoutGil release;
   return log.add_histogram(tag, std::vector<Value>(values.data(), values.data() + values.size()), step, wall_time);
 }
 
@@ -140,39 +167,49 @@ void bind_event_log(nb::module_& module) {
   nb::class_<EventLog>(module, "EventLog")
       .def(nb::new_([](const nb::bytes& directory, std::string host, std::string suffix,
                        std::optional<int64_t> purge_step, double flush_seconds, size_t wake_entries) {
-             EventLogOptions options{std::string(view_of(directory)), std::move(host), std::move(suffix), purge_step,
-                                     flush_seconds, wake_entries};
-             const nb::gil_scoped_release release;
+             EventLogOptions options{std::string(view_of(directory)),
+                                     std::move(host),
+                                     std::move(suffix),
+                                     purge_step,
+                                     flush_seconds,
+                                     wake_entries};
+             const WithoutGil release;
              return EventLog::open(std::move(options));
            }),
            nb::arg("directory"), nb::arg("host"), nb::arg("suffix") = "", nb::arg("purge_step") = nb::none(),
            nb::arg("flush_seconds") = 0.5, nb::arg("wake_entries") = 0)
       .def("try_scalar", &try_scalar, nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none())
-      .def("add_scalar", [](EventLog& self, std::string_view tag, double value, int64_t step, double wall_time) {
-        return add_without_stalling([&] { return self.add_scalar(tag, static_cast<float>(value), step, wall_time); });
-      })
-      .def("add_summary", [](EventLog& self, const nb::bytes& summary, int64_t step, double wall_time) {
-        std::string copy(view_of(summary));
-        return add_without_stalling([&] { return self.add_summary(std::move(copy), step, wall_time); });
-      })
-      .def("add_event", [](EventLog& self, const nb::bytes& event) {
-        std::string copy(view_of(event));
-        return add_without_stalling([&] { return self.add_event(std::move(copy)); });
-      })
+      .def("add_scalar",
+           [](EventLog& self, std::string_view tag, double value, int64_t step, double wall_time) {
+             return add_without_stalling(
+                 tag.size(), [&] { return self.add_scalar(tag, static_cast<float>(value), step, wall_time); });
+           })
+      .def("add_summary",
+           [](EventLog& self, const nb::bytes& summary, int64_t step, double wall_time) {
+             std::string copy(view_of(summary));
+             return add_without_stalling(copy.size(),
+                                         [&] { return self.add_summary(std::move(copy), step, wall_time); });
+           })
+      .def("add_event",
+           [](EventLog& self, const nb::bytes& event) {
+             std::string copy(view_of(event));
+             return add_without_stalling(copy.size(), [&] { return self.add_event(std::move(copy)); });
+           })
       .def("add_histogram", &add_histogram<float>)
       .def("add_histogram", &add_histogram<double>)
-      .def("flush", &EventLog::flush, nb::call_guard<nb::gil_scoped_release>())
-      .def("close", &EventLog::close, nb::call_guard<nb::gil_scoped_release>())
-      .def("take_report", [](EventLog& self) -> nb::object {
-        const auto report = self.take_report();
-        if (!report.has_value()) return nb::none();
-        return nb::make_tuple(report->failure, nb::str(report->text.data(), report->text.size()));
-      })
+      .def("flush", &EventLog::flush, nb::call_guard<WithoutGil>())
+      .def("close", &EventLog::close, nb::call_guard<WithoutGil>())
+      .def("take_report",
+           [](EventLog& self) -> nb::object {
+             const auto report = self.take_report();
+             if (!report.has_value()) return nb::none();
+             return nb::make_tuple(report->failure, text_of(report->text));
+           })
       .def("add_report", &EventLog::report)
       .def_prop_ro("paths", [](const EventLog& self) {
         std::vector<std::string> paths;
         {
-          const nb::gil_scoped_release release;
+          const WithoutGil release;
           paths = self.paths();
         }
         nb::list result;
@@ -180,7 +217,7 @@ void bind_event_log(nb::module_& module) {
         return result;
       });
 
-  module.def("close_all_logs", [] { LogKeeper::instance().close_all(); }, nb::call_guard<nb::gil_scoped_release>());
+  module.def("close_all_logs", [] { LogKeeper::instance().close_all(); }, nb::call_guard<WithoutGil>());
   module.def("set_memory_limit", [](size_t bytes) { LogKeeper::instance().set_memory_limit(bytes); });
   module.def("memory_limit", [] { return LogKeeper::instance().memory_limit(); });
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "histogram.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "histogram.hpp"
 
 namespace nb = nanobind;
 

@@ -36,28 +36,26 @@ void bind_message(nb::module_& module) {
   nb::class_<Message>(module, "Message")
       .def(nb::init<>())
       .def("varint", [](Message& self, uint32_t field, int64_t value) { self.encoder().signed_varint(field, value); })
-      .def("float", [](Message& self, uint32_t field, double value) {
-        self.encoder().float32(field, static_cast<float>(value));
-      })
+      .def("float", [](Message& self, uint32_t field,
+                       double value) { self.encoder().float32(field, static_cast<float>(value)); })
       .def("double", [](Message& self, uint32_t field, double value) { self.encoder().float64(field, value); })
       .def("string", [](Message& self, uint32_t field, std::string_view value) { self.encoder().bytes(field, value); })
-      .def("bytes", [](Message& self, uint32_t field, const nb::bytes& value) {
-        self.encoder().bytes(field, view_of(value));
-      })
-      .def("message", [](Message& self, uint32_t field, const Message& value) {
-        // A copy first: a message that is put into itself must not read what it is writing.
-        const std::string content(value.view());
-        self.encoder().bytes(field, content);
-      })
-      .def("packed_doubles", [](Message& self, uint32_t field, const Column<double>& values) {
-        self.encoder().packed_float64(field, span_of(values));
-      })
-      .def("packed_floats", [](Message& self, uint32_t field, const Column<float>& values) {
-        self.encoder().packed_float32(field, span_of(values));
-      })
-      .def("packed_varints", [](Message& self, uint32_t field, const std::vector<int64_t>& values) {
-        self.encoder().packed_varints(field, values);
-      })
+      .def("bytes",
+           [](Message& self, uint32_t field, const nb::bytes& value) { self.encoder().bytes(field, view_of(value)); })
+      .def("message",
+           [](Message& self, uint32_t field, const Message& value) {
+             // A copy first: a message that is put into itself must not read what it is writing.
+             const std::string content(value.view());
+             self.encoder().bytes(field, content);
+           })
+      .def("packed_doubles",
+           [](Message& self, uint32_t field, const Column<double>& values) {
+             self.encoder().packed_float64(field, span_of(values));
+           })
+      .def("packed_floats", [](Message& self, uint32_t field,
+                               const Column<float>& values) { self.encoder().packed_float32(field, span_of(values)); })
+      .def("packed_varints", [](Message& self, uint32_t field,
+                                const std::vector<int64_t>& values) { self.encoder().packed_varints(field, values); })
       .def("__bytes__", [](const Message& self) { return bytes_of(self.view()); })
       .def("__len__", [](const Message& self) { return self.view().size(); });
 }

@@ -16,4 +16,6 @@ NB_MODULE(_core, module) {
   aboard::bind_message(module);
   aboard::bind_histogram(module);
   aboard::bind_event_log(module);
+  aboard::bind_logdir(module);
+  aboard::bind_messages(module);
 }

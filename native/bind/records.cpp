@@ -28,8 +28,7 @@ nb::tuple scalars_in_records(const nb::bytes& data) {
     for (const std::string_view bytes : values) {
       ValueView value;
       if (!decode_value(bytes, value) || value.kind != ValueKind::simple_value) continue;
-      scalars.append(nb::make_tuple(nb::str(value.tag.data(), value.tag.size()), event.wall_time, event.step,
-                                    value.simple_value));
+      scalars.append(nb::make_tuple(text_of(value.tag), event.wall_time, event.step, value.simple_value));
     }
   }
   return nb::make_tuple(scalars, at);

@@ -12,9 +12,7 @@ namespace aboard {
 uint32_t crc32c(std::string_view data) noexcept;
 
 // TFRecord never stores a raw CRC: a CRC computed over data that contains CRCs is weak.
-constexpr uint32_t mask_crc(uint32_t crc) noexcept {
-  return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
-}
+constexpr uint32_t mask_crc(uint32_t crc) noexcept { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 
 inline uint32_t masked_crc32c(std::string_view data) noexcept { return mask_crc(crc32c(data)); }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "event.hpp"
 
+#include <bit>
+#include <cstring>
+
 #include "wire.hpp"
 
 namespace aboard {
@@ -92,6 +95,50 @@ bool decode_event(std::string_view bytes, EventView& event) noexcept {
     }
   }
   return decoder.ok();
+}
+
+bool decode_plain_scalar(std::string_view bytes, PlainScalar& scalar) noexcept {
+  // wall_time: key 09; step: key 10; summary: key 2a; value: key 0a; tag: key 0a; simple_value: key 15.
+  const char* at = bytes.data();
+  const char* const end = at + bytes.size();
+  const auto byte = [&] { return static_cast<unsigned char>(*at); };
+  const auto length_follows = [&](unsigned char key, ptrdiff_t& length) {
+    if (end - at < 2 || byte() != key) return false;
+    ++at;
+    uint32_t value = byte() & 0x7fu;
+    for (int shift = 7; byte() >= 0x80; shift += 7) {
+      if (++at == end || shift > 21) return false;
+      value |= uint32_t{byte() & 0x7fu} << shift;
+    }
+    ++at;
+    length = static_cast<ptrdiff_t>(value);
+    return length <= end - at;
+  };
+
+  if (end - at < 9 || byte() != 0x09) return false;
+  std::memcpy(&scalar.wall_time, at + 1, sizeof scalar.wall_time);
+  at += 9;
+  uint64_t step = 0;
+  if (at < end && byte() == 0x10) {
+    int shift = 0;
+    do {
+      if (++at == end || shift > 63 || (shift == 63 && byte() > 1)) return false;  // beyond 64 bits
+      step |= uint64_t{byte() & 0x7fu} << shift;
+      shift += 7;
+    } while (byte() >= 0x80);
+    ++at;
+  }
+  scalar.step = static_cast<int64_t>(step);
+  ptrdiff_t length;
+  // Summary and value must each reach to the very end, so that nothing else is in them.
+  if (!length_follows(0x2a, length) || length != end - at) return false;
+  if (!length_follows(0x0a, length) || length != end - at) return false;
+  if (!length_follows(0x0a, length)) return false;
+  scalar.tag = {at, static_cast<size_t>(length)};
+  at += length;
+  if (end - at != 5 || byte() != 0x15) return false;
+  std::memcpy(&scalar.value, at + 1, sizeof scalar.value);
+  return std::endian::native == std::endian::little;
 }
 
 bool decode_summary(std::string_view bytes, std::vector<std::string_view>& values) {

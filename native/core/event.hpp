@@ -60,11 +60,11 @@ struct MetadataView {
 struct TensorView {
   int64_t dtype = 0;
   std::vector<int64_t> shape;
-  std::string_view content;                        // raw little-endian elements, when present
-  std::vector<std::string_view> packed;            // typed element fields that arrived packed
-  std::vector<uint64_t> scalars;                   // typed elements that arrived one by one, as raw bits
-  std::vector<std::string_view> strings;           // elements of a DT_STRING tensor
-  uint32_t values_field = 0;                       // field number of `packed` and `scalars` (5 = float_val, …)
+  std::string_view content;               // raw little-endian elements, when present
+  std::vector<std::string_view> packed;   // typed element fields that arrived packed
+  std::vector<uint64_t> scalars;          // typed elements that arrived one by one, as raw bits
+  std::vector<std::string_view> strings;  // elements of a DT_STRING tensor
+  uint32_t values_field = 0;              // field number of `packed` and `scalars` (5 = float_val, …)
 };
 
 // Each returns false when the bytes are not a valid message; the view then holds what was read before the damage.
@@ -74,6 +74,18 @@ bool decode_metadata(std::string_view bytes, MetadataView& metadata) noexcept;
 bool decode_tensor(std::string_view bytes, TensorView& tensor);
 // Appends the bytes of each Summary.Value of a Summary.
 bool decode_summary(std::string_view bytes, std::vector<std::string_view>& values);
+
+// An event with one value, a plain number: what nearly all records of nearly all files are.
+struct PlainScalar {
+  double wall_time = 0;
+  int64_t step = 0;
+  std::string_view tag;
+  float value = 0;
+};
+
+// True when the bytes are such an event in the order of fields in which all known writers put them. False says nothing:
+// the message may still be valid and is then decoded the long way.
+bool decode_plain_scalar(std::string_view bytes, PlainScalar& scalar) noexcept;
 
 enum class SessionStatus : uint8_t { unspecified = 0, start = 1, stop = 2, checkpoint = 3 };
 

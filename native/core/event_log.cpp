@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "event.hpp"
 #include "histogram.hpp"
@@ -24,8 +26,12 @@ constexpr std::string_view kFileVersion = "brain.Event:2";
 constexpr size_t kScalarBlockBytes = 64 << 10;
 constexpr size_t kWakeBytes = 256 << 10;  // queued bytes that are worth a wake-up before their time
 constexpr size_t kChunkBytes = 1 << 20;   // encoded bytes per write
+constexpr size_t kKeptBytes = 4 << 20;    // room for encoded bytes that is kept for the next ones
+// A histogram counts for what it costs to encode, however few its values: a flush must not wait for thousands of them.
+constexpr size_t kHistogramCost = 16 << 10;
 constexpr size_t kMostReports = 64;
 constexpr std::chrono::duration<double> kRetryDelay{1.0};
+constexpr double kLongestDelay = 86400;
 
 // How a scalar waits in its block; the tag's bytes follow.
 struct PackedScalar {
@@ -52,6 +58,12 @@ std::string file_name(const EventLogOptions& options) {
          std::to_string(next_file_number()) + options.suffix;
 }
 
+// Any number of seconds that clocks can add: what is not a positive number means at once.
+EventLogOptions with_sound_delay(EventLogOptions options) {
+  options.flush_seconds = options.flush_seconds > 0 ? std::min(options.flush_seconds, kLongestDelay) : 0;
+  return options;
+}
+
 // After these the descriptor is of no more use; after all others (a full disk, a quota) it can be used again.
 bool descriptor_is_lost(int error) noexcept {
   return error == EBADF || error == ESTALE || error == ENODEV || error == ENXIO || error == EFBIG;
@@ -61,24 +73,27 @@ bool descriptor_is_lost(int error) noexcept {
 
 std::shared_ptr<EventLog> EventLog::open(EventLogOptions options) {
   std::shared_ptr<EventLog> log(new EventLog(std::move(options)));
-  {
-    const std::lock_guard io(log->io_mutex_);
-    log->open_file();
-    log->write_out();
-  }
-  LogKeeper::instance().enroll(log);
+  LogKeeper::instance().enroll(*log);
+  const std::lock_guard io(log->io_mutex_);
+  log->open_file();
+  log->write_out();
   return log;
 }
 
-EventLog::EventLog(EventLogOptions options) : options_(std::move(options)) {}
+EventLog::EventLog(EventLogOptions options) : options_(with_sound_delay(std::move(options))) {}
 
 EventLog::~EventLog() {
-  drain();
-  LogKeeper::instance().retire(this);
+  try {
+    drain();
+  } catch (const std::exception&) {
+    // Memory ran out; what that costs is said below.
+  }
+  LogKeeper::instance().retire(*this);
   close_file();
-  if (!taken_.empty() || out_written_ < out_.size()) {
+  if (!queue_.empty() || !taken_.empty() || out_written_ < out_.size()) {
     // Nobody is left to take a report.
     std::fprintf(stderr, "aboard: entries for %s could not be written and are lost\n", options_.directory.c_str());
+    for (const auto& pending : queue_) LogKeeper::instance().release(pending.bytes);
     for (const auto& pending : taken_) LogKeeper::instance().release(pending.bytes);
     LogKeeper::instance().release(out_held_);
   }
@@ -86,7 +101,7 @@ EventLog::~EventLog() {
 
 bool EventLog::add_scalar(std::string_view tag, float value, int64_t step, double wall_time) {
   const size_t bytes = sizeof(PackedScalar) + tag.size();
-  if (!has_room(bytes)) return true;
+  if (!has_room(bytes)) return attention_.load();
   const PackedScalar packed{wall_time, step, value, static_cast<uint32_t>(tag.size())};
   Wake wake;
   {
@@ -97,8 +112,11 @@ bool EventLog::add_scalar(std::string_view tag, float value, int64_t step, doubl
       spare_ = {};
       block = &std::get<Scalars>(queue_.back().payload);
     }
-    block->packed.append(reinterpret_cast<const char*>(&packed), sizeof packed);
-    block->packed.append(tag);
+    // In one step: when memory runs out, no half entry may stay behind.
+    const size_t at = block->packed.size();
+    block->packed.resize(at + bytes);
+    std::memcpy(block->packed.data() + at, &packed, sizeof packed);
+    tag.copy(block->packed.data() + at + sizeof packed, tag.size());
     queue_.back().bytes += bytes;
     wake = count_queued(bytes);
   }
@@ -117,18 +135,18 @@ bool EventLog::add_event(std::string event) {
 }
 
 bool EventLog::add_histogram(std::string_view tag, std::vector<float> values, int64_t step, double wall_time) {
-  const size_t bytes = values.size() * sizeof(float);
+  const size_t bytes = std::max(values.size() * sizeof(float), kHistogramCost);
   return add(Values<float>{std::string(tag), std::move(values), step, wall_time}, bytes);
 }
 
 bool EventLog::add_histogram(std::string_view tag, std::vector<double> values, int64_t step, double wall_time) {
-  const size_t bytes = values.size() * sizeof(double);
+  const size_t bytes = std::max(values.size() * sizeof(double), kHistogramCost);
   return add(Values<double>{std::string(tag), std::move(values), step, wall_time}, bytes);
 }
 
 bool EventLog::add(Payload payload, size_t payload_bytes) {
   const size_t bytes = payload_bytes + sizeof(Pending);
-  if (!has_room(bytes)) return true;
+  if (!has_room(bytes)) return attention_.load();
   Wake wake;
   {
     const std::lock_guard lock(queue_mutex_);
@@ -145,7 +163,13 @@ bool EventLog::has_room(size_t bytes) {
   if (keeper.fits(bytes)) return true;
   if (!failing_.load()) drain();
   if (!failing_.load() || keeper.fits(bytes)) return true;
-  if (lost_entries_.fetch_add(1) == 0) {
+  bool first;
+  {
+    const std::lock_guard lock(report_mutex_);
+    if (!failing_.load()) return true;  // it recovered just now, and has said how many were lost
+    first = lost_entries_++ == 0;
+  }
+  if (first) {
     report(true, "the memory for unwritten entries (" + std::to_string(keeper.memory_limit() >> 20) +
                      " MiB) is full and " + options_.directory +
                      " still cannot be written: new entries are dropped until it can");
@@ -198,10 +222,16 @@ std::vector<std::string> EventLog::paths() const {
 
 void EventLog::drain() {
   const std::lock_guard io(io_mutex_);
-  take_queue();
-  if (taken_.empty() && out_written_ == out_.size()) return;
-  if (file_ < 0 && !try_open_file()) return;
-  if (write_taken() && failing_.load()) recovered();
+  try {
+    take_queue();
+    if (taken_.empty() && out_written_ == out_.size()) return;
+    if (file_ < 0 && !try_open_file()) return;
+    if (write_taken() && failing_.load()) recovered();
+  } catch (...) {
+    // Memory ran out. What was taken is still there, in order, and is tried again.
+    LogKeeper::instance().schedule(*this, kRetryDelay);
+    throw;
+  }
 }
 
 void EventLog::take_queue() {
@@ -209,8 +239,7 @@ void EventLog::take_queue() {
   if (taken_.empty()) {
     taken_.swap(queue_);
   } else {
-    for (auto& pending : queue_) taken_.push_back(std::move(pending));
-    queue_.clear();
+    for (; !queue_.empty(); queue_.pop_front()) taken_.push_back(std::move(queue_.front()));
   }
   queued_bytes_ = 0;
   queued_entries_ = 0;
@@ -219,7 +248,13 @@ void EventLog::take_queue() {
 bool EventLog::write_taken() {
   while (true) {
     while (!taken_.empty() && out_.size() < kChunkBytes) {
-      encode(taken_.front());
+      const size_t before = out_.size();
+      try {
+        encode(taken_.front());
+      } catch (...) {
+        out_.resize(before);  // no half record
+        throw;
+      }
       out_held_ += taken_.front().bytes;
       taken_.pop_front();
     }
@@ -281,15 +316,13 @@ bool EventLog::write_out() {
   while (true) {
     if (!write_bytes()) return false;
     if (!was_removed()) break;
-    const std::string removed = path_;
-    close_file();
-    out_written_ = 0;
+    leave_removed_file();
     if (!try_open_file()) return false;
-    report(true, "event file " + removed + " was removed while it was being written; what was in it is gone, and " +
-                     path_ + " goes on from here");
   }
   out_.clear();
-  out_written_ = 0;
+  if (out_.capacity() > kKeptBytes) out_.shrink_to_fit();
+  out_written_ = header_bytes_ = 0;
+  purge_written_ = true;
   return true;
 }
 
@@ -303,36 +336,44 @@ bool EventLog::write_bytes() {
     const int error = errno;
     if (error == EINTR) continue;
     failed("cannot write event file " + path_, error);
-    if (descriptor_is_lost(error)) {
-      close_file();
-      drop_written_records();
+    if (was_removed()) {
+      leave_removed_file();  // its blocks are free only when it is closed
+    } else if (descriptor_is_lost(error)) {
+      leave_file();
     }
     return false;
   }
   return true;
 }
 
-// Before a new file: whole records stay in the old one, a record that was cut off is written again.
-void EventLog::drop_written_records() {
+// Before a new file: whole records stay in the old one, a record that was cut off is written again. A file without a
+// whole header is of no use to anybody and goes: one such file per try would fill the folder.
+void EventLog::leave_file() {
+  close_file();
   size_t whole = 0;
   Record record;
   while (parse_record(std::string_view(out_).substr(whole, out_written_ - whole), record) == RecordState::complete) {
     whole += record.consumed;
   }
-  out_.erase(0, whole);
-  out_written_ = 0;
+  if (whole >= header_bytes_) {
+    purge_written_ = true;
+  } else if (::unlink(path_.c_str()) == 0) {
+    paths_.pop_back();
+  }
+  out_.erase(0, std::max(whole, header_bytes_));
+  out_written_ = header_bytes_ = 0;
+}
+
+// All of `out_` goes into the next file, which gets a header of its own.
+void EventLog::leave_removed_file() {
+  removed_ = path_;
+  close_file();
+  out_.erase(0, header_bytes_);
+  out_written_ = header_bytes_ = 0;
 }
 
 void EventLog::open_file() {
   namespace fs = std::filesystem;
-  fs::create_directories(options_.directory);
-  do {
-    path_ = (fs::path(options_.directory) / file_name(options_)).string();
-    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-  } while (file_ < 0 && errno == EEXIST);
-  if (file_ < 0) throw std::system_error(errno, std::generic_category(), path_);
-  paths_.push_back(path_);
-
   std::string header;
   size_t start = begin_record(header);
   encode_file_version(header, now(), kFileVersion);
@@ -341,9 +382,30 @@ void EventLog::open_file() {
     start = begin_record(header);
     encode_session_log(header, now(), *options_.purge_step, SessionStatus::start);
     end_record(header, start);
-    purge_written_ = true;
   }
+
+  fs::create_directories(options_.directory);
+  // All memory is taken before there is a file: none may go on without its header.
+  out_.reserve(out_.size() + header.size());
+  paths_.reserve(paths_.size() + 1);
+  std::string path;
+  do {
+    path_ = (fs::path(options_.directory) / file_name(options_)).string();
+    path = path_;
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+  } while (file_ < 0 && errno == EEXIST);
+  if (file_ < 0) {
+    const std::error_code error(errno, std::generic_category());
+    throw fs::filesystem_error("cannot create event file", path_, error);
+  }
+  paths_.push_back(std::move(path));
   out_.insert(0, header);
+  header_bytes_ = header.size();
+  if (!removed_.empty()) {
+    report(true, "event file " + removed_ + " was removed while it was being written; what was in it is gone, and " +
+                     path_ + " goes on from here");
+    removed_.clear();
+  }
 }
 
 bool EventLog::try_open_file() {
@@ -378,8 +440,12 @@ void EventLog::failed(std::string_view what, int error) {
 }
 
 void EventLog::recovered() {
-  failing_.store(false);
-  const uint64_t lost = lost_entries_.exchange(0);
+  uint64_t lost;
+  {
+    const std::lock_guard lock(report_mutex_);
+    failing_.store(false);
+    lost = std::exchange(lost_entries_, 0);
+  }
   if (lost > 0) {
     report(true, "event file " + path_ + " can be written again; " + std::to_string(lost) +
                      " entries were dropped meanwhile");
@@ -399,13 +465,14 @@ void EventLog::become_child() noexcept {
   queue_.clear();
   taken_.clear();
   out_.clear();
-  queued_bytes_ = queued_entries_ = out_written_ = out_held_ = 0;
+  queued_bytes_ = queued_entries_ = out_written_ = out_held_ = header_bytes_ = 0;
+  removed_.clear();
   close_file();
   paths_.clear();
   reports_.clear();
   attention_.store(false);
   failing_.store(false);
-  lost_entries_.store(0);
+  lost_entries_ = 0;
   purge_written_ = true;
 }
 

@@ -24,10 +24,10 @@ namespace aboard {
 struct EventLogOptions {
   std::string directory;
   std::string host;
-  std::string suffix;                  // appended to the file name
-  std::optional<int64_t> purge_step;   // written once: events of earlier files from this step on are hidden
-  double flush_seconds = 0.5;          // longest time that an entry waits for the background thread
-  size_t wake_entries = 0;             // entries that wake it at once; 0: decided by size alone
+  std::string suffix;                 // appended to the file name
+  std::optional<int64_t> purge_step;  // written once: events of earlier files from this step on are hidden
+  double flush_seconds = 0.5;         // longest time that an entry waits for the background thread
+  size_t wake_entries = 0;            // entries that wake it at once; 0: decided by size alone
 };
 
 // Something the caller's side should hear of. A failure means that data is delayed or lost; a notice does not.
@@ -36,10 +36,11 @@ struct Report {
   std::string text;
 };
 
-class EventLog : public std::enable_shared_from_this<EventLog> {
+class EventLog {
  public:
   // Creates the folder and a new file that no other writer has. Throws std::system_error when that is impossible.
   static std::shared_ptr<EventLog> open(EventLogOptions options);
+  // Writes what is pending before it returns; what cannot be written is lost and said on stderr.
   ~EventLog();
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
@@ -108,7 +109,8 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   void encode_histogram(const Values<Value>& values);
   bool write_out();
   bool write_bytes();
-  void drop_written_records();
+  void leave_file();
+  void leave_removed_file();
   void open_file();
   bool try_open_file();
   void close_file() noexcept;
@@ -136,15 +138,17 @@ class EventLog : public std::enable_shared_from_this<EventLog> {
   bool purge_written_ = false;
   bool not_finite_reported_ = false;
   std::deque<Pending> taken_;
-  std::string out_;             // encoded records on their way into the file
-  size_t out_written_ = 0;      // bytes of `out_` that are already there
-  size_t out_held_ = 0;         // bytes of the memory limit that `out_` stands for
+  std::string out_;          // encoded records on their way into the file
+  size_t out_written_ = 0;   // bytes of `out_` that are already there
+  size_t out_held_ = 0;      // bytes of the memory limit that `out_` stands for
+  size_t header_bytes_ = 0;  // bytes at the start of `out_` that belong to this file only: its header
+  std::string removed_;      // a file that was deleted and has no successor yet
   std::string scratch_;
 
   std::deque<Report> reports_;
   std::atomic<bool> attention_{false};
   std::atomic<bool> failing_{false};
-  std::atomic<uint64_t> lost_entries_{0};
+  uint64_t lost_entries_ = 0;  // needs report_mutex_
 };
 
 }  // namespace aboard

@@ -20,8 +20,9 @@ struct Histogram {
 // The bucket edges, ascending.
 std::span<const double> default_histogram_edges();
 
-// Counts values as numpy.histogram does with `default_histogram_edges`: [a, b) but for the last bucket, which is closed.
-// Empty buckets at both ends are cut off, but for one on the left whose limit is the left edge of the first filled one.
+// Counts values as numpy.histogram does with `default_histogram_edges`: [a, b) but for the last bucket, which is
+// closed. Empty buckets at both ends are cut off, but for one on the left whose limit is the left edge of the first
+// filled one.
 Histogram make_histogram(std::span<const float> values);
 Histogram make_histogram(std::span<const double> values);
 

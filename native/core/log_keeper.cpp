@@ -5,8 +5,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
-#include <system_error>
 #include <thread>
 
 #include "event_log.hpp"
@@ -23,27 +23,35 @@ LogKeeper::LogKeeper() {
                  [] { instance().after_fork_in_child(); });
 }
 
-void LogKeeper::enroll(const std::shared_ptr<EventLog>& log) {
-  const std::lock_guard lock(registry_mutex_);
-  registry_.emplace(log.get(), log);
-}
-
-void LogKeeper::retire(const EventLog* log) {
+void LogKeeper::enroll(EventLog& log) {
   {
     const std::lock_guard lock(registry_mutex_);
-    registry_.erase(log);
+    registry_.insert(&log);
   }
   const std::lock_guard lock(schedule_mutex_);
-  due_.erase(log);
+  due_.emplace(&log, Clock::time_point::max());
 }
 
+void LogKeeper::retire(EventLog& log) {
+  {
+    // Waits for a fork and for `close_all`, which use the logs they find.
+    const std::lock_guard lock(registry_mutex_);
+    registry_.erase(&log);
+  }
+  std::unique_lock lock(schedule_mutex_);
+  idle_.wait(lock, [&] { return in_work_ != &log; });
+  due_.erase(&log);
+}
+
+// Allocates nothing, so that what was queued when memory ran out is still seen to.
 bool LogKeeper::schedule(EventLog& log, std::chrono::duration<double> delay) {
   const auto at = Clock::now() + std::chrono::duration_cast<Clock::duration>(delay);
   const std::lock_guard lock(schedule_mutex_);
-  Due& due = due_.try_emplace(&log, Due{at, log.weak_from_this()}).first->second;
-  due.at = std::min(due.at, at);
+  const auto due = due_.find(&log);
+  if (due == due_.end()) return false;
+  due->second = std::min(due->second, at);
   if (!thread_runs_) return start_thread();
-  if (due.at < sleeping_until_) earlier_.notify_one();
+  if (due->second < sleeping_until_) earlier_.notify_one();
   return true;
 }
 
@@ -55,7 +63,7 @@ bool LogKeeper::start_thread() {
   try {
     std::thread([this] { work(); }).detach();
     thread_runs_ = true;
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // too many threads, or no memory
     thread_runs_ = false;
   }
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
@@ -65,58 +73,45 @@ bool LogKeeper::start_thread() {
 void LogKeeper::work() {
   std::unique_lock lock(schedule_mutex_);
   while (true) {
-    auto logs = take_due(lock);
+    EventLog& log = wait_for_due(lock);
+    in_work_ = &log;
     lock.unlock();
-    for (const auto& log : logs) log->drain();
-    logs.clear();  // may destroy a log, which takes the lock itself
+    try {
+      log.drain();
+    } catch (const std::exception&) {
+      // Memory ran out; the log has scheduled another try.
+    }
     lock.lock();
+    in_work_ = nullptr;
+    idle_.notify_all();
   }
 }
 
-std::vector<std::shared_ptr<EventLog>> LogKeeper::take_due(std::unique_lock<std::mutex>& lock) {
-  std::vector<std::shared_ptr<EventLog>> ready;
+EventLog& LogKeeper::wait_for_due(std::unique_lock<std::mutex>& lock) {
   while (true) {
-    const auto now = Clock::now();
-    sleeping_until_ = Clock::time_point::max();
-    for (auto entry = due_.begin(); entry != due_.end();) {
-      if (entry->second.at > now) {
-        sleeping_until_ = std::min(sleeping_until_, entry->second.at);
-        ++entry;
-        continue;
-      }
-      if (auto log = entry->second.log.lock()) ready.push_back(std::move(log));
-      entry = due_.erase(entry);
-    }
-    if (!ready.empty()) return ready;
+    const auto first = std::min_element(due_.begin(), due_.end(),
+                                        [](const auto& left, const auto& right) { return left.second < right.second; });
+    sleeping_until_ = first == due_.end() ? Clock::time_point::max() : first->second;
     if (sleeping_until_ == Clock::time_point::max()) {
       earlier_.wait(lock);
+    } else if (sleeping_until_ <= Clock::now()) {
+      first->second = Clock::time_point::max();
+      return *first->first;
     } else {
       earlier_.wait_until(lock, sleeping_until_);
     }
   }
 }
 
-std::vector<std::shared_ptr<EventLog>> LogKeeper::all_logs() {
-  std::vector<std::shared_ptr<EventLog>> logs;
-  for (const auto& [address, weak] : registry_) {
-    if (auto log = weak.lock()) logs.push_back(std::move(log));
-  }
-  return logs;
-}
-
 void LogKeeper::close_all() {
-  std::vector<std::shared_ptr<EventLog>> logs;
-  {
-    const std::lock_guard lock(registry_mutex_);
-    logs = all_logs();
-  }
-  for (const auto& log : logs) log->close();
+  // Under the lock, so that a log that is just ending is waited for too.
+  const std::lock_guard lock(registry_mutex_);
+  for (EventLog* log : registry_) log->close();
 }
 
 void LogKeeper::before_fork() {
   registry_mutex_.lock();
-  locked_for_fork_ = all_logs();
-  for (const auto& log : locked_for_fork_) {
+  for (EventLog* log : registry_) {
     log->io_mutex_.lock();
     log->queue_mutex_.lock();
     log->report_mutex_.lock();
@@ -126,24 +121,24 @@ void LogKeeper::before_fork() {
 
 void LogKeeper::after_fork_in_parent() {
   schedule_mutex_.unlock();
-  for (const auto& log : locked_for_fork_) {
+  for (EventLog* log : registry_) {
     log->report_mutex_.unlock();
     log->queue_mutex_.unlock();
     log->io_mutex_.unlock();
   }
-  auto logs = std::move(locked_for_fork_);
-  locked_for_fork_.clear();
   registry_mutex_.unlock();
 }
 
 void LogKeeper::after_fork_in_child() {
-  // The thread was not copied; the condition variable may still count it as a waiter, so it is made anew, not destroyed.
+  // The thread was not copied; condition variables may still count waiters, so they are made anew, not destroyed.
   new (&earlier_) std::condition_variable();
+  new (&idle_) std::condition_variable();
   thread_runs_ = false;
-  due_.clear();
+  in_work_ = nullptr;
+  for (auto& [log, at] : due_) at = Clock::time_point::max();
   sleeping_until_ = Clock::time_point::min();
   held_bytes_.store(0);
-  for (const auto& log : locked_for_fork_) log->become_child();
+  for (EventLog* log : registry_) log->become_child();
   after_fork_in_parent();
 }
 

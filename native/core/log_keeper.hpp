@@ -5,10 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <memory>
 #include <mutex>
+#include <set>
 #include <unordered_map>
-#include <vector>
 
 namespace aboard {
 
@@ -19,8 +18,10 @@ class LogKeeper {
   // Made at first use and never destroyed: logs may be written until the very end of the process.
   static LogKeeper& instance();
 
-  void enroll(const std::shared_ptr<EventLog>& log);
-  void retire(const EventLog* log);
+  void enroll(EventLog& log);
+  // Returns when the thread has let go of `log` and knows it no more. Called by its destructor: logs are known by
+  // address, so that they end where their owner lets them end, and not later in this thread.
+  void retire(EventLog& log);
 
   // Has `log` drained after `delay` at the latest. False when no thread can be started: the caller must drain.
   bool schedule(EventLog& log, std::chrono::duration<double> delay);
@@ -39,30 +40,27 @@ class LogKeeper {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Due {
-    Clock::time_point at;
-    std::weak_ptr<EventLog> log;
-  };
 
   LogKeeper();
   bool start_thread();
   void work();
-  std::vector<std::shared_ptr<EventLog>> take_due(std::unique_lock<std::mutex>& lock);
-  std::vector<std::shared_ptr<EventLog>> all_logs();
+  EventLog& wait_for_due(std::unique_lock<std::mutex>& lock);
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
 
+  // Lock order: registry_mutex_, the locks of logs in the order of the registry, schedule_mutex_.
   std::mutex registry_mutex_;
-  std::unordered_map<const EventLog*, std::weak_ptr<EventLog>> registry_;
+  std::set<EventLog*> registry_;
 
   std::mutex schedule_mutex_;
-  std::condition_variable earlier_;
-  std::unordered_map<const EventLog*, Due> due_;
+  std::condition_variable earlier_;                       // for the thread: something is due sooner
+  std::condition_variable idle_;                          // from the thread: it let go of a log
+  std::unordered_map<EventLog*, Clock::time_point> due_;  // every enrolled log; `max` while nothing is due
+  EventLog* in_work_ = nullptr;                           // what the thread is draining
   Clock::time_point sleeping_until_ = Clock::time_point::min();
   bool thread_runs_ = false;
 
-  std::vector<std::shared_ptr<EventLog>> locked_for_fork_;
   std::atomic<size_t> held_bytes_{0};
   std::atomic<size_t> memory_limit_{size_t{64} << 20};
 };

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kLengthBytes = 8;
 constexpr size_t kCompactAbove = 1 << 20;
-// While searching. A length beyond is noise: it spares most checksums. By chance there is hardly ever a false header, and
-// never many that claim the same bytes: only on purpose, to keep the reader busy.
+// While searching. A length beyond is noise: it spares most checksums. By chance there is hardly ever a false header,
+// and never many that claim the same bytes: only on purpose, to keep the reader busy.
 constexpr uint64_t kLongestFound = uint64_t{1} << 40;
 constexpr uint64_t kPatience = 16;
 constexpr size_t kMostWaiting = 16;
@@ -31,8 +31,7 @@ Unsigned load_little(const char* from) noexcept {
 }
 
 bool header_is_valid(std::string_view window) noexcept {
-  return masked_crc32c(window.substr(0, kLengthBytes)) ==
-         load_little<uint32_t>(window.data() + kLengthBytes);
+  return masked_crc32c(window.substr(0, kLengthBytes)) == load_little<uint32_t>(window.data() + kLengthBytes);
 }
 
 }  // namespace
@@ -79,7 +78,8 @@ RecordState parse_record(std::string_view window, Record& record) noexcept {
 
 namespace {
 
-// As parse_record, for a place where a record may begin or not. Payloads are checked until `wasted` reaches `affordable`.
+// As parse_record, for a place where a record may begin or not. Payloads are checked until `wasted` reaches
+// `affordable`.
 RecordState probe_record(std::string_view window, uint64_t affordable, uint64_t& wasted) noexcept {
   if (window.size() < kRecordHeaderBytes) return RecordState::incomplete;
   const auto length = load_little<uint64_t>(window.data());
@@ -114,7 +114,8 @@ void RecordReader::feed(std::string_view bytes) {
 
 RecordState RecordReader::next(std::string_view& payload) {
   Record record;
-  const RecordState state = parse_record(std::string_view(buffer_).substr(at_), record);
+  const RecordState state =
+      searching_ ? RecordState::bad_length : parse_record(std::string_view(buffer_).substr(at_), record);
   payload = record.payload;
   at_ += record.consumed;
   return state;
@@ -126,28 +127,25 @@ bool RecordReader::resynchronise() {
     const auto window = std::string_view(buffer_).substr(static_cast<size_t>(position - base_));
     return probe_record(window, kPatience * end, wasted_);
   };
-  const auto skip_to = [&](uint64_t position) { at_ = static_cast<size_t>(position - base_); };
+  const auto skip_to = [&](uint64_t position, bool found) {
+    at_ = static_cast<size_t>(position - base_);
+    searching_ = !found;
+    return found;
+  };
 
   searched_ = std::max(searched_, offset());
   std::erase_if(waiting_, [&](uint64_t position) { return position < offset(); });
   for (auto position = waiting_.begin(); position != waiting_.end();) {
     const RecordState state = probe(*position);
-    if (state == RecordState::complete) {
-      skip_to(*position);
-      return true;
-    }
+    if (state == RecordState::complete) return skip_to(*position, true);
     position = state == RecordState::incomplete ? position + 1 : waiting_.erase(position);
   }
   for (; searched_ + kRecordHeaderBytes <= end; ++searched_) {
     const RecordState state = probe(searched_);
-    if (state == RecordState::complete) {
-      skip_to(searched_);
-      return true;
-    }
+    if (state == RecordState::complete) return skip_to(searched_, true);
     if (state == RecordState::incomplete && waiting_.size() < kMostWaiting) waiting_.push_back(searched_);
   }
-  skip_to(waiting_.empty() ? searched_ : waiting_.front());
-  return false;
+  return skip_to(waiting_.empty() ? searched_ : waiting_.front(), false);
 }
 
 }  // namespace aboard

@@ -46,16 +46,20 @@ class RecordReader {
   // The payload stays valid until the next call of any method.
   RecordState next(std::string_view& payload);
   // Skips to the next valid record after `bad_length`. False: none in what was fed so far; feed more and try again.
-  // What was searched in vain is skipped too and never searched again.
+  // What was searched in vain is skipped too and never searched again; `next` says `bad_length` until a record is
+  // found.
   bool resynchronise();
   // File position of the next unread record: start feeding from here to resume in another process.
   uint64_t offset() const noexcept { return base_ + at_; }
+  // Bytes fed so far.
+  uint64_t fed() const noexcept { return base_ + buffer_.size(); }
 
  private:
   std::string buffer_;
   size_t at_ = 0;
   uint64_t base_ = 0;
   // Of a search that found nothing yet, as file positions: how far it got, and headers whose records are not all there.
+  bool searching_ = false;
   uint64_t searched_ = 0;
   std::vector<uint64_t> waiting_;
   uint64_t wasted_ = 0;  // bytes of payloads that turned out to be none

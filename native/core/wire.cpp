@@ -27,9 +27,7 @@ void Encoder::raw_varint(uint64_t value) {
   out_.append(bytes, size);
 }
 
-void Encoder::key(uint32_t field, WireType type) {
-  raw_varint(uint64_t{field} << 3 | static_cast<uint64_t>(type));
-}
+void Encoder::key(uint32_t field, WireType type) { raw_varint(uint64_t{field} << 3 | static_cast<uint64_t>(type)); }
 
 void Encoder::varint(uint32_t field, uint64_t value) {
   key(field, WireType::varint);

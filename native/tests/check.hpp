@@ -77,17 +77,16 @@ inline void skip(const std::string& why) { std::printf("  not tested here: %s\n"
 
 }  // namespace check
 
-#define TEST(name)                                                       \
-  static void name();                                                    \
+#define TEST(name)                                                      \
+  static void name();                                                   \
   static const ::check::Registration name##_registration(#name, &name); \
   static void name()
 
 #define CHECK(condition) ((condition) ? true : (::check::fail(__FILE__, __LINE__, "CHECK(" #condition ")"), false))
 
-#define CHECK_EQ(left, right) \
-  ::check::equal(__FILE__, __LINE__, "CHECK_EQ(" #left ", " #right ")", (left), (right))
+#define CHECK_EQ(left, right) ::check::equal(__FILE__, __LINE__, "CHECK_EQ(" #left ", " #right ")", (left), (right))
 
-#define REQUIRE(condition) \
-  do {                     \
+#define REQUIRE(condition)                             \
+  do {                                                 \
     if (!CHECK(condition)) throw ::check::Abandoned(); \
   } while (false)

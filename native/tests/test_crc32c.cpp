@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "crc32c.hpp"
-
 #include <random>
 #include <string>
 
 #include "check.hpp"
+#include "crc32c.hpp"
 
 namespace aboard {
 namespace {

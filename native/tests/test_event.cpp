@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "event.hpp"
-
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "check.hpp"
+#include "event.hpp"
 #include "wire.hpp"
 
 namespace aboard {
@@ -271,6 +270,39 @@ TEST(decoding_appends_and_resets_as_documented) {
   CHECK(decode_event("", event));
   CHECK_EQ(event.kind, EventKind::nothing);
   CHECK(event.payload.empty());
+}
+
+TEST(a_plain_scalar_is_decoded_the_short_way) {
+  for (const int64_t step : {int64_t{0}, int64_t{1}, int64_t{300}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+    for (const size_t tag_size : {size_t{0}, size_t{5}, size_t{127}, size_t{128}, size_t{70000}}) {
+      std::string bytes;
+      encode_scalar(bytes, 12.5, step, std::string(tag_size, 't'), -2.5f);
+      PlainScalar scalar;
+      REQUIRE(decode_plain_scalar(bytes, scalar));
+      CHECK_EQ(scalar.wall_time, 12.5);
+      CHECK_EQ(scalar.step, step);
+      CHECK_EQ(scalar.tag.size(), tag_size);
+      CHECK_EQ(scalar.value, -2.5f);
+    }
+  }
+}
+
+TEST(what_is_not_a_plain_scalar_is_left_to_the_long_way) {
+  std::string bytes;
+  encode_scalar(bytes, 12.5, -1, "tag", 1);
+  PlainScalar scalar;
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<char> cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
+    CHECK(!decode_plain_scalar({cut.data(), cut.size()}, scalar));
+  }
+  CHECK(!decode_plain_scalar(bytes + bytes.substr(9, 11), scalar));  // another step behind it
+  // A step of more than 64 bits is damage.
+  std::string large = bytes;
+  REQUIRE(large[19] == '\x01');
+  large[19] = '\x02';
+  EventView event;
+  CHECK(!decode_event(large, event));
+  CHECK(!decode_plain_scalar(large, scalar));
 }
 
 TEST(an_event_cut_at_every_byte) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event logs on a disk that works: order, promptness, closing and destruction.
-#include "event_log.hpp"
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <limits>
 #include <system_error>
 
+#include "event_log.hpp"
 #include "log_keeper.hpp"
 #include "log_support.hpp"
 #include "wire.hpp"
@@ -14,11 +17,6 @@ namespace aboard {
 namespace {
 
 using namespace testing;
-
-bool memory_is_free() {
-  const LogKeeper& keeper = LogKeeper::instance();
-  return keeper.fits(keeper.memory_limit());
-}
 
 TEST(a_new_log_has_a_file_with_a_header) {
   const Folder folder;
@@ -36,7 +34,7 @@ TEST(a_new_log_has_a_file_with_a_header) {
 
 TEST(opening_where_it_is_impossible_throws) {
   const Folder folder;
-  std::ofstream(folder.path() / "file") << "x";
+  write_file(folder.path() / "file", "x");
   try {
     EventLog::open(patient(folder.path() / "file" / "below"));
     CHECK(false);

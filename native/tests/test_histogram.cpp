@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "histogram.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 
 #include "check.hpp"
 #include "event.hpp"
+#include "histogram.hpp"
 #include "wire.hpp"
 
 namespace aboard {
@@ -32,7 +31,7 @@ std::vector<double> reference_edges() {
 // What numpy.histogram does: bucket i is [edge i, edge i + 1), the last one is closed.
 template <typename Value>
 Histogram reference(const std::vector<Value>& values) {
-  const auto edges = reference_edges();
+  static const auto edges = reference_edges();
   std::vector<double> counts(edges.size() - 1);
   Histogram histogram;
   histogram.num = static_cast<double>(values.size());

@@ -5,7 +5,6 @@
 #include <new>
 
 #include "event_log.hpp"
-#include "log_keeper.hpp"
 #include "log_support.hpp"
 
 namespace {
@@ -101,7 +100,7 @@ TEST(a_flush_that_throws_can_be_repeated) {
     const auto entries = whole_file(path_of(*log));
     CHECK(steps_of(entries, "x") == range(50));
     CHECK(steps_of(entries, "h") == range(50));
-    CHECK(LogKeeper::instance().fits(LogKeeper::instance().memory_limit()));
+    CHECK(memory_is_free());
   }
 }
 
@@ -136,7 +135,7 @@ TEST(destruction_does_not_throw) {
     left_here = n;
     log.reset();
     left_here = -1;
-    CHECK(LogKeeper::instance().fits(LogKeeper::instance().memory_limit()));
+    CHECK(memory_is_free());
   }
   for (const auto& file : files_in(folder.logs())) CHECK(!read_file(file).damaged);
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "record.hpp"
-
 #include <chrono>
 #include <functional>
 #include <random>
@@ -9,6 +7,7 @@
 
 #include "check.hpp"
 #include "crc32c.hpp"
+#include "record.hpp"
 
 namespace aboard {
 namespace {
@@ -98,7 +97,8 @@ TEST(every_flipped_bit_is_seen) {
 }
 
 TEST(lengths_near_the_end_of_the_number_range) {
-  for (const uint64_t length : {~uint64_t{0}, ~uint64_t{0} - 15, ~uint64_t{0} - 16, uint64_t{1} << 63, uint64_t{1} << 32}) {
+  for (const uint64_t length :
+       {~uint64_t{0}, ~uint64_t{0} - 15, ~uint64_t{0} - 16, uint64_t{1} << 63, uint64_t{1} << 32}) {
     const std::string bytes = header_for(length) + noise(100);
     Record record;
     CHECK_EQ(parse_record(bytes, record), RecordState::incomplete);
@@ -222,6 +222,18 @@ TEST(a_false_header_does_not_hide_what_follows) {
   CHECK_EQ(reader.next(payload), RecordState::bad_length);
   REQUIRE(reader.resynchronise());
   CHECK_EQ(read_whole(reader).size(), 2u);
+  // The same when the header comes first and alone: a reader that is searching must not settle on it.
+  RecordReader growing;
+  size_t read = 0;
+  for (size_t at = 0; at < bytes.size(); at += 21) {
+    growing.feed(std::string_view(bytes).substr(at, 21));
+    while (true) {
+      const RecordState state = growing.next(payload);
+      if (state == RecordState::complete) ++read;
+      if (state == RecordState::incomplete || (state == RecordState::bad_length && !growing.resynchronise())) break;
+    }
+  }
+  CHECK_EQ(read, 2u);
 }
 
 TEST(a_record_seen_in_part_is_found_when_it_is_whole) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire.hpp"
-
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "wire.hpp"
 
 namespace aboard::wire {
 namespace {

@@ -15,6 +15,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+
 from support.reading import Point, points
 
 mpl.use("Agg")
@@ -109,6 +110,10 @@ WAVE = np.sin(np.linspace(0, 40, 800)).astype(np.float32)[np.newaxis, :] * 0.9
 LABELS = RANDOM.integers(0, 2, 200)
 PREDICTIONS = RANDOM.random(200)
 CLOUD = RANDOM.random((2, 5, 3)).astype(np.float32)
+WEIGHTS = RANDOM.normal(size=(20, 30))
+MATRIX = RANDOM.random((5, 3), np.float32)
+SQUARES = RANDOM.random((5, 3, 4, 4), np.float32)
+VIDEOS = RANDOM.integers(0, 256, (3, 5, 3, 8, 6), np.uint8)
 LAYOUT = {
     "losses": {"both": ["Multiline", ["loss/train", "loss/.*"]]},
     "bounds": {"margin": ["Margin", ["mean", "low", "high"]]},
@@ -116,9 +121,9 @@ LAYOUT = {
 
 
 def figure(text: str) -> Any:
-    from matplotlib import pyplot
+    from matplotlib import pyplot as plt
 
-    made = pyplot.figure(figsize=(2, 1), dpi=50)
+    made = plt.figure(figsize=(2, 1), dpi=50)
     made.text(0.2, 0.4, text)
     return made
 
@@ -226,7 +231,7 @@ CASES: dict[str, Case] = {
         differs="torch makes flat runs loss_both_train; aboard nests them as tensorboardX does",
         expected={TORCH: _nested},
     ),
-    "histogram": Case(lambda w, a: w.add_histogram("weights", a(RANDOM.normal(size=(20, 30))), 4, walltime=NOW)),
+    "histogram": Case(lambda w, a: w.add_histogram("weights", a(WEIGHTS), 4, walltime=NOW)),
     "histogram of integers": Case(lambda w, a: w.add_histogram("counts", a(np.arange(-3, 9)), 4, walltime=NOW)),
     "histogram in numpy's bins": Case(
         lambda w, a: [
@@ -234,9 +239,7 @@ CASES: dict[str, Case] = {
             for step, bins in enumerate(["auto", "sturges", 12])
         ]
     ),
-    "histogram of few bins": Case(
-        lambda w, a: w.add_histogram("weights", a(PREDICTIONS), 1, max_bins=5, walltime=NOW)
-    ),
+    "histogram of few bins": Case(lambda w, a: w.add_histogram("weights", a(PREDICTIONS), 1, max_bins=5, walltime=NOW)),
     "raw histogram": Case(
         lambda w, a: w.add_histogram_raw("raw", 0.0, 3.0, 6, 9.0, 21.0, [1.0, 2.0, 3.0], [1, 2, 3], 5, NOW)
     ),
@@ -259,9 +262,7 @@ CASES: dict[str, Case] = {
     "images with channels last": Case(
         lambda w, a: w.add_images("batch", a(BATCH.transpose(0, 2, 3, 1)), 1, NOW, dataformats="NHWC")
     ),
-    "boxes": Case(
-        lambda w, a: w.add_image_with_boxes("boxes", a(COLOR), a(BOXES), 1, NOW, labels=["cat", "dog"])
-    ),
+    "boxes": Case(lambda w, a: w.add_image_with_boxes("boxes", a(COLOR), a(BOXES), 1, NOW, labels=["cat", "dog"])),
     "boxes of tag with odd characters": Case(
         lambda w, a: w.add_image_with_boxes("/my boxes", a(COLOR), a(BOXES), 1, NOW),
         differs="neither peer cleans the tags of boxes",
@@ -300,14 +301,21 @@ CASES: dict[str, Case] = {
     ),
     "raw pr curve": Case(
         lambda w, a: w.add_pr_curve_raw(
-            "pr", *(np.array(row, float) for row in ([3, 1], [2, 0], [0, 2], [0, 2], [0.6, 1], [1, 0.3])), 3, 2,
+            "pr",
+            *(np.array(row, float) for row in ([3, 1], [2, 0], [0, 2], [0, 2], [0.6, 1], [1, 0.3])),
+            3,
+            2,
             walltime=NOW,
         )
     ),
     "mesh": Case(
         lambda w, a: w.add_mesh(
-            "cloud", a(CLOUD), colors=a((CLOUD * 255).astype(np.uint8)),
-            faces=a(np.array([[[0, 1, 2]], [[2, 3, 4]]])), config_dict={"material": {"size": 2}}, global_step=6,
+            "cloud",
+            a(CLOUD),
+            colors=a((CLOUD * 255).astype(np.uint8)),
+            faces=a(np.array([[[0, 1, 2]], [[2, 3, 4]]])),
+            config_dict={"material": {"size": 2}},
+            global_step=6,
             walltime=NOW,
         ),
         differs="tensorboardX tags cloud_1 and leaves out the mask of components; aboard has TensorBoard's own form",
@@ -348,9 +356,7 @@ CASES: dict[str, Case] = {
         ),
         peers=(TORCH,),
     ),
-    "embedding": Case(
-        lambda w, a: w.add_embedding(a(RANDOM.random((5, 3), np.float32)), tag="a/b", global_step=12)
-    ),
+    "embedding": Case(lambda w, a: w.add_embedding(a(MATRIX), tag="a/b", global_step=12)),
     "embedding with labels": Case(
         lambda w, a: w.add_embedding(a(np.eye(3, dtype=np.float32)), metadata=["zero", 1, "two words"])
     ),
@@ -360,9 +366,7 @@ CASES: dict[str, Case] = {
         )
     ),
     "embedding with pictures": Case(
-        lambda w, a: w.add_embedding(
-            a(np.eye(5, dtype=np.float32)), label_img=a(RANDOM.random((5, 3, 4, 4), np.float32)), global_step=1
-        )
+        lambda w, a: w.add_embedding(a(np.eye(5, dtype=np.float32)), label_img=a(SQUARES), global_step=1)
     ),
     "two embeddings": Case(
         lambda w, a: [w.add_embedding(a(np.eye(2, dtype=np.float32)), global_step=step) for step in (1, 2)]
@@ -375,13 +379,10 @@ CASES: dict[str, Case] = {
         peers=(TORCH,),
     ),
 }
-"""By name. Graphs are compared in the tests of ONNX, OpenVINO and torch graphs; videos need moviepy (see frameworks)."""
+"""By name. Graphs are compared in the tests of ONNX, OpenVINO and torch graphs; a video needs moviepy."""
 
 VIDEO = Case(
-    lambda w, a: [
-        w.add_video("clip", RANDOM.integers(0, 256, (count, 5, 3, 8, 6), np.uint8), count, 4, NOW)
-        for count in (1, 2, 3)
-    ],
+    lambda w, a: [w.add_video("clip", VIDEOS[:count], count, 4, NOW) for count in (1, 2, 3)],
     peers=(TBX,),
 )
 

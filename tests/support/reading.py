@@ -50,9 +50,7 @@ def event_files(folder: Path) -> list[Path]:
 
 def raw_events(folder: Path) -> list[Event]:
     """Every event below `folder`, as it stands in the files."""
-    return [
-        Event.FromString(record) for path in event_files(folder) for record in RawEventFileLoader(str(path)).Load()
-    ]
+    return [Event.FromString(record) for path in event_files(folder) for record in RawEventFileLoader(str(path)).Load()]
 
 
 def raw_values(folder: Path) -> list[tuple[int, Any]]:
@@ -186,7 +184,12 @@ def _embeddings(folder: Path) -> Iterator[Point]:
                 value={
                     "matrix": np.loadtxt(config.parent / entry.tensor_path, delimiter="\t", ndmin=2),
                     "metadata": (config.parent / metadata).read_text(encoding="utf-8") if metadata else None,
-                    "sprite": np.asarray(Image.open(config.parent / sprite).convert("RGBA")) if sprite else None,
+                    "sprite": _pixels(config.parent / sprite) if sprite else None,
                 },
                 data=entry,
             )
+
+
+def _pixels(path: Path) -> Any:
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGBA"))

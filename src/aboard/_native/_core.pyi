@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import SupportsFloat, SupportsIndex
+from typing import SupportsFloat, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,3 +61,63 @@ class EventLog:
     @property
     def paths(self) -> list[bytes]:
         """Paths of the files that this process wrote for this log, the current one last."""
+
+def decode_metadata(message: bytes, /) -> tuple[str, bytes, str, str, int]:
+    """Plugin name, plugin content, display name, description and data class of a SummaryMetadata."""
+
+def decode_value(message: bytes, /) -> tuple[int, bytes, float] | None:
+    """Kind (the field number of its content), content message and simple_value of a Summary.Value."""
+
+def decode_tensor(message: bytes, /) -> tuple[int, list[int], bytes, list[bytes], list[int], list[bytes], int] | None:
+    """Data type, shape, raw content, packed elements, single elements, strings and field number of the elements."""
+
+def decode_fields(message: bytes, /) -> list[tuple[int, int, int | bytes]] | None:
+    """Every field of any message as (number, wire type, raw bits or bytes); None when it is damaged."""
+
+class Points:
+    """Scalar points as columns, unchanged for as long as they are held."""
+
+    @property
+    def steps(self) -> NDArray[np.int64]: ...
+    @property
+    def wall_times(self) -> NDArray[np.float64]: ...
+    @property
+    def values(self) -> NDArray[np.float64]: ...
+    def __len__(self) -> int: ...
+    def reduced(self, budget: int, /) -> Points:
+        """At most `budget` points that keep first, last, smallest, largest and NaN of every bucket."""
+    def window(self, first: int, last: int, /) -> Points:
+        """The points with steps in [first, last] and one more on either side; steps must be ascending."""
+    def json(self, objects: bool, /) -> bytes: ...
+
+Place: TypeAlias = tuple[int, float, int, int, int, int]
+
+class Logdir:
+    """A folder with event files, decoded and followed; see native/core/logdir.hpp."""
+
+    def __init__(self, path: bytes, /) -> None: ...
+    def refresh(self, names: list[bytes], /) -> bool: ...
+    @property
+    def path(self) -> bytes: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def bytes_read(self) -> int: ...
+    @property
+    def first_wall_time(self) -> float | None: ...
+    def tags(self, first: int, /) -> list[tuple[str, int, int, bool, bytes]]:
+        """(name, source, kind, is scalar, metadata) of each tag from number `first` on."""
+    def statuses(self) -> list[tuple[int, int, int, float]]:
+        """(points, superseded points, last step, last wall time) of each tag."""
+    def status(self, tag: int, /) -> tuple[int, int, int, float] | None: ...
+    def scalars(self, tag: int, unique: bool, /) -> Points: ...
+    def superseded(self, tag: int, /) -> Points: ...
+    def media(self, tag: int, /) -> list[Place]:
+        """(step, wall time, offset, length, file, value index) of each entry."""
+    def read_media(self, tag: int, place: Place, /) -> bytes | None: ...
+    def files(self) -> list[tuple[bytes, int, int, int, int, int, int, int, float, float, int]]:
+        """Name, bytes read, bytes, records, bad records, skipped bytes, first damage, errno, wall times, attempt."""
+
+def refresh_logdirs(work: list[tuple[Logdir, list[bytes]]], threads: int, /) -> int: ...

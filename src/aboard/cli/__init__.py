@@ -48,6 +48,52 @@ def demo(
     write_sample_runs(folder, steps=steps, as_json=as_json)
 
 
+@app.command()
+def view(
+    paths: Annotated[
+        list[str] | None, typer.Argument(help="Folders, name=FOLDER, patterns or event files.", show_default=False)
+    ] = None,
+    *,
+    logdir: Annotated[str | None, typer.Option("--logdir", help="A folder, as for tensorboard.")] = None,
+    logdir_spec: Annotated[
+        str | None, typer.Option("--logdir_spec", "--logdir-spec", help="name:folder,name:folder, as for tensorboard.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on. All but loopback needs a token.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; without it 6006 or the next free one, 0 for any.")
+    ] = None,
+    bind_all: Annotated[bool, typer.Option("--bind_all", "--bind-all", help="Listen on all addresses.")] = False,
+    path_prefix: Annotated[str, typer.Option("--path_prefix", "--path-prefix", help="Path below which it is.")] = "",
+    reload_interval: Annotated[
+        float, typer.Option("--reload_interval", "--reload-interval", min=0, help="Seconds between looks for new data.")
+    ] = 0.5,
+    window_title: Annotated[str, typer.Option("--window_title", "--window-title", help="Title of the page.")] = "",
+    samples: Annotated[
+        int | None, typer.Option(min=10, help="Most points of a curve that are sent to the page.", show_default="10000")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
+) -> None:
+    """Open a board over folders of event files: as `tensorboard --logdir`, every point, at once."""
+    from aboard.cli.roots import roots_of
+    from aboard.cli.view import ViewOptions
+    from aboard.cli.view import view as serve
+
+    serve(
+        ViewOptions(
+            roots=roots_of([path for path in paths or [] if path != "tensorboard"], logdir, logdir_spec),
+            host="0.0.0.0" if bind_all else host,  # noqa: S104 - asked for, and guarded by a token
+            port=port,
+            path_prefix=path_prefix,
+            reload_interval=reload_interval,
+            window_title=window_title,
+            samples=samples,
+            open_browser=browser and not as_json,
+            as_json=as_json,
+        )
+    )
+
+
 def main() -> None:
     """Entry point: a person's mistake ends with a message and exit code 1, not with a traceback."""
     try:

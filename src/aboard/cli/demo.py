@@ -14,6 +14,7 @@ import typer
 
 from aboard import SummaryWriter, events
 from aboard.cli.spirals import Classifier, spirals
+from aboard.errors import InvalidValue
 
 LEARNING_RATES = (0.03, 0.1, 0.3)
 HIDDEN_UNITS = (16, 64)
@@ -22,6 +23,11 @@ _PICTURE_SIDE = 96
 
 def write_sample_runs(folder: str, *, steps: int, as_json: bool) -> None:
     """Write one run per setting below `folder` and say how to open them."""
+    if Path(folder).exists() and any(Path(folder).iterdir()):
+        raise InvalidValue(
+            f"{folder!r} is not empty; sample runs need a folder of their own",
+            hint=f"give another one, or look at what is there: aboard view {shlex.quote(folder)}",
+        )
     names: list[str] = []
     for hidden in HIDDEN_UNITS:
         for rate in LEARNING_RATES:
@@ -32,7 +38,7 @@ def write_sample_runs(folder: str, *, steps: int, as_json: bool) -> None:
         typer.echo(json.dumps({"folder": str(Path(folder).resolve()), "runs": names}))
         return
     typer.echo(f"Wrote {len(names)} runs of {steps} steps to {Path(folder).resolve()}")
-    typer.echo(f"Open them with:  tensorboard --logdir {shlex.quote(folder)}")
+    typer.echo(f"Open them with:  aboard view {shlex.quote(folder)}")
 
 
 def _train(folder: Path, *, hidden: int, rate: float, steps: int) -> None:

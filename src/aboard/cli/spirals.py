@@ -14,7 +14,7 @@ def spirals(seed: int, count: int = 400) -> tuple[Floats, NDArray[np.int64]]:
     random = np.random.default_rng(seed)
     labels = random.integers(0, 2, count)
     turn = np.sqrt(random.uniform(0.02, 1, count))
-    angle = 1.5 * np.pi * turn + np.pi * labels
+    angle = 2.5 * np.pi * turn + np.pi * labels
     points = turn[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     return points + random.normal(0, 0.03, points.shape), labels
 
@@ -25,8 +25,8 @@ class Classifier:
     def __init__(self, hidden: int, seed: int) -> None:
         random = np.random.default_rng(seed)
         self._weights = {
-            "hidden": random.normal(0, 3, (2, hidden)),
-            "hidden_bias": random.normal(0, 1, hidden),
+            "hidden": random.normal(0, 4, (2, hidden)),
+            "hidden_bias": random.normal(0, 2, hidden),
             "output": random.normal(0, 0.1, hidden),
             "output_bias": np.zeros(1),
         }
@@ -48,12 +48,13 @@ class Classifier:
     def loss(self, points: Floats, labels: NDArray[np.int64]) -> float:
         """Cross entropy."""
         probability = np.clip(self.probability(points), 1e-9, 1 - 1e-9)
-        of_the_truth: Floats = np.where(labels == 1, probability, 1 - probability)
-        return float(-np.mean(np.log(of_the_truth)))
+        right = labels * probability + (1 - labels) * (1 - probability)
+        return -float(np.log(right).mean())
 
     def accuracy(self, points: Floats, labels: NDArray[np.int64]) -> float:
         """Share of points told right."""
-        return float(np.mean((self.probability(points) > 0.5) == (labels == 1)))
+        guesses = (self.probability(points) > 0.5).astype(np.int64)
+        return np.count_nonzero(guesses == labels) / len(labels)
 
     def learn(self, points: Floats, labels: NDArray[np.int64], rate: float) -> float:
         """One step down the gradient; the loss before it."""

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from aboard._native import Message
 from aboard.errors import InvalidValue
+from aboard.events.metadata import BLOB_SEQUENCE, summary_metadata
 from aboard.events.summary import summary, tagged_value
 
 _FULL_SCALE = 32768  # by which readers divide
 _MAX_CHANNELS = 2
+_WAV_ENCODING = b"\x10\x0b"  # AudioPluginData with encoding WAV
 
 
 def audio(tag: str, samples: NDArray[Any], *, sample_rate: int) -> bytes:
@@ -31,6 +33,8 @@ def audio(tag: str, samples: NDArray[Any], *, sample_rate: int) -> bytes:
     sound.string(5, "audio/wav")
     value = tagged_value(tag)
     value.message(6, sound)
+    # Without it TensorBoard's fast loader serves the clip as application/octet-stream.
+    value.message(9, summary_metadata(plugin="audio", content=_WAV_ENCODING, data_class=BLOB_SEQUENCE))
     return summary(value)
 
 

@@ -83,7 +83,7 @@ def _counted(finite: NDArray[np.float64], bins: Bins) -> tuple[NDArray[np.int64]
     wanted = default_histogram_edges() if isinstance(bins, str) and bins == "tensorflow" else bins
     try:
         counts, edges = np.histogram(finite, bins=wanted)
-    except (TypeError, ValueError, MemoryError) as error:
+    except Exception as error:  # numpy and what it is given raise many kinds
         raise InvalidValue(
             f"bins is {bins!r}, which numpy.histogram refuses ({error}); allowed are 'tensorflow', "
             "a numpy bin estimator such as 'auto', a positive number of bins, or ascending bin edges"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -84,14 +85,15 @@ def _plain(given: object) -> str | bool | int | float:
 
 
 def _element(given: Any) -> object:
-    """The Python value in a numpy scalar or in an array with one element."""
+    """The Python value in a numpy scalar, or in an array or tensor with one element."""
     element = given.item() if _is_single(given) else given
     # The item of a long double is itself.
     return float(element) if element.__class__ is np.longdouble else element
 
 
 def _is_single(given: object) -> bool:
-    return isinstance(given, np.generic | np.ndarray) and given.size == 1
+    # Found by what it can do: tensors of torch and jax have an item too.
+    return hasattr(given, "item") and math.prod(getattr(given, "shape", (0,))) == 1
 
 
 def _fits_float(value: float) -> bool:

@@ -7,17 +7,18 @@ import io
 import math
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
 
 from aboard._native import Message
 from aboard.errors import InvalidValue
 from aboard.events.summary import summary, tagged_value
 
-if TYPE_CHECKING:
-    from PIL import Image, ImageDraw
+# Pillow and its formats are loaded with this module: an import in the encoding thread could meet a fork.
+Image.preinit()
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:
@@ -51,8 +52,6 @@ def resized(pixels: NDArray[np.uint8], rescale: float) -> NDArray[np.uint8]:
         )
     if rescale == 1:
         return pixels
-    from PIL import Image
-
     scaled = np.asarray(_picture(pixels).resize(size, Image.Resampling.LANCZOS))
     return scaled.reshape(size[1], size[0], channels)
 
@@ -64,8 +63,6 @@ def with_boxes(pixels: NDArray[np.uint8], boxes: NDArray[Any], labels: Sequence[
         raise InvalidValue(
             f"labels has {len(labels)} entries for {len(corners)} boxes; allowed is one for each box, or None"
         )
-    from PIL import ImageDraw
-
     picture = _picture(pixels)
     draw = ImageDraw.Draw(picture)
     for index, (left, top, right, bottom) in enumerate(corners):
@@ -87,8 +84,6 @@ def _corners(boxes: NDArray[Any]) -> list[list[float]]:
 
 
 def _write_label(draw: ImageDraw.ImageDraw, label: str, left: float, bottom: float) -> None:
-    from PIL import ImageFont
-
     font = ImageFont.load_default()
     box = font.getbbox(label)
     width, height = box[2] - box[0], box[3] - box[1]
@@ -98,7 +93,5 @@ def _write_label(draw: ImageDraw.ImageDraw, label: str, left: float, bottom: flo
 
 
 def _picture(pixels: NDArray[np.uint8]) -> Image.Image:
-    from PIL import Image
-
     # Pillow knows gray images only without an axis for the channel.
     return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)

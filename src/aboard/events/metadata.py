@@ -6,11 +6,21 @@ from __future__ import annotations
 from aboard._native import Message
 from aboard.events.wire_text import utf8
 
+SCALAR, BLOB_SEQUENCE = 1, 3  # DataClass
+
 
 def summary_metadata(
-    *, plugin: str = "", content: bytes = b"", display_name: str = "", description: str = ""
+    *,
+    plugin: str = "",
+    content: bytes = b"",
+    display_name: str = "",
+    description: str = "",
+    data_class: int = 0,
 ) -> Message:
-    """Metadata that names the plugin and carries the plugin's own serialized message as `content`."""
+    """Metadata that names the plugin and carries the plugin's own serialized message as `content`.
+
+    TensorBoard's fast loader ignores metadata of the compact forms (`simple_value`, `audio`) without `data_class`.
+    """
     metadata = Message()
     if plugin:
         plugin_data = Message()
@@ -22,4 +32,6 @@ def summary_metadata(
         metadata.bytes(2, utf8(display_name))
     if description:
         metadata.bytes(3, utf8(description))
+    if data_class:
+        metadata.varint(4, data_class)
     return metadata

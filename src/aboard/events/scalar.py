@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from aboard._native import Message
-from aboard.events.metadata import summary_metadata
+from aboard.events.metadata import SCALAR, summary_metadata
 from aboard.events.summary import summary, tagged_value
 
 _FLOAT, _DOUBLE = 1, 2  # tensorflow.DataType
@@ -17,7 +17,10 @@ def scalar(tag: str, value: float, *, display_name: str = "", description: str =
     point = tagged_value(tag)
     point.float(2, value)
     if display_name or description:
-        point.message(9, summary_metadata(display_name=display_name, description=description))
+        metadata = summary_metadata(
+            plugin="scalars", display_name=display_name, description=description, data_class=SCALAR
+        )
+        point.message(9, metadata)
     return summary(point)
 
 

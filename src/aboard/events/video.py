@@ -7,17 +7,17 @@ import io
 import itertools
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from aboard.errors import InvalidValue
 from aboard.events.pixels import check_channels, in_order, to_uint8
 
-if TYPE_CHECKING:
-    from PIL import Image
-
+# Pillow and its formats are loaded with this module: an import in the encoding thread could meet a fork.
+Image.preinit()
 _ALLOWED = "allowed are the five letters of 'NTCHW' in any order, with 1, 3 or 4 channels"
 _LOOP_FOREVER = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"
 _MAX_SIDE = 65535
@@ -73,8 +73,6 @@ def _control(delay: int, *, transparent: bool) -> bytes:
 
 
 def _paletted(frame: NDArray[np.uint8]) -> Image.Image:
-    from PIL import Image
-
     channels = frame.shape[2]
     if channels == 1:
         return Image.fromarray(frame[:, :, 0])
@@ -91,8 +89,6 @@ def _paletted(frame: NDArray[np.uint8]) -> Image.Image:
 
 
 def _quantized(picture: Image.Image, colors: int) -> Image.Image:
-    from PIL import Image
-
     # Median cut is exact for few colors, but takes 200 ms for a 256 x 256 photo; the octree takes 1 ms,
     # and its error is 13 % larger.
     few = picture.getcolors(colors) is not None

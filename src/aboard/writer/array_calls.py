@@ -12,7 +12,7 @@ from aboard import events
 from aboard.errors import InvalidValue
 from aboard.writer.log_folder import LogFolder
 from aboard.writer.tags import clean_tag
-from aboard.writer.values import as_array, as_number, as_real_array
+from aboard.writer.values import as_array, as_integer, as_number, as_real_array
 
 
 class ArrayCalls(LogFolder):
@@ -29,6 +29,7 @@ class ArrayCalls(LogFolder):
     ) -> None:
         """Add the distribution of `values`, of any shape. `bins` is "tensorflow" or whatever numpy.histogram takes."""
         name, array = clean_tag(tag), as_real_array(values, "values").reshape(-1)
+        max_bins = None if max_bins is None else as_integer(max_bins, "max_bins")
         step, seconds = self._when(global_step, walltime)
         if array.size == 0:
             raise InvalidValue("The input has no element.", hint=f"values of histogram {name!r} must not be empty")
@@ -80,7 +81,7 @@ class ArrayCalls(LogFolder):
             clean_tag(tag),
             as_real_array(labels, "labels"),
             as_real_array(predictions, "predictions"),
-            num_thresholds=num_thresholds,
+            num_thresholds=as_integer(num_thresholds, "num_thresholds"),
             weights=None if weights is None else as_real_array(weights, "weights"),
         )
         self._add(summary, global_step, walltime)
@@ -112,7 +113,9 @@ class ArrayCalls(LogFolder):
             )
         )
         self._add(
-            events.pr_curve.pr_curve_raw(clean_tag(tag), *counts, num_thresholds=num_thresholds),
+            events.pr_curve.pr_curve_raw(
+                clean_tag(tag), *counts, num_thresholds=as_integer(num_thresholds, "num_thresholds")
+            ),
             global_step,
             walltime,
         )
@@ -129,7 +132,7 @@ class ArrayCalls(LogFolder):
     ) -> None:
         """Add point clouds or meshes: `vertices`, `colors` and `faces` of shape (batch, n, 3)."""
         arrays = (
-            None if part is None else as_real_array(part, name)
+            None if part is None and name != "vertices" else as_real_array(part, name)
             for part, name in ((vertices, "vertices"), (colors, "colors"), (faces, "faces"))
         )
         self._add(events.mesh.mesh(clean_tag(tag), *arrays, config=config_dict), global_step, walltime)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from aboard.writer.lifecycle import renew_in_child
+from aboard.writer.lifecycle import close_at_exit, renew_in_child
 
 Job = Callable[[], None]
 _MOST_WAITING_BYTES = 256 << 20
@@ -54,6 +54,8 @@ class BackgroundThread:
             while self._done < last:
                 self._changed.wait()
 
+    close = wait  # at exit, where it comes before the writers: a job may outlive the writer that submitted it
+
     def _ensure_thread(self) -> bool:
         if self._thread is None:
             thread = threading.Thread(target=self._work, name="aboard-encoder", daemon=True)
@@ -73,6 +75,7 @@ class BackgroundThread:
             try:
                 job()
             finally:
+                del job  # with the arrays and the file that it holds
                 with self._changed:
                     self._waiting_bytes -= size
                     self._done += 1
@@ -81,3 +84,4 @@ class BackgroundThread:
 
 encoder = BackgroundThread()
 renew_in_child(encoder)
+close_at_exit(encoder)

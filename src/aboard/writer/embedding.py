@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from aboard import events
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidType, InvalidValue
+from aboard.events import image, projector  # now, and not in the background, where an import could meet a fork
 from aboard.writer.values import Array, as_real_array
 
 _UNSAFE_IN_A_FOLDER_NAME = re.compile(r"[%/\\\x00-\x1f]")
@@ -39,15 +39,15 @@ class Embedding:
         """Write the files, then the entry in `projector_config.pbtxt`, so that it never names what is missing."""
         folder = logdir / self.folder
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "tensors.tsv").write_text(events.projector.tensors_tsv(self.matrix), encoding="utf-8")
+        (folder / "tensors.tsv").write_text(projector.tensors_tsv(self.matrix), encoding="utf-8")
         if self.metadata is not None:
             (folder / "metadata.tsv").write_text(self.metadata, encoding="utf-8")
         if self.sprite is not None:
-            (folder / "sprite.png").write_bytes(events.image.encode_png(self.sprite))
+            (folder / "sprite.png").write_bytes(image.encode_png(self.sprite))
         self._enter(logdir / "projector_config.pbtxt")
 
     def _enter(self, config: Path) -> None:
-        entry = events.projector.embedding_entry(
+        entry = projector.embedding_entry(
             tensor_name=f"{self.tag}:{self.step:05d}",
             tensor_path=f"{self.folder}/tensors.tsv",
             metadata_path=None if self.metadata is None else f"{self.folder}/metadata.tsv",
@@ -70,20 +70,30 @@ def make_embedding(
     metadata_header: Sequence[str] | None,
 ) -> Embedding:
     """Check the arguments of `add_embedding` and take copies of what it shows."""
+    if not isinstance(tag, str):
+        raise InvalidType(f"tag must be a string, got {tag!r:.100} of type {type(tag).__name__}")
+    if re.search("[\0\ud800-\udfff]", tag):
+        raise InvalidValue(f"tag must be valid in a path, got {tag!r:.100}")
     matrix = np.array(as_real_array(mat, "mat"))
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InvalidValue(f"mat must be a matrix with one row per point, got shape {matrix.shape}")
+    if metadata is not None and (not hasattr(metadata, "__len__") or getattr(metadata, "shape", None) == ()):
+        raise InvalidType(f"metadata must be a list with one entry per row of mat, got {metadata!r:.100}")
     if metadata is not None and len(metadata) != len(matrix):
         raise InvalidValue(f"metadata must have one entry per row of mat ({len(matrix)}), got {len(metadata)}")
+    if metadata_header is not None and not isinstance(metadata_header, (list, tuple)):
+        raise InvalidType(f"metadata_header must be a list of column names, got {metadata_header!r:.100}")
     images = None if label_img is None else as_real_array(label_img, "label_img")
-    if images is not None and len(images) != len(matrix):
-        raise InvalidValue(f"label_img must have one image per row of mat ({len(matrix)}), got {len(images)}")
+    if images is not None and images.shape[:1] != matrix.shape[:1]:
+        raise InvalidValue(
+            f"label_img must have one image per row of mat ({len(matrix)}), got the shape {images.shape}"
+        )
     return Embedding(
         tag=tag,
         step=step,
         matrix=matrix,
-        metadata=None if metadata is None else events.projector.metadata_tsv(metadata, metadata_header),
-        sprite=None if images is None else events.projector.sprite_pixels(images),
+        metadata=None if metadata is None else projector.metadata_tsv(metadata, metadata_header),
+        sprite=None if images is None else projector.sprite_pixels(images),
         picture_size=(0, 0) if images is None else (images.shape[3], images.shape[2]),
     )
 

@@ -28,7 +28,7 @@ _factories: dict[str, WriterFactory] = {}
 
 def register_writer_factory(prefix: str, factory: WriterFactory) -> None:
     """Have log folders that begin with `prefix:` written through `factory`."""
-    if ":" in prefix:
+    if not isinstance(prefix, str) or ":" in prefix:
         raise InvalidValue(f"prefix must be a scheme without a colon, such as 's3', got {prefix!r}")
     _factories[prefix] = factory
 

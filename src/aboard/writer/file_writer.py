@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Generator
@@ -14,7 +15,7 @@ from typing import Any
 from aboard import events
 from aboard._native import EventLog
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable, WriteWarning
-from aboard.writer.arguments import step_number, wall_time
+from aboard.writer.arguments import path_text, step_number, wall_time
 from aboard.writer.background import encoder
 from aboard.writer.factories import scheme_of
 from aboard.writer.lifecycle import close_at_exit
@@ -41,7 +42,7 @@ class FileWriter:
         purge_step: int | None = None,
         write_to_disk: bool = True,
     ) -> None:
-        self._logdir = os.fspath(logdir)
+        self._logdir = path_text(logdir, "logdir")
         self.sink = (
             _open_sink(self._logdir, max_queue, flush_secs, filename_suffix, purge_step)
             if write_to_disk
@@ -60,6 +61,8 @@ class FileWriter:
         if isinstance(event, bytes):
             self.deliver(self.sink.add_event(event))
             return
+        if not hasattr(event, "SerializeToString"):
+            raise InvalidType(f"event must be serialized bytes or a protobuf message, got {event!r:.100}")
         event.wall_time = wall_time(walltime, self._default_wall_time)
         step = self._default_step if step is None else step
         if step is not None:
@@ -75,15 +78,17 @@ class FileWriter:
 
     def add_graph(self, graph_profile: tuple[Any, Any], walltime: Any = None) -> None:
         """Add a `GraphDef` and its `RunMetadata`, serialized or as protobuf objects."""
+        if not isinstance(graph_profile, (tuple, list)) or len(graph_profile) != 2:
+            raise InvalidType(f"graph_profile must be a GraphDef and its RunMetadata, got {graph_profile!r:.100}")
         definition, metadata = (_serialized(part, "graph_profile") for part in graph_profile)
         seconds = wall_time(walltime, self._default_wall_time)
         for event in events.graph.graph_events(definition, metadata, seconds):
             self.add_event(event)
 
-    def add_onnx_graph(self, graph_def: Any, walltime: Any = None) -> None:
+    def add_onnx_graph(self, graph: Any, walltime: Any = None) -> None:
         """Add a `GraphDef` made from an ONNX model, serialized or as a protobuf object."""
         seconds = wall_time(walltime, self._default_wall_time)
-        for event in events.graph.graph_events(_serialized(graph_def, "graph"), None, seconds):
+        for event in events.graph.graph_events(_serialized(graph, "graph"), None, seconds):
             self.add_event(event)
 
     add_openvino_graph = add_onnx_graph
@@ -131,17 +136,18 @@ class FileWriter:
         while (report := self.sink.take_report()) is not None:
             failure, text = report
             if failure:
-                warnings.warn(text, WriteWarning, stacklevel=_level_of_the_caller())
+                _warn(text)
             else:
                 _log.warning(text)
 
 
-def _level_of_the_caller() -> int:
-    """How many calls up, from `deliver`, the person's own code is: that is where the warning belongs."""
-    level, frame = 1, sys._getframe(1)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+def _warn(text: str) -> None:
+    """Warn where the person's own code made the call, and each time: Python shows a repeated text only once."""
+    frame = sys._getframe(2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("aboard."):
-        level, frame = level + 1, frame.f_back
-    return level
+        frame = frame.f_back
+    module = str(frame.f_globals.get("__name__", "<unknown>"))
+    warnings.warn_explicit(text, WriteWarning, frame.f_code.co_filename, frame.f_lineno, module)
 
 
 def _open_sink(
@@ -153,7 +159,7 @@ def _open_sink(
         from aboard.writer.stream_sink import StreamSink
 
         return StreamSink(logdir, host, suffix, purge_step, delay, wake_entries)
-    if "\0" in logdir or "/" in suffix or "\0" in suffix:
+    if not _fits_a_path(logdir) or not _fits_a_file_name(suffix):
         raise InvalidValue(f"logdir and filename_suffix must be valid in a path, got {logdir!r} and {suffix!r}")
     try:
         return EventLog(os.fsencode(logdir), host, suffix, purge_step, delay, wake_entries)
@@ -164,12 +170,23 @@ def _open_sink(
         ) from error
 
 
+def _fits_a_path(logdir: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(logdir)
+    except UnicodeEncodeError:
+        return False
+
+
+def _fits_a_file_name(suffix: object) -> bool:
+    return isinstance(suffix, str) and not re.search("[/\0\ud800-\udfff]", suffix)
+
+
 def _delay(flush_secs: Any) -> float:
     if flush_secs is None:
         return _LONGEST_DELAY
     if not isinstance(flush_secs, (int, float)) or not flush_secs >= 0:
         raise InvalidValue(f"flush_secs must be a number of seconds, 0 or more, got {flush_secs!r}")
-    return min(float(flush_secs), _LONGEST_DELAY)
+    return float(min(flush_secs, _LONGEST_DELAY))
 
 
 def _queue_length(max_queue: Any) -> int:
@@ -177,7 +194,7 @@ def _queue_length(max_queue: Any) -> int:
         return 0
     if not isinstance(max_queue, int) or max_queue < 0:
         raise InvalidValue(f"max_queue must be a number of entries, 0 or more, got {max_queue!r}")
-    return max_queue
+    return min(max_queue, sys.maxsize)
 
 
 def _serialized(message: Any, argument: str) -> bytes:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from aboard.writer.file_writer import FileWriter
+from aboard.writer.log_folder import PathLike
 from aboard.writer.shared_steps import SharedSteps
 from aboard.writer.summary_writer import SummaryWriter
 
@@ -31,8 +33,22 @@ class GlobalSummaryWriter:
     With `coalesce_process=False` each process counts for itself.
     """
 
-    def __init__(self, *arguments: Any, coalesce_process: bool = True, **named: Any) -> None:
-        self.smw = SummaryWriter(*arguments, **named)
+    def __init__(
+        self,
+        logdir: PathLike | None = None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int | None = None,
+        flush_secs: float | None = None,
+        filename_suffix: str = "",
+        write_to_disk: bool = True,
+        log_dir: PathLike | None = None,
+        coalesce_process: bool = True,
+        **named: Any,
+    ) -> None:
+        self.smw = SummaryWriter(
+            logdir, comment, purge_step, max_queue, flush_secs, filename_suffix, write_to_disk, log_dir, **named
+        )
         self._steps = SharedSteps() if coalesce_process else OwnSteps()
 
     def add_scalar(self, tag: str, scalar_value: Any, walltime: Any = None) -> None:
@@ -91,3 +107,11 @@ class GlobalSummaryWriter:
 
 _shared: GlobalSummaryWriter | None = None
 _making = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _making
+    _making = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)  # another thread of the parent may have held it

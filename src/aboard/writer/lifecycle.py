@@ -6,14 +6,16 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
+import traceback
 import weakref
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from aboard._native import close_all_logs
 
 
 class Closable(Protocol):
-    """What is written out and closed at the end."""
+    """What is closed at the end."""
 
     def close(self) -> object: ...
 
@@ -25,12 +27,29 @@ class Forkable(Protocol):
         """Forget what belongs to the parent process."""
 
 
-_closable: weakref.WeakSet[Closable] = weakref.WeakSet()
-_forkable: weakref.WeakSet[Forkable] = weakref.WeakSet()
+_Thing = TypeVar("_Thing")
+
+
+class _Known(Generic[_Thing]):
+    """Objects as long as they live, in the order of their coming. Unlike a WeakSet it can be read while threads add."""
+
+    def __init__(self) -> None:
+        self._references: dict[int, weakref.ref[_Thing]] = {}
+
+    def add(self, thing: _Thing) -> None:
+        key = id(thing)
+        self._references[key] = weakref.ref(thing, lambda _: self._references.pop(key, None))
+
+    def all(self) -> list[_Thing]:
+        return [thing for reference in list(self._references.values()) if (thing := reference()) is not None]
+
+
+_closable: _Known[Closable] = _Known()
+_forkable: _Known[Forkable] = _Known()
 
 
 def close_at_exit(writer: Closable) -> None:
-    """Have `writer` closed when the process ends in an orderly way, if it still exists then."""
+    """Have `writer` closed when the process ends in an orderly way, if it still exists; in order of coming."""
     _closable.add(writer)
 
 
@@ -40,31 +59,58 @@ def renew_in_child(thing: Forkable) -> None:
 
 
 def _close_everything() -> None:
-    for writer in list(_closable):
-        writer.close()
+    for writer in _closable.all():
+        try:
+            writer.close()
+        except Exception as error:  # such as a WriteWarning where warnings are errors: the others still close
+            traceback.print_exception(error)
     close_all_logs()
 
 
 class _EndOfChild:
-    """Anchor for multiprocessing's registry, which holds its objects weakly."""
+    """What a multiprocessing child does at its end. An object, because multiprocessing's registry is weak."""
 
     def arrange(self) -> None:
-        from multiprocessing.util import Finalize
+        from multiprocessing.util import Finalize  # only where multiprocessing is in use
 
-        Finalize(None, _close_everything, exitpriority=100)
+        Finalize(None, self._end, exitpriority=100)
+
+    def _end(self) -> None:
+        _close_everything()
+        # Such a child waits for its threads after this, and then ends without atexit.
+        threads = [thread for thread in threading.enumerate() if not thread.daemon and _is_other(thread)]
+        if threads:
+            threading.Thread(target=self._close_after, args=(threads,), daemon=False).start()
+
+    def _close_after(self, threads: list[threading.Thread]) -> None:
+        for thread in threads:
+            thread.join()
+        _close_everything()
+
+
+def _is_other(thread: threading.Thread) -> bool:
+    return thread is not threading.current_thread() and thread is not threading.main_thread()
 
 
 _end_of_child = _EndOfChild()
 
 
-def _after_fork_in_child() -> None:
-    for thing in list(_forkable):
-        thing.become_child()
-    # A multiprocessing child ends without atexit. Its own hooks are cleared after this point and before its
-    # after-fork callbacks run, so only such a callback can arrange for the end.
+def _arrange_end_of_child() -> None:
+    # A multiprocessing child ends without atexit. Its own hooks are cleared after a fork and before its after-fork
+    # callbacks run, so only such a callback can arrange for the end.
     if "multiprocessing.util" in sys.modules:
         sys.modules["multiprocessing.util"].register_after_fork(_end_of_child, _EndOfChild.arrange)
 
 
+def _after_fork_in_child() -> None:
+    for thing in _forkable.all():
+        thing.become_child()
+    _arrange_end_of_child()
+
+
 atexit.register(_close_everything)
 os.register_at_fork(after_in_child=_after_fork_in_child)
+# A child of a fork server, or one that is spawned, imports this before or after its callbacks ran.
+_arrange_end_of_child()
+if "multiprocessing.util" in sys.modules:
+    _end_of_child.arrange()

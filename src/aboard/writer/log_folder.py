@@ -7,10 +7,10 @@ import contextlib
 import os
 from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from aboard.errors import InvalidValue
-from aboard.writer.arguments import step_number, wall_time
+from aboard.writer.arguments import path_text, step_number, wall_time
 from aboard.writer.file_writer import FileWriter
 from aboard.writer.sink import NOT_TAKEN
 
@@ -49,14 +49,14 @@ class LogFolder:
             write_to_disk: False checks all arguments and writes nothing.
             comet_config: accepted in the form that disables Comet, which is not supported.
         """
-        if comet_config is not None and not comet_config.get("disabled", False):
+        if comet_config is not None and not _disables(comet_config):
             raise InvalidValue(
-                f"comet_config must be left out or {{'disabled': True}}, got {dict(comet_config)!r}",
+                f"comet_config must be left out or {{'disabled': True}}, got {comet_config!r}",
                 hint="aboard does not mirror to Comet; comet_ml can upload the event files",
             )
         chosen = logdir if logdir is not None else log_dir
-        self.logdir = self.log_dir = os.fspath(chosen) if chosen else _default_logdir(comment)
-        self.purge_step = None if purge_step is None else step_number(purge_step)
+        self.logdir = self.log_dir = path_text(chosen, "logdir") if chosen else _default_logdir(comment)
+        self.purge_step = None if purge_step is None else step_number(purge_step, argument="purge_step")
         self._max_queue, self._flush_secs, self._filename_suffix = max_queue, flush_secs, filename_suffix
         self._write_to_disk = write_to_disk
         self._default_step: int | None = None
@@ -124,6 +124,10 @@ class LogFolder:
 
     def _add(self, summary: bytes, global_step: Any, walltime: Any) -> None:
         self.file_writer.deliver(self.file_writer.sink.add_summary(summary, *self._when(global_step, walltime)))
+
+
+def _disables(comet_config: object) -> bool:
+    return isinstance(comet_config, Mapping) and bool(cast("Any", comet_config).get("disabled", False))
 
 
 def _never_taken(*_: object) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from aboard import events
 from aboard.errors import InvalidType, InvalidValue
 from aboard.writer.log_folder import LogFolder
 from aboard.writer.tags import clean_tag
-from aboard.writer.values import Array, as_number, as_real_array
+from aboard.writer.values import Array, as_integer, as_number, as_real_array
 
 _log = logging.getLogger("aboard.writer")
 
@@ -32,7 +32,7 @@ class MediaCalls(LogFolder):
     ) -> None:
         """Add a picture of 1, 3 or 4 channels: uint8, or floats in [0, 1]. A batch (`N`) becomes a grid."""
         given = as_real_array(img_tensor, "img_tensor")
-        picture = events.pixels.to_hwc(given, dataformats)
+        picture = events.pixels.to_hwc(given, _layout(dataformats))
         if np.may_share_memory(picture, given):
             picture = picture.copy()  # it is encoded later, and the caller may reuse the buffer
         self._add_pixels(tag, picture, global_step, walltime)
@@ -46,7 +46,7 @@ class MediaCalls(LogFolder):
         dataformats: str = "NCHW",
     ) -> None:
         """Add a batch of pictures, or a list of them, as one grid of eight columns."""
-        if isinstance(img_tensor, (list, tuple)) and len(dataformats) == 3:
+        if isinstance(img_tensor, (list, tuple)) and len(_layout(dataformats)) == 3:
             dataformats = f"N{dataformats}"
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
@@ -64,12 +64,10 @@ class MediaCalls(LogFolder):
         """Add a picture with boxes (N×4: x0, y0, x1, y1) drawn on it; tensorboardX's order of arguments works too."""
         if isinstance(rescale, str):
             rescale, dataformats, labels = 1, rescale, labels if dataformats == "CHW" else dataformats
-        if not isinstance(dataformats, str):
-            raise InvalidType(f"dataformats must be a string such as 'CHW', got {dataformats!r}")
-        picture = events.pixels.to_hwc(as_real_array(img_tensor, "img_tensor"), dataformats)
+        picture = events.pixels.to_hwc(as_real_array(img_tensor, "img_tensor"), _layout(dataformats))
         boxes = as_real_array(box_tensor, "box_tensor")
-        names = [labels] if isinstance(labels, str) else labels
-        if names is not None and len(names) != len(boxes):
+        names = None if labels is None else _label_texts(labels)
+        if names is not None and boxes.ndim == 2 and len(names) != len(boxes):
             _log.warning("%d labels for %d boxes of %r: labels are left out", len(names), len(boxes), tag)
             names = None
         picture = events.image.resized(events.image.with_boxes(picture, boxes, names), as_number(rescale, "rescale"))
@@ -95,15 +93,17 @@ class MediaCalls(LogFolder):
     ) -> None:
         """Add moving pictures as a GIF; a batch plays side by side."""
         name = clean_tag(tag)
-        frames = events.video.to_frames(as_real_array(vid_tensor, "vid_tensor"), dataformats)
+        frames = events.video.to_frames(as_real_array(vid_tensor, "vid_tensor"), _layout(dataformats))
         rate = as_number(fps, "fps")
         if not 0 < rate < math.inf:
             raise InvalidValue(f"fps must be a positive number of frames per second, got {fps!r}")
         _, height, width, channels = frames.shape
 
+        video, image = events.video, events.image  # loaded here: an import in the background could meet a fork
+
         def encode() -> bytes:
-            gif = events.video.encode_gif(frames, rate)
-            return events.image.image_summary(name, gif, height=height, width=width, channels=channels)
+            gif = video.encode_gif(frames, rate)
+            return image.image_summary(name, gif, height=height, width=width, channels=channels)
 
         self.file_writer.add_later(encode, frames.nbytes, *self._when(global_step, walltime))
 
@@ -121,7 +121,7 @@ class MediaCalls(LogFolder):
         if was_clipped:
             _log.warning("the sound %r leaves [-1, 1] and is clipped", name)
         self._add(
-            events.audio.audio(name, samples, sample_rate=int(as_number(sample_rate, "sample_rate"))),
+            events.audio.audio(name, samples, sample_rate=as_integer(sample_rate, "sample_rate")),
             global_step,
             walltime,
         )
@@ -136,9 +136,23 @@ class MediaCalls(LogFolder):
         name = clean_tag(tag)
         height, width, channels = picture.shape
 
+        image = events.image  # loaded here: an import in the background could meet a fork
+
         def encode() -> bytes:
-            return events.image.image_summary(
-                name, events.image.encode_png(picture), height=height, width=width, channels=channels
-            )
+            return image.image_summary(name, image.encode_png(picture), height=height, width=width, channels=channels)
 
         self.file_writer.add_later(encode, picture.nbytes, *self._when(global_step, walltime))
+
+
+def _layout(dataformats: object) -> str:
+    if not isinstance(dataformats, str):
+        raise InvalidType(f"dataformats must be a string such as 'CHW', got {dataformats!r}")
+    return dataformats
+
+
+def _label_texts(labels: object) -> list[str]:
+    if isinstance(labels, str):
+        return [labels]
+    if not isinstance(labels, (list, tuple)) and not (isinstance(labels, np.ndarray) and labels.ndim):
+        raise InvalidType(f"labels must be a list with one text per box, got {labels!r:.100}")
+    return [str(label) for label in cast("Sequence[object]", labels)]

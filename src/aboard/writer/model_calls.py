@@ -29,11 +29,11 @@ class ModelCalls(LogFolder):
             torch_graph(model, input_to_model, verbose=verbose, use_strict_trace=use_strict_trace)
         )
 
-    def add_onnx_graph(self, onnx_model_file: Any) -> None:
-        """Add the graph of an ONNX model: its path, or the loaded model."""
+    def add_onnx_graph(self, onnx_model_file: Any = None, *, prototxt: Any = None) -> None:
+        """Add the graph of an ONNX model: its path, or the loaded model. torch calls the argument `prototxt`."""
         from aboard.writer.onnx_graph import onnx_graph
 
-        self.file_writer.add_onnx_graph(onnx_graph(onnx_model_file))
+        self.file_writer.add_onnx_graph(onnx_graph(prototxt if onnx_model_file is None else onnx_model_file))
 
     def add_openvino_graph(self, xmlname: PathLike) -> None:
         """Add the graph of an OpenVINO model: the path of its XML file."""

@@ -22,7 +22,7 @@ class RecordWriter:
         """Append one record."""
         if self._file is None:
             raise ValueError(f"the record writer of {self.path} is closed")
-        self._file.write(frame_record(bytes(data)))
+        self._file.write(frame_record(bytes(memoryview(data))))  # bytes() alone makes zeros of an integer
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""

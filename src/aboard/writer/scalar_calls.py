@@ -51,7 +51,8 @@ class ScalarCalls(LogFolder):
     ) -> None:
         """Add one number.
 
-        `new_style` writes it as a tensor, `double_precision` as one of 64 bits. `display_name` and
+        `new_style` writes it as a tensor, `double_precision` as one of 64 bits, which stock TensorBoard shows only with
+        `--load_fast=false`. `display_name` and
         `summary_description` title the chart; as in tensorboardX they may also be the fifth and sixth argument.
         """
         if new_style or double_precision or display_name or summary_description:
@@ -168,10 +169,11 @@ class ScalarCalls(LogFolder):
                 f"export_scalars_to_json reads back what was written, and {self.logdir!r} has no local files",
                 hint="use a local logdir with write_to_disk=True",
             )
-        points = self._export.new_points(
-            (writer, folder in self._series_folders) for folder, writer in self.all_writers.items()
-        )
-        Path(path).write_text(json.dumps(points, allow_nan=False), encoding="utf-8")
+        with Path(path).open("w", encoding="utf-8") as file:  # first: what was read counts as exported
+            points = self._export.new_points(
+                (writer, folder in self._series_folders) for folder, writer in self.all_writers.items()
+            )
+            file.write(json.dumps(points, allow_nan=False))
 
     def add_hparams(
         self,
@@ -197,6 +199,8 @@ class ScalarCalls(LogFolder):
             raise InvalidType(
                 f"hparam_dict and metric_dict must be dictionaries, got {hparam_dict!r:.80}, {metric_dict!r:.80}"
             )
+        if name is not None and not isinstance(name, str):
+            raise InvalidType(f"name must be a string, got {name!r:.100}")
         metrics = {clean_tag(key): as_number(value, f"metric_dict[{key!r}]") for key, value in metric_dict.items()}
         summaries = events.hparams.hparams(hparam_dict, metrics, domain_discrete=hparam_domain_discrete)
         step, seconds = self._when(global_step, None)
@@ -218,17 +222,21 @@ class ScalarCalls(LogFolder):
         self, tags: Sequence[str], category: str = "default", title: str = "untitled"
     ) -> None:
         """Arrange one chart of several series; charts added before are kept."""
-        self._add_chart(category, title, ["Multiline", list(tags)])
+        self._add_chart(category, title, "Multiline", tags)
 
     def add_custom_scalars_marginchart(
         self, tags: Sequence[str], category: str = "default", title: str = "untitled"
     ) -> None:
         """Arrange one chart of a value between two bounds: exactly three tags; charts added before are kept."""
-        if len(tags) != 3:
-            raise InvalidValue(f"tags must be three: the value, its lower and its upper bound; got {list(tags)!r}")
-        self._add_chart(category, title, ["Margin", list(tags)])
+        if isinstance(tags, Sequence) and len(tags) != 3:
+            raise InvalidValue(f"tags must be three: the value, its lower and its upper bound; got {tags!r}")
+        self._add_chart(category, title, "Margin", tags)
 
-    def _add_chart(self, category: str, title: str, chart: list[Any]) -> None:
+    def _add_chart(self, category: str, title: str, kind: str, tags: Sequence[str]) -> None:
+        if not isinstance(tags, Sequence):
+            raise InvalidType(f"tags must be a list of tags, got {tags!r:.100}")
         # TensorBoard shows the last layout only, so each call writes all charts anew.
-        self._charts.setdefault(category, {})[title] = chart
-        self.add_custom_scalars(self._charts)
+        chart = [kind, tags if isinstance(tags, str) else list(tags)]
+        charts = {**self._charts, category: {**self._charts.get(category, {}), title: chart}}
+        self.add_custom_scalars(charts)
+        self._charts = charts

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-import atexit
+import contextlib
 import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
+from collections.abc import Generator
+from multiprocessing.util import Finalize
 from pathlib import Path
+
+from aboard.writer.lifecycle import renew_in_child
 
 _COUNTER_BYTES = 8
 
@@ -18,14 +22,19 @@ _COUNTER_BYTES = 8
 class SharedSteps:
     """One small file per series below a private folder; the lock on it is what processes share.
 
-    Copies made by pickling or fork count on the same numbers. The process that made the first one removes the folder.
+    Copies made by pickling or fork count on the same numbers. The process that made the first one removes the folder
+    at its end, after the children that multiprocessing waits for.
     """
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="aboard-steps-"))
-        self._owner = os.getpid()
-        self._threads = threading.Lock()
-        atexit.register(self._remove_folder)
+        self.become_child()
+        renew_in_child(self)
+        Finalize(None, shutil.rmtree, (self._folder,), {"ignore_errors": True}, exitpriority=-100)
+
+    def become_child(self) -> None:
+        """Have a lock that no thread of the parent holds."""
+        self._threads = threading.RLock()  # a signal handler may log in the middle of `next`
 
     def next(self, series: str) -> int:
         """The next number of `series`."""
@@ -36,28 +45,21 @@ class SharedSteps:
             os.pwrite(counter, (number + 1).to_bytes(_COUNTER_BYTES, "little"), 0)
             return number
 
-    def _remove_folder(self) -> None:
-        if os.getpid() == self._owner:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
     def __getstate__(self) -> dict[str, object]:
-        return {"_folder": self._folder, "_owner": self._owner}
+        return {"_folder": self._folder}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._threads = threading.Lock()
+        self.become_child()
+        renew_in_child(self)
 
 
-class _locked:  # noqa: N801 - reads as a verb phrase where it is used
+@contextlib.contextmanager
+def _locked(path: Path) -> Generator[int]:
     """An exclusive lock on a file, made when missing."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> int:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.lockf(self._descriptor, fcntl.LOCK_EX)
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)

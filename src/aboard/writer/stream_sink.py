@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections import deque
 from itertools import count
 from typing import Any
 
@@ -18,14 +21,19 @@ from aboard.events.event import FILE_VERSION, SESSION_LOG, SESSION_START, SUMMAR
 from aboard.events.histogram import histogram
 from aboard.events.scalar import scalar
 from aboard.writer.factories import RecordFile, factory_for
-from aboard.writer.lifecycle import renew_in_child
+from aboard.writer.lifecycle import close_at_exit, renew_in_child
 from aboard.writer.sink import NOT_TAKEN
 
+_BATCH_BYTES = 1 << 20
 _file_numbers = count()
 
 
 class StreamSink:
-    """Keeps records in memory up to a bound, and writes them within `flush_seconds`."""
+    """Keeps records in memory up to a bound, and writes them within `flush_seconds`.
+
+    How much of a failed write reached a file cannot be known, so nothing more is written to it: the batch goes into
+    the next file. That keeps every file sound; at worst the records of one batch are in two files.
+    """
 
     def __init__(
         self,
@@ -46,26 +54,38 @@ class StreamSink:
             wake_entries,
             memory_limit,
         )
-        self._reports: list[tuple[bool, str]] = []
-        self._lost = 0
         self._reset()
-        self._file = self._open()
+        self._open()
         renew_in_child(self)
+        close_at_exit(self)
 
     def _reset(self) -> None:
-        self._records: list[bytes] = []
+        # Their thread may take the locks again: a signal handler that closes the writer must not wait for itself.
+        self._io_lock = threading.RLock()
+        self._queue_lock = threading.RLock()
+        self._records: deque[bytes] = deque()
         self._bytes = 0
-        self._queue_lock = threading.Lock()
-        self._io_lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
+        self._reports: deque[tuple[bool, str]] = deque()
         self._failing = False
+        self._lost = 0
         self._file: RecordFile | None = None
+        self._path = ""  # of the file, or of the next one when an earlier try left nothing there
 
     def become_child(self) -> None:
         """Forget what belongs to the parent; the next entry opens a file of this process."""
+        if self._file is not None:
+            # Finalized here, it would write what was in its buffer at the fork a second time.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._file))
         self._reset()
         self._purge_step = None
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # also a sink whose making failed
+            self.close()
+            if self._records:
+                sys.stderr.write(f"aboard: {len(self._records)} entries for {self._directory} are lost\n")
 
     def try_scalar(self, tag: object, value: object, step: object, wall_time: object, /) -> int:
         return NOT_TAKEN
@@ -86,12 +106,14 @@ class StreamSink:
         with self._queue_lock:
             if self._failing and self._bytes + len(record) > self._memory_limit:
                 self._refuse()
-                return True
+                return bool(self._reports)
             self._records.append(record)
             self._bytes += len(record)
             if len(self._records) == self._wake_entries:
                 self._wake.set()
-            self._ensure_thread()
+            has_thread = self._ensure_thread()
+        if not has_thread:
+            self._drain()
         return bool(self._reports)
 
     def _refuse(self) -> None:
@@ -103,7 +125,10 @@ class StreamSink:
         self._reports.append((failure, text))
 
     def take_report(self) -> tuple[bool, str] | None:
-        return self._reports.pop(0) if self._reports else None
+        try:
+            return self._reports.popleft()
+        except IndexError:
+            return None
 
     def flush(self) -> bool:
         self._drain()
@@ -112,19 +137,31 @@ class StreamSink:
     def close(self) -> bool:
         self._drain()
         with self._io_lock:
-            if self._file is not None and not self._failing:
-                self._attempt(self._file.close)
-                self._file = None
+            if self._file is not None:
+                file, self._file, self._path = self._file, None, ""
+                self._purge_step = None
+                try:
+                    file.close()
+                except Exception as error:
+                    self.add_report(
+                        True,
+                        f"a file in {self._directory} could not be closed: {error!r}. Its last entries may be missing",
+                    )
         return bool(self._reports)
 
     @property
     def paths(self) -> list[bytes]:
         return []  # nothing that this process could read back
 
-    def _ensure_thread(self) -> None:
+    def _ensure_thread(self) -> bool:
         if self._thread is None:
-            self._thread = threading.Thread(target=_write_until_gone, args=(weakref.ref(self),), daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=_write_until_gone, args=(weakref.ref(self),), daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter is ending, or there are no more threads
+                return False
+            self._thread = thread
+        return True
 
     def wait_for_work(self) -> None:
         self._wake.wait(self._flush_seconds)
@@ -132,47 +169,91 @@ class StreamSink:
 
     def _drain(self) -> None:
         with self._io_lock:
+            waiting = len(self._records)  # what comes meanwhile is not waited for
+            while waiting > 0:
+                batch = self._take_batch(waiting)
+                waiting -= len(batch)
+                if not batch or not self._try_to_write(batch):
+                    return
+
+    def _take_batch(self, most: int) -> list[bytes]:
+        batch: list[bytes] = []
+        size = 0
+        with self._queue_lock:
+            while self._records and len(batch) < most and size < _BATCH_BYTES:
+                batch.append(self._records.popleft())
+                size += len(batch[-1])
+        return batch
+
+    def _try_to_write(self, batch: list[bytes]) -> bool:
+        data = b"".join(batch)
+        written = False
+        try:
+            self._write(data)
+            written = True
+        except Exception as error:  # a person's factory may raise anything; training goes on
+            self._failed(error)
+        finally:
             with self._queue_lock:
-                records, self._records = self._records, []
-            if not records:
-                return
-            data = b"".join(records)
-            if self._attempt(lambda: self._write(data)):
-                with self._queue_lock:
+                if written:
                     self._bytes -= len(data)
-            else:
-                with self._queue_lock:
-                    self._records[:0] = [data]
+                else:
+                    self._records.extendleft(reversed(batch))
+        if written and self._failing:
+            self._recovered()
+        return written
 
     def _write(self, data: bytes) -> None:
         if self._file is None:
-            self._file = self._open()
-        self._file.write(data)
-        self._file.flush()
-
-    def _attempt(self, action: Callable[[], object]) -> bool:
+            self._open()
+        assert self._file is not None
         try:
-            action()
-        except Exception as error:  # a person's factory may raise anything; training goes on
-            if not self._failing:
-                self._failing = True
-                self.add_report(True, f"cannot write to {self._directory}: {error!r}. Entries are kept and tried again")
-            return False
-        if self._failing:
+            self._file.write(data)
+            self._file.flush()
+        except BaseException:
+            self._leave_file()
+            raise
+        self._path = ""
+        self._purge_step = None
+
+    def _open(self) -> None:
+        path, self._path = self._path or self._new_path(), ""
+        file = self._file = self._factory.open(path)
+        # Until something is written, another try may replace the file: failing targets are not littered with them.
+        self._path = path
+        now = time.time()
+        try:
+            file.write(frame_record(event(FILE_VERSION, b"brain.Event:2", wall_time=now)))
+            if self._purge_step is not None:
+                file.write(frame_record(event(SESSION_LOG, SESSION_START, wall_time=now, step=self._purge_step)))
+            file.flush()
+        except BaseException:
+            self._leave_file()
+            raise
+
+    def _new_path(self) -> str:
+        name = f"events.out.tfevents.{int(time.time()):010d}.{self._host}.{os.getpid()}.{next(_file_numbers)}"
+        return f"{self._directory.rstrip('/')}/{name}{self._suffix}"
+
+    def _leave_file(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(Exception):
+                file.close()
+
+    def _failed(self, error: Exception) -> None:
+        if not self._failing:
+            self._failing = True
+            self.add_report(True, f"cannot write to {self._directory}: {error!r}. Entries are kept and tried again")
+
+    def _recovered(self) -> None:
+        with self._queue_lock:
             self._failing = False
             lost, self._lost = self._lost, 0
-            self.add_report(lost > 0, f"{self._directory} can be written again; {lost} entries were lost meanwhile")
-        return True
-
-    def _open(self) -> RecordFile:
-        name = f"events.out.tfevents.{int(time.time()):010d}.{self._host}.{os.getpid()}.{next(_file_numbers)}"
-        file = self._factory.open(f"{self._directory.rstrip('/')}/{name}{self._suffix}")
-        now = time.time()
-        file.write(frame_record(event(FILE_VERSION, b"brain.Event:2", wall_time=now)))
-        if self._purge_step is not None:
-            file.write(frame_record(event(SESSION_LOG, SESSION_START, wall_time=now, step=self._purge_step)))
-            self._purge_step = None
-        return file
+        if lost > 0:
+            self.add_report(True, f"{self._directory} can be written again; {lost} entries were dropped meanwhile")
+        else:
+            self.add_report(False, f"{self._directory} can be written again; nothing was lost")
 
 
 def _write_until_gone(reference: weakref.ref[StreamSink]) -> None:

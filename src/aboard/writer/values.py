@@ -46,6 +46,14 @@ def as_number(value: Any, argument: str) -> float:
     return _float(array.reshape(()).item(), argument)
 
 
+def as_integer(value: Any, argument: str) -> int:
+    """As `as_number`, without fractions."""
+    number = as_number(value, argument)
+    if not number.is_integer():
+        raise InvalidValue(f"{argument} must be a whole number, got {number}")
+    return int(number)
+
+
 def _float(value: float, argument: str) -> float:
     try:
         return float(value)
@@ -132,7 +140,7 @@ def _native_numbers(array: Array) -> Array:
 def _numbers_of_objects(array: Array) -> Array:
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # no numbers, or integers beyond a double
         return array
 
 

@@ -15,13 +15,10 @@ from aboard.events.graph import (
     UNKNOWN_SIZE,
     GraphNode,
     graph_def,
-    graph_def_event,
     graph_events,
     node_name,
     output_reference,
     run_metadata,
-    run_metadata_event,
-    tagged_run_metadata,
 )
 
 
@@ -86,19 +83,7 @@ def test_tensorboard_can_combine_the_graph_with_another() -> None:
 def test_run_metadata_names_the_devices() -> None:
     metadata = RunMetadata.FromString(run_metadata(["/device:CPU:0", "/device:GPU:0"]))
     assert [stats.device for stats in metadata.step_stats.dev_stats] == ["/device:CPU:0", "/device:GPU:0"]
-    assert [stats.device for stats in RunMetadata.FromString(run_metadata()).step_stats.dev_stats] == [
-        "/device:CPU:0"
-    ]
-
-
-def test_events_are_whole_messages() -> None:
-    graph = graph_def([GraphNode(name="a", op="o")])
-    assert Event.FromString(graph_def_event(graph, 12.5)) == Event(wall_time=12.5, graph_def=graph)
-    tagged = tagged_run_metadata("train", b"\x00\xff")
-    expected = TaggedRunMetadata(tag="train", run_metadata=b"\x00\xff")
-    assert Event.FromString(run_metadata_event(tagged, 1.5)) == Event(
-        wall_time=1.5, tagged_run_metadata=expected
-    )
+    assert [stats.device for stats in RunMetadata.FromString(run_metadata()).step_stats.dev_stats] == ["/device:CPU:0"]
 
 
 def test_the_events_of_a_graph() -> None:
@@ -107,14 +92,12 @@ def test_the_events_of_a_graph() -> None:
     assert (first.graph_def, first.wall_time, first.step) == (graph, 3.0, 0)
     assert second.tagged_run_metadata == TaggedRunMetadata(tag="step1", run_metadata=metadata)
     assert second.wall_time == 3.0
-    assert graph_events(graph, None, 3.0) == (graph_def_event(graph, 3.0),)
+    assert graph_events(graph, None, 3.0) == graph_events(graph, metadata, 3.0)[:1]
     (_, other) = graph_events(graph, metadata, 3.0, "epoch 2")
     assert Event.FromString(other).tagged_run_metadata.tag == "epoch 2"
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [("model/MatMul:0", "model/MatMul_0"), ("^x", "_x"), ("a/b.c", "a/b.c")]
-)
+@pytest.mark.parametrize(("text", "name"), [("model/MatMul:0", "model/MatMul_0"), ("^x", "_x"), ("a/b.c", "a/b.c")])
 def test_node_names_have_no_marks_with_a_meaning(text: str, name: str) -> None:
     assert node_name(text) == name
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorboardX.summary as peer
 from tensorboard import data_compat
-from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_SCALAR, Summary
 from tensorboard.util import tensor_util
 
 from aboard.events.scalar import scalar, scalar_tensor
@@ -18,9 +18,14 @@ VALUES = [0.0, -0.0, 1.5, -3.25e-12, 1e30, 1e300, math.inf, -math.inf, 7]
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("texts", [("", ""), ("name", ""), ("", "what it *is*"), ("größe", "ü")])
 def test_equals_tensorboardx(value, texts):
-    ours = scalar("a/b", value, display_name=texts[0], description=texts[1])
+    ours = Summary.FromString(scalar("a/b", value, display_name=texts[0], description=texts[1]))
     theirs = peer.scalar("a/b", value, display_name=texts[0], summary_description=texts[1])
-    assert Summary.FromString(ours) == Summary.FromString(theirs.SerializeToString())
+    if any(texts):  # without plugin and class, TensorBoard's fast loader would not show the texts
+        metadata = ours.value[0].metadata
+        assert (metadata.plugin_data.plugin_name, metadata.data_class) == ("scalars", DATA_CLASS_SCALAR)
+        metadata.ClearField("plugin_data")
+        metadata.ClearField("data_class")
+    assert ours == Summary.FromString(theirs.SerializeToString())
 
 
 def test_nan_stays_nan():

@@ -125,9 +125,7 @@ def test_inputs_and_outputs_that_are_left_out() -> None:
     clip = helper.make_node("Clip", ["x", "", "high"], ["y"])
     dropout = helper.make_node("Unique", ["y"], ["", "indices"])
     silent = helper.make_node("Debug", ["y"], [], name="watch")
-    nodes = drawn(
-        model_of([clip, dropout, silent], [tensor("x", [2]), tensor("high", [])], [tensor("indices", [2])])
-    )
+    nodes = drawn(model_of([clip, dropout, silent], [tensor("x", [2]), tensor("high", [])], [tensor("indices", [2])]))
     assert list(nodes["y"].input) == ["x", "high"]
     assert nodes["indices"].op == "Unique"
     assert list(nodes["watch"].input) == ["y"]
@@ -150,9 +148,7 @@ def parameters(**attributes: Any) -> str:
 def test_attributes_are_text() -> None:
     assert parameters(axis=1) == "axis = 1"
     assert parameters(alpha=0.1, mode="linear") == "alpha = 0.1, mode = linear"
-    assert parameters(pads=[0, 1], scales=[1.5], names=["a", "b"]) == (
-        "names = [a, b], pads = [0, 1], scales = [1.5]"
-    )
+    assert parameters(pads=[0, 1], scales=[1.5], names=["a", "b"]) == ("names = [a, b], pads = [0, 1], scales = [1.5]")
     assert parameters(body=helper.make_graph([], "inner", [], [])) == "body = graph inner"
     assert parameters() == ""
 

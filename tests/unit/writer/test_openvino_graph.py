@@ -66,14 +66,9 @@ def test_same_edges_as_tensorboardx(tmp_path: Path) -> None:
     theirs = load_openvino_graph(str(path))
     # tensorboardX writes a node per edge, so that a layer with two inputs is there twice under one name.
     their_edges = {(source, node.name) for node in theirs.node for source in node.input}
-    our_edges = {
-        (source.partition(":")[0], node.name) for node in drawn(path).values() for source in node.input
-    }
+    our_edges = {(source.partition(":")[0], node.name) for node in drawn(path).values() for source in node.input}
     assert our_edges == their_edges
-    assert (
-        GraphDef.FromString(openvino_graph(str(path))).versions
-        == GraphDef(versions={"producer": 22}).versions
-    )
+    assert GraphDef.FromString(openvino_graph(str(path))).versions == GraphDef(versions={"producer": 22}).versions
 
 
 def test_each_layer_is_one_node(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where and with what the numbers were taken."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+
+_PACKAGES = ("aboard", "tensorboardX", "torch", "tensorboard", "numpy", "pillow", "protobuf", "crc32c")
+
+
+def describe(folder: Path | None) -> dict[str, object]:
+    from aboard._native import crc32c_implementation, is_debug_build
+
+    place = (folder or Path(tempfile.gettempdir())).resolve()
+    return {
+        "date": datetime.now().astimezone().isoformat(timespec="minutes"),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load before": [round(value, 2) for value in os.getloadavg()],
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "aboard's build": "debug" if is_debug_build else "release",
+        "aboard's CRC": crc32c_implementation,
+        "log folder": f"{place} ({_file_system(place)})",
+    }
+
+
+def warnings(machine: dict[str, object]) -> list[str]:
+    """What would make the numbers unfair."""
+    found: list[str] = []
+    packages, load = machine["packages"], machine["load before"]
+    assert isinstance(packages, dict)
+    assert isinstance(load, list)
+    if packages["crc32c"] == "absent":
+        found.append(
+            "crc32c is absent, so tensorboardX computes checksums in Python; `pip install crc32c` to let it be fast"
+        )
+    if machine["aboard's build"] == "debug":
+        found.append("aboard is a debug build")
+    if load[0] > 0.5:
+        found.append(f"the machine is busy: load {load[0]}")
+    return found
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    fields = dict(map(str.strip, line.split(":", 1)) for line in reversed(lines) if ":" in line)
+    return f"{fields.get('model name', platform.machine())}, {fields.get('cpu MHz', '?')} MHz"
+
+
+def _file_system(place: Path) -> str:
+    try:
+        mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "unknown"
+    points = {mount.split()[1]: mount.split()[2] for mount in mounts}
+    for parent in (place, *place.parents):
+        if str(parent) in points:
+            return points[str(parent)]
+    return "unknown"

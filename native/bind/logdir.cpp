@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "logdir.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "bindings.hpp"
+#include "points_json.hpp"
+#include "reduce.hpp"
+#include "without_gil.hpp"
+
+namespace nb = nanobind;
+
+namespace aboard {
+namespace {
+
+template <typename Value>
+using Column = nb::ndarray<nb::numpy, const Value, nb::ndim<1>>;
+
+// A numpy array over the points' own memory, which it keeps alive.
+template <typename Value>
+Column<Value> column(const ColumnView& points, std::span<const Value> values) {
+  auto* owned = new std::shared_ptr<const ColumnBlock>(points.block);
+  const nb::capsule owner(owned,
+                          [](void* block) noexcept { delete static_cast<std::shared_ptr<const ColumnBlock>*>(block); });
+  return Column<Value>(values.data(), {values.size()}, owner);
+}
+
+std::vector<std::string> strings_of(const nb::list& names) {
+  std::vector<std::string> strings;
+  for (const nb::handle name : names) strings.emplace_back(view_of(nb::cast<nb::bytes>(name)));
+  return strings;
+}
+
+ColumnView reduced(const ColumnView& points, size_t budget) {
+  if (points.size <= budget) return points;
+  const std::vector<size_t> kept = reduce(points, budget);
+  auto block = std::make_shared<ColumnBlock>(kept.size());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    block->steps[i] = points.steps()[kept[i]];
+    block->wall_times[i] = points.wall_times()[kept[i]];
+    block->values[i] = points.values()[kept[i]];
+  }
+  return {std::move(block), 0, kept.size()};
+}
+
+nb::list tags_of(const Logdir& logdir, size_t from) {
+  nb::list result;
+  for (const TagInfo& tag : logdir.tags(from)) {
+    result.append(nb::make_tuple(text_of(tag.name), static_cast<int>(tag.source), static_cast<int>(tag.kind),
+                                 tag.is_scalar, bytes_of(tag.metadata)));
+  }
+  return result;
+}
+
+nb::tuple status_tuple(const TagStatus& status) {
+  return nb::make_tuple(status.count, status.superseded, status.last_step, status.last_wall_time);
+}
+
+nb::list media_of(const Logdir& logdir, size_t tag) {
+  nb::list result;
+  for (const MediaEntry& entry : logdir.media(tag)) {
+    result.append(
+        nb::make_tuple(entry.step, entry.wall_time, entry.offset, entry.length, entry.file, entry.value_index));
+  }
+  return result;
+}
+
+nb::object read_media(const Logdir& logdir, size_t tag, const nb::tuple& place) {
+  const MediaEntry entry{nb::cast<int64_t>(place[0]),  nb::cast<double>(place[1]),   nb::cast<uint64_t>(place[2]),
+                         nb::cast<uint64_t>(place[3]), nb::cast<uint32_t>(place[4]), nb::cast<uint32_t>(place[5])};
+  std::optional<std::string> bytes;
+  {
+    const WithoutGil release;
+    bytes = logdir.read_media(tag, entry);
+  }
+  return bytes ? nb::object(bytes_of(*bytes)) : nb::none();
+}
+
+nb::list files_of(const Logdir& logdir) {
+  nb::list result;
+  for (const FileStatus& file : logdir.files()) {
+    result.append(nb::make_tuple(bytes_of(file.name), file.bytes_read, file.bytes, file.records,
+                                 file.damage.bad_records, file.damage.skipped_bytes, file.damage.first_offset,
+                                 file.error, file.first_wall_time, file.last_wall_time, file.attempt));
+  }
+  return result;
+}
+
+// Refreshes many logdirs on `threads` threads; the first exception is raised when all are done.
+size_t refresh_logdirs(const nb::list& work, size_t threads) {
+  std::vector<std::pair<std::shared_ptr<Logdir>, std::vector<std::string>>> jobs;
+  for (const nb::handle item : work) {
+    const auto pair = nb::cast<nb::tuple>(item);
+    jobs.emplace_back(nb::cast<std::shared_ptr<Logdir>>(pair[0]), strings_of(nb::cast<nb::list>(pair[1])));
+  }
+  const WithoutGil release;
+  std::atomic<size_t> next{0}, changed{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto work_through = [&] {
+    for (size_t job; (job = next++) < jobs.size();) {
+      try {
+        if (jobs[job].first->refresh(jobs[job].second)) ++changed;
+      } catch (...) {
+        const std::lock_guard lock(failure_mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < std::min(threads, jobs.size()); ++i) helpers.emplace_back(work_through);
+  work_through();
+  for (auto& helper : helpers) helper.join();
+  if (failure) std::rethrow_exception(failure);
+  return changed;
+}
+
+}  // namespace
+
+void bind_logdir(nb::module_& module) {
+  nb::class_<ColumnView>(module, "Points")
+      .def_prop_ro(
+          "steps", [](const ColumnView& self) { return column<int64_t>(self, self.steps()); }, nb::rv_policy::automatic)
+      .def_prop_ro(
+          "wall_times", [](const ColumnView& self) { return column<double>(self, self.wall_times()); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "values", [](const ColumnView& self) { return column<double>(self, self.values()); },
+          nb::rv_policy::automatic)
+      .def("__len__", [](const ColumnView& self) { return self.size; })
+      .def("reduced", &reduced, nb::call_guard<WithoutGil>())
+      .def("window", &window)
+      .def("json", [](const ColumnView& self, bool objects) {
+        std::string text;
+        {
+          const WithoutGil release;
+          append_points_json(text, self, objects ? PointsForm::objects : PointsForm::triples);
+        }
+        return bytes_of(text);
+      });
+
+  nb::class_<Logdir>(module, "Logdir")
+      .def(nb::new_([](const nb::bytes& path) { return std::make_shared<Logdir>(std::string(view_of(path))); }))
+      .def("refresh",
+           [](Logdir& self, const nb::list& names) {
+             const auto files = strings_of(names);
+             const WithoutGil release;
+             return self.refresh(files);
+           })
+      .def_prop_ro("path", [](const Logdir& self) { return bytes_of(self.path()); })
+      .def_prop_ro("version", &Logdir::version)
+      .def_prop_ro("generation", &Logdir::generation)
+      .def_prop_ro("bytes_read", &Logdir::bytes_read)
+      .def_prop_ro("first_wall_time",
+                   [](const Logdir& self) -> nb::object {
+                     const auto first = self.first_wall_time();
+                     return first ? nb::object(nb::float_(*first)) : nb::none();
+                   })
+      .def("tags", &tags_of)
+      .def("statuses",
+           [](const Logdir& self) {
+             nb::list result;
+             for (const TagStatus& status : self.tag_statuses()) result.append(status_tuple(status));
+             return result;
+           })
+      .def("status",
+           [](const Logdir& self, size_t tag) -> nb::object {
+             const auto status = self.tag_status(tag);
+             return status ? nb::object(status_tuple(*status)) : nb::none();
+           })
+      .def("scalars", &Logdir::scalars)
+      .def("superseded", &Logdir::superseded_scalars)
+      .def("media", &media_of)
+      .def("read_media", &read_media)
+      .def("files", &files_of);
+
+  module.def("refresh_logdirs", &refresh_logdirs);
+}
+
+}  // namespace aboard

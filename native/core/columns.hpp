@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scalar points as three columns (step, wall time, value): 24 bytes a point, growing at the end, shared without
+// copying.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace aboard {
+
+struct ScalarPoint {
+  int64_t step;
+  double wall_time;
+  double value;
+};
+
+// The memory of three columns.
+class ColumnBlock {
+ public:
+  explicit ColumnBlock(size_t capacity);
+  ~ColumnBlock();
+  ColumnBlock(const ColumnBlock&) = delete;
+  ColumnBlock& operator=(const ColumnBlock&) = delete;
+
+  size_t capacity() const noexcept { return capacity_; }
+  // Needs a block that nobody else holds: the columns may move.
+  void set_capacity(size_t capacity);
+
+  int64_t* steps = nullptr;
+  double* wall_times = nullptr;
+  double* values = nullptr;
+
+ private:
+  void release() noexcept;
+  size_t capacity_ = 0;
+};
+
+// A part of a block, unchanged for as long as it is held.
+struct ColumnView {
+  std::shared_ptr<const ColumnBlock> block;
+  size_t begin = 0;
+  size_t size = 0;
+
+  std::span<const int64_t> steps() const noexcept { return {block ? block->steps + begin : nullptr, size}; }
+  std::span<const double> wall_times() const noexcept { return {block ? block->wall_times + begin : nullptr, size}; }
+  std::span<const double> values() const noexcept { return {block ? block->values + begin : nullptr, size}; }
+};
+
+// Columns that grow. Views that were taken before stay valid and unchanged.
+//
+// `push` may run while other threads take views of what was there before; everything else needs a lock that they take
+// too. A block of which a view was ever taken is only written behind what the view shows: whatever would move or
+// overwrite it works on a copy. (Asking whether somebody still holds it would not be enough: the count of a shared_ptr
+// orders nothing.)
+class Columns {
+ public:
+  using Row = ScalarPoint;
+
+  Columns() = default;
+  Columns(Columns&& other) noexcept { *this = std::move(other); }
+  Columns& operator=(Columns&& other) noexcept;
+
+  size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  int64_t step(size_t at) const noexcept { return block_->steps[at]; }
+  double wall_time(size_t at) const noexcept { return block_->wall_times[at]; }
+  double value(size_t at) const noexcept { return block_->values[at]; }
+  Row row(size_t at) const noexcept { return {step(at), wall_time(at), value(at)}; }
+
+  bool full() const noexcept { return size_ == capacity_; }
+  // Makes room for one more at least.
+  void grow() { make_room(size_ + 1); }
+  // Needs room.
+  void push(const Row& row) noexcept {
+    block_->steps[size_] = row.step;
+    block_->wall_times[size_] = row.wall_time;
+    block_->values[size_] = row.value;
+    ++size_;
+  }
+  void append(const Row& row) {
+    if (full()) grow();
+    push(row);
+  }
+  void append(const Columns& other, size_t begin, size_t end);
+  // Forgets all points from `size` on.
+  void truncate(size_t size);
+  // Gives back memory that is not needed, when there is much of it.
+  void settle();
+  // The first `size` points.
+  ColumnView view(size_t size) const noexcept;
+  ColumnView view() const noexcept { return view(size_); }
+
+ private:
+  void make_room(size_t needed);
+  void move_to_own_block(size_t capacity);
+  std::shared_ptr<ColumnBlock> block_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;           // of the block
+  mutable bool exposed_ = false;  // a view of the block was taken
+};
+
+}  // namespace aboard

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "event_decoder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "tensor_scalar.hpp"
+#include "wire.hpp"
+
+namespace aboard {
+namespace {
+
+constexpr uint64_t kPublishEvery = 1 << 16;  // records after which readers see what was decoded
+constexpr std::string_view kGraphTag = "__run_graph__";
+constexpr int64_t kScalarDataClass = 1;
+
+bool is_scalar(const ValueView& value) {
+  if (value.kind == ValueKind::simple_value) return true;
+  MetadataView metadata;
+  if (value.kind != ValueKind::tensor || !decode_metadata(value.metadata, metadata)) return false;
+  return metadata.plugin_name == "scalars" || metadata.data_class == kScalarDataClass;
+}
+
+std::optional<double> number_in(const ValueView& value) {
+  if (value.kind == ValueKind::simple_value) return value.simple_value;
+  if (value.kind == ValueKind::tensor) return tensor_scalar(value.payload);
+  return std::nullopt;
+}
+
+int64_t session_status(std::string_view session_log) {
+  wire::Decoder decoder(session_log);
+  int64_t status = 0;
+  for (wire::Field field; decoder.next(field);) {
+    if (field.number == 1 && field.type == wire::WireType::varint) status = field.as_int64();
+  }
+  return status;
+}
+
+std::string_view run_metadata_tag(std::string_view tagged_run_metadata) {
+  wire::Decoder decoder(tagged_run_metadata);
+  std::string_view tag;
+  for (wire::Field field; decoder.next(field);) {
+    if (field.number == 1 && field.type == wire::WireType::bytes) tag = field.bytes;
+  }
+  return tag;
+}
+
+bool is_valid(std::string_view message) {
+  wire::Decoder decoder(message);
+  for (wire::Field field; decoder.next(field);) {
+  }
+  return decoder.ok();
+}
+
+}  // namespace
+
+Logdir::Decoder::Decoder(Logdir& logdir, State& state, size_t file)
+    : logdir_(logdir), state_(state), file_(*state.files[file]), ticket_(++state.ticket) {
+  entry_.file = static_cast<uint32_t>(file);
+}
+
+bool Logdir::Decoder::take(std::string_view payload, uint64_t offset) {
+  if (++file_.records % kPublishEvery == 0) publish();
+  entry_.offset = offset;
+  entry_.length = payload.size();
+  entry_.value_index = 0;
+  PlainScalar scalar;
+  if (decode_plain_scalar(payload, scalar)) {
+    entry_.step = scalar.step;
+    entry_.wall_time = scalar.wall_time;
+    note_time(scalar.wall_time);
+    ValueView value;
+    value.kind = ValueKind::simple_value;
+    Tag& tag = tag_for(TagSource::summary, scalar.tag, &value);
+    if (tag.info.is_scalar) {
+      add_scalar(tag, scalar.value);
+    } else {
+      add_media(tag);
+    }
+    return true;
+  }
+
+  EventView event;
+  if (!decode_event(payload, event)) return false;
+  entry_.step = event.step;
+  entry_.wall_time = event.wall_time;
+  note_time(event.wall_time);
+  switch (event.kind) {
+    case EventKind::summary:
+      // A summary is taken as a whole or not at all.
+      if (!is_valid(event.payload)) return false;
+      take_summary(event.payload);
+      break;
+    case EventKind::graph_def:
+      add_media(tag_for(TagSource::graph, kGraphTag));
+      break;
+    case EventKind::meta_graph_def:
+      add_media(tag_for(TagSource::meta_graph, kGraphTag));
+      break;
+    case EventKind::tagged_run_metadata:
+      add_media(tag_for(TagSource::run_metadata, run_metadata_tag(event.payload)));
+      break;
+    case EventKind::session_log:
+      if (session_status(event.payload) == static_cast<int64_t>(SessionStatus::start)) take_restart(event.step);
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+// One wall time that is no time, or far off, must not decide for good which files are later ones.
+void Logdir::Decoder::note_time(double wall_time) noexcept {
+  if (wall_time > file_.last_wall_time && std::isfinite(wall_time)) file_.last_wall_time = wall_time;
+}
+
+void Logdir::Decoder::take_summary(std::string_view summary) {
+  wire::Decoder decoder(summary);
+  for (wire::Field field; decoder.next(field);) {
+    if (field.number != 1 || field.type != wire::WireType::bytes) continue;
+    ValueView value;
+    // Hyperparameters are metadata alone.
+    if (decode_value(field.bytes, value) && (value.kind != ValueKind::nothing || !value.metadata.empty())) {
+      take_value(value);
+    }
+    ++entry_.value_index;
+  }
+}
+
+void Logdir::Decoder::take_value(const ValueView& value) {
+  Tag& tag = tag_for(TagSource::summary, value.tag, &value);
+  if (!tag.info.is_scalar) {
+    add_media(tag);
+  } else if (const auto number = number_in(value)) {
+    add_scalar(tag, *number);
+  }
+}
+
+void Logdir::Decoder::take_restart(int64_t step) {
+  while (!restarts_.empty() && restarts_.back().step >= step) restarts_.pop_back();
+  ticket_ = ++state_.ticket;
+  restarts_.push_back({ticket_, step});
+}
+
+void Logdir::Decoder::add_scalar(Tag& tag, double value) {
+  add<Columns>(tag, tag.scalars, {entry_.step, entry_.wall_time, value});
+}
+
+void Logdir::Decoder::add_media(Tag& tag) {
+  if (!tag.media) {
+    auto media = std::make_unique<History<MediaRows>>();
+    const std::lock_guard lock(logdir_.mutex_);
+    tag.media = std::move(media);
+  }
+  add<MediaRows>(tag, *tag.media, entry_);
+}
+
+template <typename Rows>
+void Logdir::Decoder::add(Tag& tag, History<Rows>& history, const typename Rows::Row& row) {
+  if (tag.ticket != ticket_) prepare(tag, history, row.step);
+  if (history.full()) {
+    const std::lock_guard lock(logdir_.mutex_);
+    history.grow();
+  }
+  history.push(row);
+}
+
+template <typename Rows>
+void Logdir::Decoder::prepare(Tag& tag, History<Rows>& history, int64_t step) {
+  catch_up(tag, history);
+  history.open(state_.attempt, entry_.file, step);
+  tag.ticket = ticket_;
+  put_in_batch(tag);
+  if (!tag.is_to_merge && history.must_merge()) {
+    tag.is_to_merge = true;
+    state_.to_merge.push_back(&tag);
+  }
+}
+
+// What sessions that started again since the tag's last point mean for it.
+template <typename Rows>
+void Logdir::Decoder::catch_up(Tag& tag, History<Rows>& history) {
+  const auto lowest = std::upper_bound(restarts_.begin(), restarts_.end(), tag.ticket,
+                                       [](uint64_t ticket, const Restart& restart) { return ticket < restart.ticket; });
+  if (lowest == restarts_.end()) return;
+  if (!history.restart(state_.attempt, entry_.file, lowest->step)) state_.to_rebuild = true;
+  put_in_batch(tag);
+}
+
+void Logdir::Decoder::put_in_batch(Tag& tag) {
+  if (tag.in_batch) return;
+  tag.in_batch = true;
+  batch_.push_back(&tag);
+}
+
+void Logdir::Decoder::finish() {
+  if (!restarts_.empty()) {
+    for (Tag& tag : state_.tags) {
+      catch_up(tag, tag.scalars);
+      if (tag.media) catch_up(tag, *tag.media);
+      tag.ticket = ticket_;
+    }
+  }
+  publish();
+}
+
+void Logdir::Decoder::publish() {
+  ticket_ = ++state_.ticket;  // tags that get more points come into the next batch
+  const std::lock_guard lock(logdir_.mutex_);
+  for (Tag* tag : batch_) {
+    tag->scalars.publish();
+    if (tag->media) tag->media->publish();
+    tag->in_batch = false;
+  }
+  batch_.clear();
+  file_.publish();
+  if (state_.visible) ++logdir_.version_;
+}
+
+Logdir::Tag& Logdir::Decoder::tag_for(TagSource source, std::string_view name, const ValueView* first_value) {
+  // Training loops log their tags in the same order again and again.
+  Tag* const guess = last_ != nullptr ? last_->next : nullptr;
+  if (guess != nullptr && guess->info.source == source && guess->info.name == name) return *(last_ = guess);
+  Tag* const found = &state_.tags[number_of(source, name, first_value)];
+  if (last_ != nullptr) last_->next = found;
+  return *(last_ = found);
+}
+
+uint32_t Logdir::Decoder::number_of(TagSource source, std::string_view name, const ValueView* first_value) {
+  const uint64_t hash = keyed_hash(name, static_cast<uint64_t>(source));
+  uint32_t number = state_.numbers.find(hash, [&](uint32_t candidate) {
+    const TagInfo& info = state_.tags[candidate].info;
+    return info.source == source && info.name == name;
+  });
+  if (number != TagTable::kNone && state_.tags[number].info.present) return number;
+
+  TagInfo info;
+  info.name = std::string(name);
+  info.source = source;
+  info.present = true;
+  if (first_value != nullptr) {
+    info.kind = first_value->kind;
+    info.is_scalar = is_scalar(*first_value);
+    info.metadata = std::string(first_value->metadata);
+  }
+  const std::lock_guard lock(logdir_.mutex_);
+  if (number != TagTable::kNone) {
+    // Was there before the logdir was read anew. Who has listed tags since must list them again.
+    state_.tags[number].info = std::move(info);
+    if (state_.visible) ++state_.generation;
+    return number;
+  }
+  number = static_cast<uint32_t>(state_.tags.size());
+  state_.tags.emplace_back().info = std::move(info);
+  state_.numbers.add(hash, number);
+  return number;
+}
+
+}  // namespace aboard

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "event_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "crc32c.hpp"
+#include "event.hpp"
+#include "record.hpp"
+
+namespace aboard {
+namespace {
+
+constexpr size_t kReadBytes = 256 << 10;  // fits into the cache of a core
+constexpr size_t kKeptBytes = 4 << 20;    // larger buffers are given back
+constexpr size_t kProofBytes = 4096;
+constexpr size_t kMostWaiting = 16;
+constexpr uint64_t kPatience = 16;  // times the size of a file, for payloads that turn out to be none
+
+// A descriptor that closes itself. Opening never waits, whatever the path names.
+class Descriptor {
+ public:
+  explicit Descriptor(const std::string& path) : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const noexcept { return value_; }
+
+ private:
+  int value_;
+};
+
+ssize_t read_at(int file, char* to, size_t size, uint64_t offset) {
+  while (true) {
+    const ssize_t got = ::pread(file, to, size, static_cast<off_t>(offset));
+    if (got >= 0 || errno != EINTR) return got;
+  }
+}
+
+std::optional<uint32_t> checksum_of(int file, uint64_t begin, uint64_t end) {
+  char bytes[kProofBytes];
+  const auto size = static_cast<size_t>(end - begin);
+  if (read_at(file, bytes, size, begin) != static_cast<ssize_t>(size)) return std::nullopt;
+  return crc32c({bytes, size});
+}
+
+std::optional<uint32_t> checksum_before(int file, uint64_t offset) {
+  return checksum_of(file, offset - std::min<uint64_t>(offset, kProofBytes), offset);
+}
+
+int64_t nanoseconds(const timespec& time) noexcept { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+template <typename Unsigned>
+Unsigned load_little(const char* from) noexcept {
+  Unsigned value = 0;
+  for (size_t i = 0; i < sizeof value; ++i) {
+    value |= static_cast<Unsigned>(Unsigned{static_cast<unsigned char>(from[i])} << (8 * i));
+  }
+  return value;
+}
+
+bool header_is_valid(const char* header) noexcept {
+  return masked_crc32c({header, sizeof(uint64_t)}) == load_little<uint32_t>(header + sizeof(uint64_t));
+}
+
+struct Buffer {
+  std::unique_ptr<char[]> bytes;
+  size_t capacity = 0;
+};
+
+// One per thread: all of a file passes through it.
+Buffer& buffer_of_thread() {
+  static thread_local Buffer buffer;
+  return buffer;
+}
+
+}  // namespace
+
+// A part of a file in memory, moved on as it is asked for.
+class EventFile::Window {
+ public:
+  Window(int file, uint64_t end) : file_(file), end_(end), buffer_(buffer_of_thread()) {}
+  ~Window() {
+    if (buffer_.capacity > kKeptBytes) buffer_ = {};
+  }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  uint64_t end() const noexcept { return end_; }
+  int error() const noexcept { return error_; }
+
+  // What is there from `position` on, at least `needed` bytes: fewer only at the end, or when reading fails.
+  std::string_view at(uint64_t position, size_t needed) {
+    if (position < base_ || position > base_ + filled_ || base_ + filled_ - position < needed) fill(position, needed);
+    return {buffer_.bytes.get() + (position - base_), static_cast<size_t>(base_ + filled_ - position)};
+  }
+
+ private:
+  void fill(uint64_t position, size_t needed) {
+    const size_t kept =
+        position >= base_ && position < base_ + filled_ ? static_cast<size_t>(base_ + filled_ - position) : 0;
+    const size_t capacity = std::max(kReadBytes, needed);
+    if (buffer_.capacity < capacity) {
+      Buffer larger{std::make_unique_for_overwrite<char[]>(capacity), capacity};
+      if (kept > 0) std::memcpy(larger.bytes.get(), buffer_.bytes.get() + (filled_ - kept), kept);
+      buffer_ = std::move(larger);
+    } else if (kept > 0) {
+      std::memmove(buffer_.bytes.get(), buffer_.bytes.get() + (filled_ - kept), kept);
+    }
+    base_ = position;
+    filled_ = kept;
+    const uint64_t left = end_ > position ? end_ - position : 0;
+    const auto wanted = static_cast<size_t>(std::min<uint64_t>(left, capacity));
+    while (filled_ < wanted) {
+      const ssize_t got = read_at(file_, buffer_.bytes.get() + filled_, wanted - filled_, position + filled_);
+      if (got < 0) error_ = errno;
+      if (got <= 0) break;
+      filled_ += static_cast<size_t>(got);
+    }
+  }
+
+  const int file_;
+  const uint64_t end_;
+  Buffer& buffer_;
+  uint64_t base_ = 0;
+  size_t filled_ = 0;
+  int error_ = 0;
+};
+
+FileChange EventFile::look() {
+  struct stat status;
+  if (::stat(path_.c_str(), &status) != 0) {
+    error_ = errno;
+    return error_ == ENOENT || error_ == ENOTDIR ? FileChange::gone : FileChange::unreadable;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    error_ = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+    return FileChange::unreadable;
+  }
+  const auto size = static_cast<uint64_t>(status.st_size);
+  const bool nothing_read = offset_ == 0 && !searching_;
+  if (!nothing_read) {
+    if (!is_this(status) || size < std::max(offset_, searching_ ? searched_ : 0)) return FileChange::replaced;
+    const bool looks_the_same =
+        size == size_ && modified_ns_ == nanoseconds(status.st_mtim) && changed_ns_ == nanoseconds(status.st_ctim);
+    if (looks_the_same && error_ == 0) return FileChange::none;
+    if (!looks_the_same) {
+      const Descriptor file(path_);
+      if (file.get() < 0) {
+        error_ = errno;
+        return FileChange::unreadable;
+      }
+      if (!holds_what_was_read(file.get())) return FileChange::replaced;
+    }
+  } else if (known_ && is_this(status) && size == size_ && modified_ns_ == nanoseconds(status.st_mtim) && error_ == 0) {
+    return FileChange::none;
+  }
+  adopt(status);
+  error_ = 0;
+  return size > offset_ ? FileChange::grown : FileChange::none;
+}
+
+bool EventFile::is_this(const struct stat& status) const noexcept {
+  return known_ && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+void EventFile::adopt(const struct stat& status) noexcept {
+  known_ = true;
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  size_ = static_cast<uint64_t>(status.st_size);
+  modified_ns_ = nanoseconds(status.st_mtim);
+  changed_ns_ = nanoseconds(status.st_ctim);
+}
+
+template <typename Take>
+bool EventFile::scan(const Take& take) {
+  const Descriptor file(path_);
+  struct stat status;
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
+    error_ = errno;
+    return false;
+  }
+  // Replaced since the last look: the next one will tell.
+  if (!S_ISREG(status.st_mode) || (known_ && !is_this(status)) || static_cast<uint64_t>(status.st_size) < offset_) {
+    error_ = ESTALE;
+    return false;
+  }
+  adopt(status);
+  error_ = 0;
+  Window window(file.get(), size_);
+  bool stopped = false;
+  while (!stopped && (!searching_ || search(window))) {
+    std::string_view bytes = window.at(offset_, kRecordHeaderBytes);
+    Record record;
+    RecordState state = parse_record(bytes, record);
+    if (state == RecordState::incomplete) {
+      if (bytes.size() < kRecordHeaderBytes) break;
+      const auto length = load_little<uint64_t>(bytes.data());
+      const uint64_t behind_header = size_ - offset_ - kRecordHeaderBytes;
+      if (behind_header < kRecordFooterBytes || length > behind_header - kRecordFooterBytes) break;
+      if (length > kLongestRecord) {
+        note_damage(offset_, 1, 0);
+        offset_ += length + kRecordOverheadBytes;
+        continue;
+      }
+      const auto needed = static_cast<size_t>(length) + kRecordOverheadBytes;
+      bytes = window.at(offset_, needed);
+      if (bytes.size() < needed) break;
+      state = parse_record(bytes, record);
+    }
+    if (state == RecordState::bad_length) {
+      searching_ = true;
+      searched_ = offset_;
+      waiting_.clear();
+      continue;
+    }
+    const Took took =
+        state == RecordState::complete ? take(record.payload, offset_ + kRecordHeaderBytes) : Took::no_event;
+    if (took == Took::no_event) note_damage(offset_, 1, 0);
+    stopped = took == Took::stop;
+    if (!stopped) offset_ += record.consumed;
+  }
+  remember_what_was_read(file.get());
+  error_ = window.error();
+  return error_ == 0;
+}
+
+// Looks for a valid record behind a damaged header. False when there is none yet; what was searched is never searched
+// again. Takes linear time also in a file made to prevent that, in which it may pass over records.
+bool EventFile::search(Window& window) {
+  const uint64_t end = window.end();
+  const uint64_t before = offset_;
+  const auto probe = [&](uint64_t position) {
+    const std::string_view header = window.at(position, kRecordHeaderBytes);
+    if (header.size() < kRecordHeaderBytes) return RecordState::incomplete;
+    const auto length = load_little<uint64_t>(header.data());
+    if (length > kLongestRecord || !header_is_valid(header.data())) return RecordState::bad_length;
+    if (length + kRecordOverheadBytes > end - position) return RecordState::incomplete;
+    if (wasted_ + length > kPatience * end) return RecordState::bad_data;
+    Record record;
+    const RecordState state =
+        parse_record(window.at(position, static_cast<size_t>(length) + kRecordOverheadBytes), record);
+    if (state == RecordState::bad_data) wasted_ += length;
+    return state;
+  };
+  const auto skip_to = [&](uint64_t position, bool found) {
+    note_damage(before, 0, position - before);
+    offset_ = position;
+    searching_ = !found;
+    return found;
+  };
+
+  for (auto position = waiting_.begin(); position != waiting_.end();) {
+    const RecordState state = probe(*position);
+    if (state == RecordState::complete) return skip_to(*position, true);
+    position = state == RecordState::incomplete ? position + 1 : waiting_.erase(position);
+  }
+  for (; searched_ + kRecordHeaderBytes <= end && window.error() == 0; ++searched_) {
+    const RecordState state = probe(searched_);
+    if (state == RecordState::complete) return skip_to(searched_, true);
+    if (state == RecordState::incomplete && waiting_.size() < kMostWaiting) waiting_.push_back(searched_);
+  }
+  return skip_to(waiting_.empty() ? searched_ : waiting_.front(), false);
+}
+
+bool EventFile::read(const Handler& handler) {
+  return scan(
+      [&](std::string_view payload, uint64_t offset) { return handler(payload, offset) ? Took::yes : Took::no_event; });
+}
+
+std::optional<double> EventFile::next_wall_time() {
+  std::optional<double> wall_time;
+  scan([&](std::string_view payload, uint64_t) {
+    EventView event;
+    if (!decode_event(payload, event)) return Took::no_event;
+    wall_time = event.wall_time;
+    return Took::stop;
+  });
+  return wall_time;
+}
+
+bool EventFile::has_more() const {
+  const Descriptor file(path_);
+  struct stat status;
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !is_this(status)) return true;
+  char header[kRecordHeaderBytes];
+  const ssize_t got = read_at(file.get(), header, sizeof header, offset_);
+  if (got >= 0 && got < static_cast<ssize_t>(sizeof header)) return false;
+  if (got < 0 || searching_ || !header_is_valid(header)) return true;
+  const auto length = load_little<uint64_t>(header);
+  const uint64_t behind_header = static_cast<uint64_t>(status.st_size) - offset_ - kRecordHeaderBytes;
+  return behind_header >= kRecordFooterBytes && length <= behind_header - kRecordFooterBytes;
+}
+
+void EventFile::note_damage(uint64_t offset, uint64_t bad_records, uint64_t skipped_bytes) {
+  if (damage_.bad_records == 0 && damage_.skipped_bytes == 0) damage_.first_offset = offset;
+  damage_.bad_records += bad_records;
+  damage_.skipped_bytes += skipped_bytes;
+}
+
+bool EventFile::holds_what_was_read(int file) const {
+  return checksum_of(file, 0, proven_head_bytes_) == head_proof_ && checksum_before(file, offset_) == tail_proof_;
+}
+
+// A file that cannot be proven is taken for another one by the next look.
+void EventFile::remember_what_was_read(int file) {
+  const uint64_t head = std::min<uint64_t>(offset_, kProofBytes);
+  if (head != proven_head_bytes_) {
+    proven_head_bytes_ = head;
+    head_proof_ = checksum_of(file, 0, head).value_or(0);
+  }
+  tail_proof_ = checksum_before(file, offset_).value_or(0);
+}
+
+std::optional<std::string> read_record_at(const std::string& path, uint64_t offset, uint64_t length) {
+  if (offset < kRecordHeaderBytes || length > kLongestRecord) return std::nullopt;
+  const Descriptor file(path);
+  struct stat status;
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (offset > size || length + kRecordFooterBytes > size - offset) return std::nullopt;
+  std::string bytes(static_cast<size_t>(length) + kRecordOverheadBytes, '\0');
+  for (size_t filled = 0; filled < bytes.size();) {
+    const ssize_t got =
+        read_at(file.get(), bytes.data() + filled, bytes.size() - filled, offset - kRecordHeaderBytes + filled);
+    if (got <= 0) return std::nullopt;
+    filled += static_cast<size_t>(got);
+  }
+  Record record;
+  if (parse_record(bytes, record) != RecordState::complete || record.payload.size() != length) return std::nullopt;
+  return std::string(record.payload);
+}
+
+}  // namespace aboard

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// One event file that may grow, be replaced, be cut off or vanish while it is read.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct stat;
+
+namespace aboard {
+
+// A longer record is skipped and counted as damaged: reading holds one record in memory, and files are not trusted.
+constexpr uint64_t kLongestRecord = uint64_t{1} << 29;
+
+// What a look at a file told.
+enum class FileChange {
+  none,
+  grown,     // bytes behind those already read
+  replaced,  // another file, or other bytes, under the same name: what was read of it no longer holds
+  gone,
+  unreadable,  // `EventFile::error` says why
+};
+
+struct Damage {
+  uint64_t bad_records = 0;    // records whose payload did not match its checksum, is no event or far too long
+  uint64_t skipped_bytes = 0;  // bytes between a damaged header and the next valid record
+  uint64_t first_offset = 0;   // where the first of these is
+};
+
+class EventFile {
+ public:
+  // `payload` lies at `offset` of the file. Returns whether it is an event.
+  using Handler = std::function<bool(std::string_view payload, uint64_t offset)>;
+
+  explicit EventFile(std::string path) : path_(std::move(path)) {}
+
+  // Looks at the file's size and identity, without reading more than the few bytes that prove it is the same file.
+  FileChange look();
+  // Hands every whole record behind the last one to `handler`, verified, up to the size that the file has now. False
+  // when it cannot be read now.
+  bool read(const Handler& handler);
+  // Wall time of the next event, which stays unread; nothing when there is none yet.
+  std::optional<double> next_wall_time();
+  // Whether `read` would find anything, even if only damage.
+  bool has_more() const;
+
+  const std::string& path() const noexcept { return path_; }
+  // Where the next record begins.
+  uint64_t offset() const noexcept { return offset_; }
+  uint64_t size() const noexcept { return size_; }
+  // Bytes behind the last whole record: a record that is being written, or was cut off.
+  uint64_t tail_bytes() const noexcept { return size_ > offset_ ? size_ - offset_ : 0; }
+  const Damage& damage() const noexcept { return damage_; }
+  // Of the last try to look or read; 0 when it succeeded.
+  int error() const noexcept { return error_; }
+
+ private:
+  class Window;
+  enum class Took { yes, no_event, stop };
+
+  template <typename Take>
+  bool scan(const Take& take);
+  bool search(Window& window);
+  bool is_this(const struct stat& status) const noexcept;
+  void adopt(const struct stat& status) noexcept;
+  bool holds_what_was_read(int file) const;
+  void remember_what_was_read(int file);
+  void note_damage(uint64_t offset, uint64_t bad_records, uint64_t skipped_bytes);
+
+  std::string path_;
+  bool known_ = false;  // what follows says which file it was, and how it looked
+  uint64_t device_ = 0, inode_ = 0, size_ = 0;
+  int64_t modified_ns_ = 0, changed_ns_ = 0;
+  uint64_t offset_ = 0;
+  // Checksums of the first bytes and of those before `offset_`.
+  uint64_t proven_head_bytes_ = 0;
+  uint32_t head_proof_ = 0, tail_proof_ = 0;
+  // While no valid record was found behind a damaged header: how far the search got, and headers whose records are not
+  // all there.
+  bool searching_ = false;
+  uint64_t searched_ = 0;
+  std::vector<uint64_t> waiting_;
+  uint64_t wasted_ = 0;  // bytes of payloads that turned out to be none, in all searches
+  Damage damage_;
+  int error_ = 0;
+};
+
+// The payload of a record whose place is known, verified once more: the file may be another one by now.
+std::optional<std::string> read_record_at(const std::string& path, uint64_t offset, uint64_t length);
+
+}  // namespace aboard

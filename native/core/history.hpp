@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one tag of one logdir has logged: one history across restarts and concurrent writers, and beside it what later
+// attempts superseded.
+//
+// The rules, which say what is shown from what is in the files alone, however often and in which pieces these are read:
+// - The first point of an attempt, at step s, supersedes points at >= s of earlier attempts. Of several files that
+// write
+//   at the same time each has a first point; the lowest counts.
+// - A session that starts again at step s (SessionLog.START) supersedes points at >= s of earlier attempts, and those
+//   that its own file had logged before. It says nothing about files that write at the same time.
+// - Where one file has the points of an attempt, they stand in the order of that file; where several have, they are
+//   merged by (step, wall time).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace aboard {
+
+// Points arrive from one thread, file by file: `open` says from which, `push` adds. Only `grow`, `publish`, `merge` and
+// `settle` touch what readers see, and need their lock.
+template <typename Rows>
+class History {
+ public:
+  using Row = typename Rows::Row;
+
+  History() = default;
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+
+  // For readers. The first `shown` of `rows` are shown.
+  const Rows& rows() const noexcept { return rows_; }
+  size_t shown() const noexcept { return shown_; }
+  // Whether each step is above the one before: then what is shown can be drawn as it is.
+  bool strictly_increasing() const noexcept { return shown_increasing_; }
+  // Grows when points that were shown are gone or moved.
+  uint64_t rewrites() const noexcept { return rewrites_; }
+  const Rows& superseded() const noexcept {
+    static const Rows none;
+    return aside_ ? aside_->superseded : none;
+  }
+
+  // The next points are of `file` in `attempt`, the first of them at `step`. Attempts come in order.
+  void open(uint32_t attempt, uint32_t file, int64_t step) {
+    if (!begun_ || attempt != attempt_) {
+      begun_ = true;
+      attempt_ = attempt;
+      attempt_begin_ = rows_.size();
+      file_ = file;
+      mixed_ = false;
+      first_step_ = step;
+      supersede_before(attempt_begin_, step);
+      if (aside_) aside_->other_files.clear();
+    } else if (mixed_ || file != file_) {
+      mixed_ = true;
+      open_beside(file, step);
+    }
+    target_ = mixed_ ? &aside_->arrived : &rows_;
+  }
+
+  // The session of `file` in `attempt` starts again at `step`. False when the file's points can no longer be told from
+  // those of others: then all must be read again.
+  bool restart(uint32_t attempt, uint32_t file, int64_t step) {
+    if (!begun_) return true;
+    if (attempt != attempt_ || (!mixed_ && file == file_)) {
+      supersede_before(rows_.size(), step);
+      return true;
+    }
+    supersede_before(attempt_begin_, step);
+    if (!mixed_) return true;
+    if (aside_->arrived_file == file) aside_->arrived_marks.push_back({aside_->arrived.size(), step});
+    return file != file_ && !std::binary_search(aside_->other_files.begin(), aside_->other_files.end(), file);
+  }
+
+  bool full() const noexcept { return target_->full(); }
+  void grow() { target_->grow(); }
+  void push(const Row& row) noexcept {
+    if (target_ == &rows_ && first_fall_ == kNone && !rows_.empty() && row.step <= rows_.step(rows_.size() - 1)) {
+      first_fall_ = rows_.size();
+    }
+    target_->push(row);
+  }
+
+  // Shows what was pushed. What concurrent files added waits for `merge`.
+  void publish() {
+    if (aside_ && !aside_->marks.empty()) apply_marks();
+    shown_ = rows_.size();
+    shown_increasing_ = first_fall_ == kNone;
+  }
+  bool must_merge() const noexcept { return mixed_ && aside_->arrived_files > 0; }
+  // After `publish`, when all files have been read.
+  void merge();
+
+  void settle() {
+    rows_.settle();
+    if (aside_) aside_->superseded.settle();
+  }
+
+ private:
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+  // Rows in front of a position are superseded from a step on.
+  struct Mark {
+    size_t before;
+    int64_t step;
+  };
+  // What most tags do not need.
+  struct Aside {
+    Rows superseded;
+    std::vector<Mark> marks;  // on `rows_`, not yet applied
+    // Of an attempt in which several files write: what came since the last merge.
+    Rows arrived;
+    Rows arrived_superseded;
+    std::vector<Mark> arrived_marks;  // of the file that came last
+    size_t arrived_begin = 0;         // of its rows
+    uint32_t arrived_file = 0;
+    size_t arrived_files = 0;
+    std::vector<uint32_t> new_files;    // first seen in `arrived`
+    std::vector<uint32_t> other_files;  // merged before, beside `file_`; ascending
+  };
+
+  Aside& aside() {
+    if (!aside_) aside_ = std::make_unique<Aside>();
+    return *aside_;
+  }
+
+  static double time_of(const Rows& rows, size_t at) noexcept {
+    const double time = rows.wall_time(at);
+    return std::isnan(time) ? -std::numeric_limits<double>::infinity() : time;  // to have an order at all
+  }
+  static bool earlier(const Rows& a, size_t i, const Rows& b, size_t j) noexcept {
+    return a.step(i) != b.step(j) ? a.step(i) < b.step(j) : time_of(a, i) < time_of(b, j);
+  }
+
+  void open_beside(uint32_t file, int64_t step) {
+    Aside& side = aside();
+    if (side.arrived_files == 0 || side.arrived_file != file) {
+      apply_arrived_marks();
+      side.arrived_file = file;
+      side.arrived_begin = side.arrived.size();
+      ++side.arrived_files;
+    }
+    const bool known = file == file_ || std::binary_search(side.other_files.begin(), side.other_files.end(), file) ||
+                       (!side.new_files.empty() && side.new_files.back() == file);
+    if (known) return;
+    side.new_files.push_back(file);
+    if (step < first_step_) {
+      first_step_ = step;
+      supersede_before(attempt_begin_, step);
+    }
+  }
+
+  void supersede_before(size_t position, int64_t step) {
+    if (position == 0) return;
+    if (first_fall_ == kNone && rows_.step(position - 1) < step) return;
+    aside().marks.push_back({position, step});
+  }
+
+  void apply_marks();
+  void apply_arrived_marks();
+  void find_first_fall(size_t from);
+  static std::vector<bool> superseded_rows(const Rows& rows, size_t begin, size_t increasing_to,
+                                           std::vector<Mark>& marks, size_t& lowest);
+  static void sort(Rows& rows, size_t begin);
+
+  Rows rows_;
+  size_t shown_ = 0;
+  uint64_t rewrites_ = 0;
+  size_t attempt_begin_ = 0;
+  size_t first_fall_ = kNone;  // the first row whose step is not above the one before
+  int64_t first_step_ = 0;     // lowest of the first steps of the attempt's files
+  uint32_t attempt_ = 0;
+  uint32_t file_ = 0;  // of the attempt, the first that has points here
+  bool begun_ = false;
+  bool mixed_ = false;  // other files of the attempt have points here too
+  bool shown_increasing_ = true;
+  Rows* target_ = &rows_;
+  std::unique_ptr<Aside> aside_;
+};
+
+// Which rows from `begin` on the marks supersede, as flags from `lowest` on. Rows below `increasing_to` ascend.
+template <typename Rows>
+std::vector<bool> History<Rows>::superseded_rows(const Rows& rows, size_t begin, size_t increasing_to,
+                                                 std::vector<Mark>& marks, size_t& lowest) {
+  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.before < b.before; });
+  // From the end, so that each row meets the lowest of all marks behind it, and each is looked at once.
+  std::vector<size_t> found;
+  int64_t cut = 0;
+  size_t at = marks.back().before;
+  for (size_t mark = marks.size(); mark > 0;) {
+    cut = mark == marks.size() ? marks[mark - 1].step : std::min(cut, marks[mark - 1].step);
+    at = std::min(at, marks[mark - 1].before);
+    --mark;
+    const size_t stop = mark > 0 ? std::max(marks[mark - 1].before, begin) : begin;
+    for (; at > stop; --at) {
+      if (rows.step(at - 1) >= cut) {
+        found.push_back(at - 1);
+      } else if (at <= increasing_to) {
+        break;
+      }
+    }
+  }
+  lowest = found.empty() ? rows.size() : found.back();
+  std::vector<bool> flags(rows.size() - lowest);
+  for (const size_t position : found) flags[position - lowest] = true;
+  return flags;
+}
+
+template <typename Rows>
+void History<Rows>::apply_marks() {
+  Aside& side = *aside_;
+  size_t lowest;
+  const auto flags = superseded_rows(rows_, 0, first_fall_ == kNone ? rows_.size() : first_fall_, side.marks, lowest);
+  side.marks.clear();
+  if (flags.empty()) return;
+  Rows rest;
+  size_t begin = attempt_begin_;
+  for (size_t at = lowest; at < rows_.size(); ++at) {
+    if (flags[at - lowest]) {
+      side.superseded.append(rows_.row(at));
+      if (at < attempt_begin_) --begin;
+    } else {
+      rest.append(rows_.row(at));
+    }
+  }
+  rows_.truncate(lowest);
+  rows_.append(rest, 0, rest.size());
+  attempt_begin_ = begin;
+  ++rewrites_;
+  find_first_fall(lowest);
+}
+
+template <typename Rows>
+void History<Rows>::apply_arrived_marks() {
+  Aside& side = *aside_;
+  if (side.arrived_marks.empty()) return;
+  size_t lowest;
+  const auto flags = superseded_rows(side.arrived, side.arrived_begin, 0, side.arrived_marks, lowest);
+  side.arrived_marks.clear();
+  Rows rest;
+  for (size_t at = lowest; at < side.arrived.size(); ++at) {
+    (flags[at - lowest] ? side.arrived_superseded : rest).append(side.arrived.row(at));
+  }
+  side.arrived.truncate(lowest);
+  side.arrived.append(rest, 0, rest.size());
+}
+
+template <typename Rows>
+void History<Rows>::find_first_fall(size_t from) {
+  if (first_fall_ < from) return;
+  first_fall_ = kNone;
+  for (size_t at = std::max<size_t>(from, 1); at < rows_.size(); ++at) {
+    if (rows_.step(at) > rows_.step(at - 1)) continue;
+    first_fall_ = at;
+    return;
+  }
+}
+
+template <typename Rows>
+void History<Rows>::sort(Rows& rows, size_t begin) {
+  const auto in_order = [&](size_t a, size_t b) { return earlier(rows, a, rows, b); };
+  size_t sorted = begin + 1;
+  while (sorted < rows.size() && !in_order(sorted, sorted - 1)) ++sorted;
+  if (sorted >= rows.size()) return;
+  std::vector<size_t> order(rows.size() - begin);
+  std::iota(order.begin(), order.end(), begin);
+  std::stable_sort(order.begin(), order.end(), in_order);
+  Rows ordered;
+  for (const size_t at : order) ordered.append(rows.row(at));
+  rows.truncate(begin);
+  rows.append(ordered, 0, ordered.size());
+}
+
+template <typename Rows>
+void History<Rows>::merge() {
+  Aside& side = *aside_;
+  apply_arrived_marks();
+  side.superseded.append(side.arrived_superseded, 0, side.arrived_superseded.size());
+  side.arrived_superseded = {};
+  Rows arrived = std::exchange(side.arrived, {});
+  sort(arrived, 0);
+  size_t changed_from = rows_.size();
+  if (side.other_files.empty()) {
+    // Until now one file had it all, in its own order.
+    sort(rows_, attempt_begin_);
+    changed_from = attempt_begin_;
+    ++rewrites_;
+  }
+  side.other_files.insert(side.other_files.end(), side.new_files.begin(), side.new_files.end());
+  std::sort(side.other_files.begin(), side.other_files.end());
+  side.new_files.clear();
+  side.arrived_files = side.arrived_begin = 0;
+
+  if (!arrived.empty()) {
+    size_t from = rows_.size();
+    if (from > attempt_begin_ && earlier(arrived, 0, rows_, from - 1)) {
+      // The first row that stands behind what arrived.
+      size_t low = attempt_begin_;
+      while (low < from) {
+        const size_t middle = low + (from - low) / 2;
+        if (earlier(arrived, 0, rows_, middle)) {
+          from = middle;
+        } else {
+          low = middle + 1;
+        }
+      }
+      ++rewrites_;
+    }
+    Rows behind;
+    behind.append(rows_, from, rows_.size());
+    rows_.truncate(from);
+    size_t i = 0, j = 0;
+    while (i < behind.size() || j < arrived.size()) {
+      if (j == arrived.size() || (i < behind.size() && !earlier(arrived, j, behind, i))) {
+        rows_.append(behind.row(i++));
+      } else {
+        rows_.append(arrived.row(j++));
+      }
+    }
+    changed_from = std::min(changed_from, from);
+  }
+  find_first_fall(changed_from);
+  publish();
+}
+
+}  // namespace aboard

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "logdir.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <unordered_set>
+
+#include "event_decoder.hpp"
+#include "logdir_state.hpp"
+#include "wire.hpp"
+
+namespace aboard {
+namespace {
+
+constexpr size_t kTagsPerLock = 4096;    // readers never wait for more
+constexpr size_t kVanishedTags = 10000;  // whose numbers are kept in any case
+
+// Files whose first wall time is no time come first, in the order of their names.
+double time_for_order(double wall_time) noexcept {
+  return std::isfinite(wall_time) ? wall_time : -std::numeric_limits<double>::infinity();
+}
+
+std::string_view bytes_field(std::string_view message, uint32_t number) {
+  wire::Decoder decoder(message);
+  std::string_view found;
+  for (wire::Field field; decoder.next(field);) {
+    if (field.number == number && field.type == wire::WireType::bytes) found = field.bytes;
+  }
+  return found;
+}
+
+Columns newest_of_each_step(const ColumnView& all) {
+  const auto steps = all.steps();
+  std::vector<size_t> order(all.size);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return steps[a] < steps[b]; });
+  Columns sorted;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t at = order[i];
+    // The last of equal steps is the newest.
+    if (i + 1 < order.size() && steps[at] == steps[order[i + 1]]) continue;
+    sorted.append({steps[at], all.wall_times()[at], all.values()[at]});
+  }
+  sorted.settle();
+  return sorted;
+}
+
+template <typename Rows>
+TagStatus status_of(size_t index, const History<Rows>& history) {
+  const size_t count = history.shown();
+  const Rows& rows = history.rows();
+  return {index, count, history.superseded().size(), count > 0 ? rows.step(count - 1) : 0,
+          count > 0 ? rows.wall_time(count - 1) : 0};
+}
+
+}  // namespace
+
+Logdir::Logdir(std::string path) : path_(std::move(path)), state_(std::make_shared<State>()) { state_->visible = true; }
+
+bool Logdir::refresh(const std::vector<std::string>& names) {
+  const std::lock_guard refreshing(refresh_mutex_);
+  Outcome outcome{.holds = !state_->broken, .changed = true};
+  if (outcome.holds) {
+    state_->broken = true;  // should something be thrown
+    outcome = follow(*state_, names);
+    state_->broken = !outcome.holds;
+  }
+  if (!outcome.holds) {
+    auto fresh = rebuild(names);
+    const std::lock_guard lock(mutex_);
+    fresh->generation = state_->generation + 1;
+    fresh->visible = true;
+    state_ = std::move(fresh);
+  }
+  if (outcome.changed) ++version_;
+  return outcome.changed;
+}
+
+std::shared_ptr<Logdir::State> Logdir::rebuild(const std::vector<std::string>& names) {
+  auto fresh = std::make_shared<State>();
+  const auto vanished = static_cast<size_t>(
+      std::count_if(state_->tags.begin(), state_->tags.end(), [](const Tag& tag) { return !tag.info.present; }));
+  if (vanished <= state_->tags.size() - vanished + kVanishedTags) {
+    for (const Tag& tag : state_->tags) {
+      TagInfo& info = fresh->tags.emplace_back().info;
+      info.name = tag.info.name;
+      info.source = tag.info.source;
+      fresh->numbers.add(keyed_hash(info.name, static_cast<uint64_t>(info.source)),
+                         static_cast<uint32_t>(fresh->tags.size() - 1));
+    }
+  }
+  // A file that changed again meanwhile is noticed by the next refresh.
+  fresh->broken = !follow(*fresh, names).holds;
+  return fresh;
+}
+
+Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& names) {
+  Outcome outcome;
+  std::unordered_set<std::string_view> listed(names.begin(), names.end());
+  std::vector<size_t> grown;
+  for (size_t i = 0; i < state.files.size(); ++i) {
+    File& file = *state.files[i];
+    const int error = file.file.error();
+    const FileChange change = listed.erase(file.name) > 0 ? file.file.look() : FileChange::gone;
+    if (change == FileChange::replaced || change == FileChange::gone) return {.holds = false, .changed = true};
+    if (change == FileChange::grown) {
+      // What a file of an earlier attempt still gets belongs in front of what is there, or the attempts are one.
+      if (file.attempt != state.attempt && file.file.has_more()) return {.holds = false, .changed = true};
+      grown.push_back(i);
+    } else if (file.file.error() != error) {
+      outcome.changed = true;
+      const std::lock_guard lock(mutex_);
+      file.publish();
+    }
+  }
+
+  // What waited for its first event, and what is new.
+  std::vector<std::unique_ptr<File>> candidates, still_waiting;
+  for (auto& file : state.waiting) {
+    // What readers see of a waiting file never changes: another one takes its place.
+    if (listed.erase(file->name) > 0) {
+      candidates.push_back(std::make_unique<File>(*file));
+    } else {
+      outcome.changed = true;
+    }
+  }
+  for (const auto& name : names) {
+    if (listed.erase(name) == 0) continue;
+    candidates.push_back(std::make_unique<File>(path_ + "/" + name, name));
+    outcome.changed = true;
+  }
+  std::vector<std::unique_ptr<File>> ready;
+  for (auto& file : candidates) {
+    const FileStatus before = file->published;
+    const FileChange change = file->file.look();
+    if (change == FileChange::replaced) {
+      file = std::make_unique<File>(file->file.path(), file->name);
+      file->file.look();
+    }
+    const auto first =
+        change == FileChange::grown || change == FileChange::replaced ? file->file.next_wall_time() : std::nullopt;
+    if (first) file->first_wall_time = time_for_order(*first);
+    file->attempt = state.attempt;
+    file->publish();
+    outcome.changed = outcome.changed || first || file->published.bytes != before.bytes ||
+                      file->published.error != before.error ||
+                      file->published.damage.skipped_bytes != before.damage.skipped_bytes;
+    (first ? ready : still_waiting).push_back(std::move(file));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    state.waiting = std::move(still_waiting);
+  }
+  std::stable_sort(ready.begin(), ready.end(), [](const auto& a, const auto& b) {
+    return a->first_wall_time != b->first_wall_time ? a->first_wall_time < b->first_wall_time : a->name < b->name;
+  });
+
+  bool loaded = false;
+  for (const size_t file : grown) loaded = read_file(state, file) || loaded;
+  for (auto& file : ready) {
+    if (state.files.empty() || file->first_wall_time > state.last_wall_time) {
+      begin_attempt(state, *file);
+    } else if (file->first_wall_time < state.attempt_begin) {
+      return {.holds = false, .changed = true};  // it belongs in front of the newest attempt
+    }
+    file->attempt = state.attempt;
+    file->publish();
+    {
+      const std::lock_guard lock(mutex_);
+      state.files.push_back(std::move(file));
+    }
+    loaded = read_file(state, state.files.size() - 1) || loaded;
+  }
+  merge(state);
+  if (loaded) settle(state);
+  outcome.changed = outcome.changed || !grown.empty() || !ready.empty();
+  outcome.holds = !state.to_rebuild;
+  return outcome;
+}
+
+// Files that overlap in time with the attempt join it.
+void Logdir::begin_attempt(State& state, const File& first) {
+  merge(state);
+  if (!state.files.empty()) ++state.attempt;
+  state.attempt_begin = first.first_wall_time;
+}
+
+bool Logdir::read_file(State& state, size_t number) {
+  File& file = *state.files[number];
+  const uint64_t before = file.file.offset();
+  const bool is_new = file.records == 0;
+  Decoder decoder(*this, state, number);
+  file.file.read([&](std::string_view payload, uint64_t offset) { return decoder.take(payload, offset); });
+  decoder.finish();
+  const uint64_t read = file.file.offset() - before;
+  bytes_read_ += is_new ? file.file.offset() : read;
+  // An event without a time counts as one at the beginning.
+  state.last_wall_time = std::max({state.last_wall_time, file.last_wall_time, file.first_wall_time});
+  return is_new || read > before;
+}
+
+// Brings in what files that write at the same time have added.
+void Logdir::merge(State& state) {
+  for (Tag* tag : state.to_merge) {
+    const std::lock_guard lock(mutex_);
+    if (tag->scalars.must_merge()) tag->scalars.merge();
+    if (tag->media && tag->media->must_merge()) tag->media->merge();
+    tag->is_to_merge = false;
+  }
+  state.to_merge.clear();
+}
+
+// Gives back what columns that were read for the first time do not need.
+void Logdir::settle(State& state) {
+  for (size_t begin = 0; begin < state.tags.size(); begin += kTagsPerLock) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = begin; i < std::min(begin + kTagsPerLock, state.tags.size()); ++i) {
+      Tag& tag = state.tags[i];
+      tag.scalars.settle();
+      if (tag.media) tag.media->settle();
+    }
+  }
+}
+
+std::shared_ptr<const Logdir::State> Logdir::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+uint64_t Logdir::generation() const {
+  const std::lock_guard lock(mutex_);
+  return state_->generation;
+}
+
+std::vector<TagInfo> Logdir::tags(size_t from) const {
+  const auto of = state();
+  std::vector<TagInfo> infos;
+  for (bool more = true; more;) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < kTagsPerLock && from < of->tags.size(); ++i) infos.push_back(of->tags[from++].info);
+    more = from < of->tags.size();
+  }
+  return infos;
+}
+
+std::vector<TagStatus> Logdir::tag_statuses() const {
+  const auto of = state();
+  std::vector<TagStatus> statuses;
+  for (bool more = true; more;) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < kTagsPerLock && statuses.size() < of->tags.size(); ++i) {
+      const Tag& tag = of->tags[statuses.size()];
+      statuses.push_back(tag.media ? status_of(statuses.size(), *tag.media) : status_of(statuses.size(), tag.scalars));
+    }
+    more = statuses.size() < of->tags.size();
+  }
+  return statuses;
+}
+
+std::optional<TagStatus> Logdir::tag_status(size_t number) const {
+  const std::lock_guard lock(mutex_);
+  const Tag* tag = state_->tag(number);
+  if (tag == nullptr) return std::nullopt;
+  return tag->media ? status_of(number, *tag->media) : status_of(number, tag->scalars);
+}
+
+ColumnView Logdir::scalars(size_t number, bool unique) const {
+  const auto of = state();
+  std::unique_lock lock(mutex_);
+  const Tag* tag = of->tag(number);
+  if (tag == nullptr) return {};
+  const size_t shown = tag->scalars.shown();
+  const uint64_t rewrites = tag->scalars.rewrites();
+  ColumnView all = tag->scalars.rows().view(shown);
+  if (!unique || tag->scalars.strictly_increasing()) return all;
+  const auto cached = [&] { return tag->sorted && tag->sorted->rewrites == rewrites && tag->sorted->size == shown; };
+  if (!cached()) {
+    lock.unlock();  // sorting takes long
+    auto sorted = std::make_unique<Tag::Sorted>(Tag::Sorted{rewrites, shown, newest_of_each_step(all)});
+    ColumnView view = sorted->points.view();
+    lock.lock();
+    if (rewrites == tag->scalars.rewrites() && shown == tag->scalars.shown()) tag->sorted = std::move(sorted);
+    return view;
+  }
+  return tag->sorted->points.view();
+}
+
+ColumnView Logdir::superseded_scalars(size_t number) const {
+  const std::lock_guard lock(mutex_);
+  const Tag* tag = state_->tag(number);
+  return tag == nullptr ? ColumnView{} : tag->scalars.superseded().view();
+}
+
+std::vector<MediaEntry> Logdir::media(size_t number) const {
+  const std::lock_guard lock(mutex_);
+  const Tag* tag = state_->tag(number);
+  if (tag == nullptr || !tag->media) return {};
+  const auto rows = tag->media->rows().first(tag->media->shown());
+  return {rows.begin(), rows.end()};
+}
+
+std::optional<std::string> Logdir::read_media(size_t number, const MediaEntry& entry) const {
+  std::string path, name;
+  TagSource source;
+  {
+    const std::lock_guard lock(mutex_);
+    const Tag* tag = state_->tag(number);
+    if (tag == nullptr || entry.file >= state_->files.size()) return std::nullopt;
+    path = state_->files[entry.file]->file.path();
+    source = tag->info.source;
+    name = tag->info.name;
+  }
+  const auto record = read_record_at(path, entry.offset, entry.length);
+  if (!record) return std::nullopt;
+  EventView event;
+  // A valid record may be another one than that which was read there before.
+  if (!decode_event(*record, event) || event.step != entry.step ||
+      std::bit_cast<uint64_t>(event.wall_time) != std::bit_cast<uint64_t>(entry.wall_time)) {
+    return std::nullopt;
+  }
+  if (source == TagSource::run_metadata && event.kind == EventKind::tagged_run_metadata) {
+    return bytes_field(event.payload, 1) == name ? std::optional(std::string(bytes_field(event.payload, 2)))
+                                                 : std::nullopt;
+  }
+  const auto expected = source == TagSource::graph        ? EventKind::graph_def
+                        : source == TagSource::meta_graph ? EventKind::meta_graph_def
+                                                          : EventKind::summary;
+  if (event.kind != expected) return std::nullopt;
+  if (source != TagSource::summary) return std::string(event.payload);
+  std::vector<std::string_view> values;
+  ValueView value;
+  if (!decode_summary(event.payload, values) || entry.value_index >= values.size() ||
+      !decode_value(values[entry.value_index], value) || value.tag != name) {
+    return std::nullopt;
+  }
+  return std::string(values[entry.value_index]);
+}
+
+std::vector<FileStatus> Logdir::files() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FileStatus> statuses;
+  for (const auto& file : state_->files) statuses.push_back(file->published);
+  for (const auto& file : state_->waiting) statuses.push_back(file->published);
+  return statuses;
+}
+
+std::optional<double> Logdir::first_wall_time() const {
+  const std::lock_guard lock(mutex_);
+  std::optional<double> first;
+  for (const auto& file : state_->files) {
+    const FileStatus& status = file->published;
+    if (std::isfinite(status.first_wall_time) && (!first || status.first_wall_time < *first)) {
+      first = status.first_wall_time;
+    }
+  }
+  return first;
+}
+
+}  // namespace aboard

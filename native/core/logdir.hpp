@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder with event files, decoded: its tags, each with one history over all files, followed as the files grow.
+//
+// `refresh` may take long and runs on one thread at a time; everything else is quick, may be called from any thread
+// while it runs, and sees what was decoded so far.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "columns.hpp"
+#include "event.hpp"
+#include "event_file.hpp"
+#include "media_rows.hpp"
+
+namespace aboard {
+
+// Which part of an event a tag's values come from.
+enum class TagSource : uint8_t { summary, graph, meta_graph, run_metadata };
+
+// What is known of a tag from the first value that was seen: that one decides.
+struct TagInfo {
+  std::string name;
+  TagSource source = TagSource::summary;
+  ValueKind kind = ValueKind::nothing;
+  bool is_scalar = false;
+  bool present = false;  // false: it was there before the logdir was read anew, and its number is kept for it
+  std::string metadata;  // serialized SummaryMetadata; empty when the first value had none
+};
+
+struct TagStatus {
+  size_t index;
+  size_t count;
+  size_t superseded;
+  int64_t last_step;
+  double last_wall_time;
+};
+
+struct FileStatus {
+  std::string name;
+  uint64_t bytes_read;
+  uint64_t bytes;
+  uint64_t records;
+  Damage damage;
+  int error;
+  double first_wall_time;  // of the first event; infinite when there is none yet
+  double last_wall_time;   // the latest; minus infinity when there is none yet
+  uint32_t attempt;
+};
+
+class Logdir {
+ public:
+  explicit Logdir(std::string path);
+  Logdir(const Logdir&) = delete;
+  Logdir& operator=(const Logdir&) = delete;
+
+  // Reads what is new in the folder's event files, which are `names`. True when something changed.
+  bool refresh(const std::vector<std::string>& names);
+
+  const std::string& path() const noexcept { return path_; }
+  // Grows with every change that a reader could see.
+  uint64_t version() const noexcept { return version_.load(); }
+  // Changes when tags seen before may be gone, be back or mean something else.
+  uint64_t generation() const;
+
+  // Tags have numbers from 0 in the order in which they were first seen; a number never comes to mean another name,
+  // unless far more tags have vanished than are there.
+  std::vector<TagInfo> tags(size_t from = 0) const;
+  std::vector<TagStatus> tag_statuses() const;
+  std::optional<TagStatus> tag_status(size_t tag) const;
+  // All points of a scalar tag; sorted by step with the newest of each step when `unique`.
+  ColumnView scalars(size_t tag, bool unique) const;
+  ColumnView superseded_scalars(size_t tag) const;
+  std::vector<MediaEntry> media(size_t tag) const;
+  // The bytes of one media entry's content: the message of its kind, or the graph or metadata itself.
+  std::optional<std::string> read_media(size_t tag, const MediaEntry& entry) const;
+  std::vector<FileStatus> files() const;
+  uint64_t bytes_read() const noexcept { return bytes_read_.load(); }
+  std::optional<double> first_wall_time() const;
+
+ private:
+  struct Tag;
+  struct File;
+  struct State;
+  class Decoder;
+
+  // Whether what is in the state still holds, and something changed.
+  struct Outcome {
+    bool holds = true;
+    bool changed = false;
+  };
+
+  std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
+  Outcome follow(State& state, const std::vector<std::string>& names);
+  Outcome take_new_file(State& state, std::unique_ptr<File> file);
+  // Whether the file was new, for the most part.
+  bool read_file(State& state, size_t file);
+  void begin_attempt(State& state, const File& first);
+  void merge(State& state);
+  void settle(State& state);
+  std::shared_ptr<const State> state() const;
+
+  const std::string path_;
+  std::mutex refresh_mutex_;
+  mutable std::mutex mutex_;  // guards `state_` and everything in it that readers see
+  std::shared_ptr<State> state_;
+  std::atomic<uint64_t> version_{0};
+  std::atomic<uint64_t> bytes_read_{0};
+};
+
+}  // namespace aboard

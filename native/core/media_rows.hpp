@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the values of a tag that is no scalar lie in the files, with the interface of Columns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace aboard {
+
+// Where a summary that is not a number lies: it is read when somebody looks at it.
+struct MediaEntry {
+  int64_t step;
+  double wall_time;
+  uint64_t offset;  // of the record's payload in its file
+  uint64_t length;
+  uint32_t file;         // index among the logdir's files
+  uint32_t value_index;  // which value of the summary
+
+  friend bool operator==(const MediaEntry&, const MediaEntry&) = default;
+};
+
+// As with Columns, `push` may run while other threads copy what was there before; all else needs their lock.
+class MediaRows {
+ public:
+  using Row = MediaEntry;
+
+  size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  int64_t step(size_t at) const noexcept { return rows_[at].step; }
+  double wall_time(size_t at) const noexcept { return rows_[at].wall_time; }
+  const Row& row(size_t at) const noexcept { return rows_[at]; }
+  std::span<const Row> first(size_t size) const noexcept { return {rows_.data(), size}; }
+
+  bool full() const noexcept { return size_ == rows_.size(); }
+  void grow() {
+    rows_.reserve(size_ + size_ / 2 + 1);
+    rows_.resize(rows_.capacity());
+  }
+  void push(const Row& row) noexcept { rows_[size_++] = row; }
+  void append(Row row) {
+    if (full()) grow();
+    push(row);
+  }
+  void append(const MediaRows& other, size_t begin, size_t end) {
+    for (size_t at = begin; at < end; ++at) append(other.rows_[at]);
+  }
+  void truncate(size_t size) noexcept {
+    if (size < size_) size_ = size;
+  }
+  void settle() {
+    if (rows_.capacity() <= size_ + size_ / 64 + 4) return;
+    rows_.resize(size_);
+    rows_.shrink_to_fit();
+  }
+
+ private:
+  std::vector<Row> rows_;  // of which the first `size_` are in use
+  size_t size_ = 0;
+};
+
+}  // namespace aboard

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fewer points for the screen, always the same ones, that still show every peak and every gap.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "columns.hpp"
+
+namespace aboard {
+
+// Positions of a part of `points`, ascending. The points are cut into buckets of equal count, and of each bucket the
+// first, the last, the smallest, the largest and the first NaN stay: at most `budget` positions, or all when they are
+// no more. The last point is always among them.
+std::vector<size_t> reduce(const ColumnView& points, size_t budget);
+
+// The part of `points` with steps in [first, last], whose steps must be ascending; with one point more on either side,
+// so that a line drawn through them leaves the window.
+ColumnView window(const ColumnView& points, int64_t first, int64_t last);
+
+}  // namespace aboard

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log_support.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "log_keeper.hpp"
+#include "record.hpp"
+
+namespace aboard::testing {
+
+Folder::Folder() {
+  std::string name = (fs::temp_directory_path() / "aboard-test-XXXXXX").string();
+  REQUIRE(::mkdtemp(name.data()) != nullptr);
+  path_ = name;
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string Folder::logs() const { return (path_ / "logs").string(); }
+
+EventLogOptions options_for(const std::string& directory) {
+  EventLogOptions options;
+  options.directory = directory;
+  options.host = "host";
+  return options;
+}
+
+EventLogOptions patient(const std::string& directory) {
+  EventLogOptions options = options_for(directory);
+  options.flush_seconds = 1000;
+  return options;
+}
+
+FileContent read_file(const fs::path& path) {
+  FileContent content;
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  RecordReader reader;
+  reader.feed(bytes);
+  std::string_view payload;
+  RecordState state;
+  while ((state = reader.next(payload)) == RecordState::complete) {
+    EventView event;
+    if (!decode_event(payload, event)) content.damaged = true;
+    Entry entry{event.kind, event.step, event.wall_time, std::string(event.payload), {}, 0};
+    std::vector<std::string_view> values;
+    if (event.kind == EventKind::summary && decode_summary(event.payload, values) && !values.empty()) {
+      ValueView value;
+      if (!decode_value(values[0], value)) content.damaged = true;
+      entry.tag = value.tag;
+      entry.value = value.simple_value;
+    }
+    content.entries.push_back(std::move(entry));
+  }
+  if (state != RecordState::incomplete) content.damaged = true;
+  content.cut_off = reader.offset() != bytes.size();
+  return content;
+}
+
+std::vector<Entry> whole_file(const fs::path& path) {
+  FileContent content = read_file(path);
+  CHECK(!content.damaged);
+  CHECK(!content.cut_off);
+  REQUIRE(!content.entries.empty());
+  CHECK_EQ(content.entries.front().kind, EventKind::file_version);
+  CHECK_EQ(content.entries.front().payload, "brain.Event:2");
+  content.entries.erase(content.entries.begin());
+  for (const auto& entry : content.entries) CHECK(entry.kind != EventKind::file_version);
+  return std::move(content.entries);
+}
+
+std::vector<fs::path> files_in(const fs::path& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void write_file(const fs::path& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary).write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+
+std::vector<int64_t> steps_of(const std::vector<Entry>& entries, std::string_view tag) {
+  std::vector<int64_t> steps;
+  for (const auto& entry : entries) {
+    if (entry.kind == EventKind::summary && entry.tag == tag) steps.push_back(entry.step);
+  }
+  return steps;
+}
+
+std::vector<int64_t> range(int64_t end) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < end; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+std::string path_of(const EventLog& log) {
+  const auto paths = log.paths();
+  return paths.empty() ? std::string() : paths.back();
+}
+
+std::vector<Report> reports_of(EventLog& log) {
+  std::vector<Report> reports;
+  while (auto report = log.take_report()) reports.push_back(*report);
+  return reports;
+}
+
+bool memory_is_free() {
+  const LogKeeper& keeper = LogKeeper::instance();
+  return keeper.fits(keeper.memory_limit());
+}
+
+bool within(double seconds, const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+void in_child(const std::function<void()>& work) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // A child that hangs is ended by the alarm, which its parent sees. It never returns into the tests of its parent,
+    // and leaves without destructors, as a Python worker does.
+    std::signal(SIGALRM, SIG_DFL);
+    ::alarm(30);
+    check::failures.store(0);
+    try {
+      work();
+    } catch (const check::Abandoned&) {
+    } catch (const std::exception& error) {
+      check::fail(__FILE__, __LINE__, std::string("child threw ") + error.what());
+    }
+    ::_exit(check::failures.load() == 0 ? 0 : 1);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) {
+    check::fail(__FILE__, __LINE__,
+                "a child was ended by signal " + std::to_string(WTERMSIG(status)) +
+                    (WTERMSIG(status) == SIGALRM ? " (it hung)" : ""));
+  } else {
+    CHECK_EQ(WEXITSTATUS(status), 0);
+  }
+}
+
+}  // namespace aboard::testing

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorBoard's data provider over the runs of a board.
+
+It answers from what has been read so far and never waits for more. One provider belongs to one board, so the
+experiment ids that the frontend sends (it sends two different ones) do not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aboard._native import Points
+from aboard.board.blob_counts import BlobCounts
+from aboard.board.blob_keys import BlobKeys, BlobPlace
+from aboard.board.limits import Limits, budget, spread
+from aboard.board.selected_tags import RunSource, Wanted, select_tags
+from aboard.board.tensorboard_parts import DataProvider, errors
+from aboard.board.tensorboard_parts import provider as api
+from aboard.board.time_series import reduced, scalar_data, series_arguments, tensor_data, wanted_of
+from aboard.reader.run_reader import DataClass, Tag
+
+# torch and tensorboardX write this into every run, and TensorBoard would take any one of them for all.
+_HPARAMS_EXPERIMENT = "_hparams_/experiment"
+_ENTRIES_COUNTED = 10  # so many entries tell how many samples the dashboards offer, as in TensorBoard
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a board tells about itself; nothing that its creator did not give."""
+
+    name: str = ""
+    description: str = ""
+    data_location: str = ""
+    creation_time: float = 0.0
+
+
+class BoardProvider(DataProvider):
+    """The runs of one board, as TensorBoard asks for them."""
+
+    def __init__(
+        self,
+        source: RunSource,
+        *,
+        about: About | None = None,
+        limits: Limits | None = None,
+        secret: bytes | None = None,
+    ) -> None:
+        self._source = source
+        self._about = about or About()
+        self._limits = limits or Limits()
+        self._keys = BlobKeys(secret)
+        self._counts = BlobCounts()
+
+    def experiment_metadata(self, ctx: Any = None, *, experiment_id: str) -> Any:
+        about = self._about
+        return api.ExperimentMetadata(
+            data_location=about.data_location,
+            experiment_name=about.name,
+            experiment_description=about.description,
+            creation_time=about.creation_time,
+        )
+
+    def list_plugins(self, ctx: Any = None, *, experiment_id: str) -> list[str]:
+        return sorted({plugin for run in self._source.runs.values() for plugin in run.plugins()} - {""})
+
+    def list_runs(self, ctx: Any = None, *, experiment_id: str) -> list[Any]:
+        return [
+            api.Run(run_id=name, run_name=name, start_time=run.logdir.first_wall_time)
+            for name, run in self._source.runs.items()
+        ]
+
+    def run_folders(self) -> dict[str, Path]:
+        """Where the files of each run lie, for plugins that read files."""
+        return {name: run.folder for name, run in self._source.runs.items()}
+
+    def list_scalars(
+        self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
+    ) -> dict[str, dict[str, Any]]:
+        return self._list(api.ScalarTimeSeries, wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter))
+
+    def read_scalars(
+        self,
+        ctx: Any = None,
+        *,
+        experiment_id: str,
+        plugin_name: str,
+        downsample: int | None = None,
+        run_tag_filter: Any = None,
+    ) -> dict[str, dict[str, Any]]:
+        wanted = wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter)
+        return {
+            run: {tag: scalar_data(points) for tag, points in series.items()}
+            for run, series in self.read_points(wanted, downsample).items()
+        }
+
+    def read_points(self, wanted: Wanted, downsample: int | None) -> dict[str, dict[str, Points]]:
+        """What `read_scalars` answers, as columns: {run: {tag: points}}."""
+        count = budget(self._limits.scalars, downsample)
+        return {
+            run: {tag.name: reduced(tag.points(), count) for tag, _ in tags}
+            for run, tags in select_tags(self._source, wanted)
+        }
+
+    def read_last_scalars(
+        self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
+    ) -> dict[str, dict[str, Any]]:
+        result: dict[str, dict[str, Any]] = {}
+        for run, tags in select_tags(self._source, wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter)):
+            for tag, _ in tags:
+                last = scalar_data(reduced(tag.points(), 1))
+                if last:
+                    result.setdefault(run, {})[tag.name] = last[-1]
+        return result
+
+    def list_tensors(
+        self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
+    ) -> dict[str, dict[str, Any]]:
+        listed = self._list(api.TensorTimeSeries, wanted_of(plugin_name, DataClass.TENSOR, run_tag_filter))
+        if plugin_name == "hparams" and sum(_HPARAMS_EXPERIMENT in tags for tags in listed.values()) > 1:
+            # Without any of them TensorBoard computes the union of what the runs say themselves.
+            listed = {
+                run: {tag: series for tag, series in tags.items() if tag != _HPARAMS_EXPERIMENT}
+                for run, tags in listed.items()
+            }
+        return listed
+
+    def read_tensors(
+        self,
+        ctx: Any = None,
+        *,
+        experiment_id: str,
+        plugin_name: str,
+        downsample: int | None = None,
+        run_tag_filter: Any = None,
+    ) -> dict[str, dict[str, list[Any]]]:
+        count = budget(self._limits.tensors, downsample)
+        return {
+            run: {tag.name: tensor_data(tag, count) for tag, _ in tags}
+            for run, tags in select_tags(self._source, wanted_of(plugin_name, DataClass.TENSOR, run_tag_filter))
+        }
+
+    def list_blob_sequences(
+        self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
+    ) -> dict[str, dict[str, Any]]:
+        wanted = wanted_of(plugin_name, DataClass.BLOB_SEQUENCE, run_tag_filter)
+        return {
+            run: {
+                tag.name: api.BlobSequenceTimeSeries(**series_arguments(tag, status), max_length=self._max_length(tag))
+                for tag, status in tags
+            }
+            for run, tags in select_tags(self._source, wanted)
+        }
+
+    def read_blob_sequences(
+        self,
+        ctx: Any = None,
+        *,
+        experiment_id: str,
+        plugin_name: str,
+        downsample: int | None = None,
+        run_tag_filter: Any = None,
+    ) -> dict[str, dict[str, list[Any]]]:
+        count = budget(self._limits.blobs, downsample)
+        wanted = wanted_of(plugin_name, DataClass.BLOB_SEQUENCE, run_tag_filter)
+        return {
+            run: {tag.name: self._blob_data(run, tag, count) for tag, _ in tags}
+            for run, tags in select_tags(self._source, wanted)
+        }
+
+    def read_blob(self, ctx: Any = None, *, blob_key: str) -> bytes:
+        place = self._keys.place(blob_key)
+        run = None if place is None else self._source.runs.get(place.run)
+        if place is None or run is None:
+            raise errors.NotFoundError("No such blob on this board")
+        tag = run.by_plugin(place.plugin).get(place.tag)
+        entry = next((entry for entry in tag.entries() if entry.step == place.step), None) if tag else None
+        blobs = tag.blobs(entry) if tag and entry else None
+        if not blobs or not 0 <= place.number < len(blobs):
+            raise errors.NotFoundError(f"Step {place.step} of {place.tag!r} in {place.run!r} is gone")
+        return blobs[place.number]
+
+    def _list(self, series: type[Any], wanted: Wanted) -> dict[str, dict[str, Any]]:
+        return {
+            run: {tag.name: series(**series_arguments(tag, status)) for tag, status in tags}
+            for run, tags in select_tags(self._source, wanted)
+        }
+
+    def _max_length(self, tag: Tag) -> int:
+        return max(self._counts.count(tag, spread(tag.entries(), _ENTRIES_COUNTED)), default=0)
+
+    def _blob_data(self, run: str, tag: Tag, count: int) -> list[Any]:
+        entries = spread(tag.entries(), count)
+        data: list[Any] = []
+        for entry, blobs in zip(entries, self._counts.count(tag, entries), strict=True):
+            places = (BlobPlace(tag.meaning.plugin, run, tag.name, entry.step, number) for number in range(blobs))
+            references = tuple(api.BlobReference(self._keys.key(place)) for place in places)
+            data.append(api.BlobSequenceDatum(step=entry.step, wall_time=entry.wall_time, values=references))
+        return data

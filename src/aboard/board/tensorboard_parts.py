@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of TensorBoard that boards are made of: the one door to a package without types.
+
+For the type checker the base classes below declare what aboard relies on and nothing else; a new TensorBoard is
+checked against this list.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+if TYPE_CHECKING:
+
+    class DataProvider:
+        """tensorboard.data.provider.DataProvider."""
+
+    class MetricsPlugin:
+        """The plugin behind the Time Series dashboard."""
+
+        _data_provider: Any
+        _plugin_downsampling: dict[str, int]
+        _create_base_response: Any
+        _get_invalid_request_error: Any
+        _get_run_to_histogram_series: Any
+        _get_run_to_image_series: Any
+
+    class ScalarsPlugin:
+        """The plugin behind the Scalars dashboard, whose values Custom Scalars takes."""
+
+        _data_provider: Any
+        _downsample_to: int
+        scalars_impl: Any
+
+    class ProjectorPlugin:
+        """The plugin behind the Projector dashboard."""
+
+        logdir: str
+        data_provider: Any
+        readers: dict[str, Any]
+        tensor_cache: Any
+        config_fpaths: dict[str, str]
+        _configs: dict[str, Any]
+
+        def __init__(self, context: Any) -> None: ...
+        def get_plugin_apps(self) -> dict[str, Any]: ...
+
+    class TBLoader:
+        """tensorboard.plugins.base_plugin.TBLoader."""
+else:
+    from tensorboard.data.provider import DataProvider
+    from tensorboard.plugins.base_plugin import TBLoader
+    from tensorboard.plugins.metrics.metrics_plugin import MetricsPlugin
+    from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
+    from tensorboard.plugins.scalar.scalars_plugin import ScalarsPlugin
+
+VERSION: str = _module("tensorboard.version").VERSION
+EXPERIMENT_ID_KEY: str = _module("tensorboard.backend.experiment_id").WSGI_ENVIRON_KEY
+
+route: Any = _module("werkzeug.wrappers").Request.application  # its own type knows functions only, not methods
+
+application = _module("tensorboard.backend.application")
+assets = _module("tensorboard.assets")
+core_plugin = _module("tensorboard.plugins.core.core_plugin")
+default = _module("tensorboard.default")
+errors = _module("tensorboard.errors")
+http_util = _module("tensorboard.backend.http_util")
+json_util = _module("tensorboard.backend.json_util")
+plugin_util = _module("tensorboard.plugin_util")
+projector_config_pb2 = _module("tensorboard.plugins.projector.projector_config_pb2")
+projector_plugin = _module("tensorboard.plugins.projector.projector_plugin")
+provider = _module("tensorboard.data.provider")
+text_format = _module("google.protobuf.text_format")
+
+__all__ = [
+    "EXPERIMENT_ID_KEY",
+    "VERSION",
+    "DataProvider",
+    "MetricsPlugin",
+    "ProjectorPlugin",
+    "ScalarsPlugin",
+    "TBLoader",
+    "application",
+    "assets",
+    "core_plugin",
+    "default",
+    "errors",
+    "http_util",
+    "json_util",
+    "plugin_util",
+    "projector_config_pb2",
+    "projector_plugin",
+    "provider",
+    "route",
+    "text_format",
+]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tags and points in the shapes that TensorBoard's provider interface has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aboard._native import Points
+from aboard.board.limits import spread
+from aboard.board.selected_tags import Wanted
+from aboard.board.tensorboard_parts import provider as api
+from aboard.reader.run_reader import DataClass, Tag, TagStatus
+
+
+def wanted_of(plugin: str, data_class: DataClass, run_tag_filter: Any) -> Wanted:
+    """What a RunTagFilter of TensorBoard lets through."""
+    runs, tags = (run_tag_filter.runs, run_tag_filter.tags) if run_tag_filter is not None else (None, None)
+    return Wanted(plugin, data_class, runs, tags)
+
+
+def series_arguments(tag: Tag, status: TagStatus) -> Mapping[str, Any]:
+    """What TensorBoard lists of any series, by the names of its constructors."""
+    return {
+        "max_step": status.last_step,
+        "max_wall_time": status.last_wall_time,
+        "plugin_content": tag.meaning.content,
+        "description": tag.meaning.description,
+        "display_name": tag.meaning.display_name,
+    }
+
+
+def reduced(points: Points, count: int) -> Points:
+    """At most `count` points."""
+    return points if len(points) <= count else points.reduced(count)
+
+
+def scalar_data(points: Points) -> Sequence[Any]:
+    """Points one by one, with numbers of Python: TensorBoard's JSON knows no others."""
+    columns = points.steps.tolist(), points.wall_times.tolist(), points.values.tolist()
+    return [api.ScalarDatum(step, wall_time, value) for step, wall_time, value in zip(*columns, strict=True)]
+
+
+def tensor_data(tag: Tag, count: int) -> list[Any]:
+    """The arrays of at most `count` entries, read now; entries whose file has changed are left out."""
+    data: list[Any] = []
+    for entry in spread(tag.entries(), count):
+        array = tag.array(entry)
+        if array is not None:
+            data.append(api.TensorDatum(step=entry.step, wall_time=entry.wall_time, numpy=array))
+    return data

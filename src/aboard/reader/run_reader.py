@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a board: a logdir with its tags by plugin, each with its points or entries."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from aboard._native import Logdir, Points
+from aboard.reader.tag_meaning import DataClass, Source, TagMeaning, meaning_of
+from aboard.reader.tensor_values import Array, array_of_value, blobs_of_value
+
+
+class TagStatus(NamedTuple):
+    """How far a tag has come: shown and superseded points, and the last one."""
+
+    points: int
+    superseded: int
+    last_step: int
+    last_wall_time: float
+
+
+class Entry(NamedTuple):
+    """Where a value that is not a number lies in the logdir's files."""
+
+    step: int
+    wall_time: float
+    offset: int
+    length: int
+    file: int
+    value_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """One series of a run."""
+
+    run: RunReader
+    number: int
+    name: str
+    source: Source
+    kind: int
+    meaning: TagMeaning
+
+    @property
+    def status(self) -> TagStatus:
+        """How far it has come; zeros when the logdir was read anew and the tag is gone."""
+        return TagStatus(*(self.run.logdir.status(self.number) or (0, 0, 0, 0.0)))
+
+    def points(self) -> Points:
+        """The points of a scalar tag: ascending steps, the newest of each."""
+        return self.run.logdir.scalars(self.number, True)
+
+    def entries(self) -> list[Entry]:
+        """Where the values of a tag that is no scalar lie: ascending steps, the newest of each."""
+        newest = {place[0]: Entry(*place) for place in self.run.logdir.media(self.number)}
+        return [newest[step] for step in sorted(newest)]
+
+    def array(self, entry: Entry) -> Array | None:
+        """The array of one entry; None when its file has changed meanwhile."""
+        value = self.run.logdir.read_media(self.number, entry)
+        return None if value is None else array_of_value(value)
+
+    def blobs(self, entry: Entry) -> list[bytes] | None:
+        """The blobs of one entry; None when its file has changed meanwhile."""
+        value = self.run.logdir.read_media(self.number, entry)
+        if value is None or self.source != Source.SUMMARY:
+            return None if value is None else [value]
+        return blobs_of_value(value, first_axis_only=self.meaning.plugin == "audio")
+
+
+class RunReader:
+    """A logdir and the name under which a board shows it. Safe to use from any thread."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.folder = folder
+        self.logdir = Logdir(os.fsencode(folder))
+        self._lock = threading.Lock()
+        self._generation = -1
+        self._tags: list[Tag] = []
+        self._by_plugin: dict[str, dict[str, Tag]] = {}
+
+    def by_plugin(self, plugin: str) -> dict[str, Tag]:
+        """The tags of one plugin by name."""
+        with self._lock:
+            self._take_new_tags()
+            return self._by_plugin.get(plugin, {})
+
+    def plugins(self) -> set[str]:
+        """The plugins that have tags here."""
+        with self._lock:
+            self._take_new_tags()
+            return set(self._by_plugin)
+
+    def tags(self) -> list[Tag]:
+        """All tags in the order in which they were first seen."""
+        with self._lock:
+            self._take_new_tags()
+            return list(self._tags)
+
+    def _take_new_tags(self) -> None:
+        generation = self.logdir.generation
+        if generation != self._generation:
+            self._generation, self._tags, self._by_plugin = generation, [], {}
+        new = self.logdir.tags(len(self._tags))
+        if not new:
+            return
+        # Readers hold the dictionaries without a lock: a new one replaces what grows.
+        by_plugin = {plugin: dict(tags) for plugin, tags in self._by_plugin.items()}
+        for name, source, kind, _, metadata in new:
+            tag = Tag(self, len(self._tags), name, Source(source), kind, meaning_of(name, source, kind, metadata))
+            self._tags.append(tag)
+            by_plugin.setdefault(tag.meaning.plugin, {}).setdefault(name, tag)
+        self._by_plugin = by_plugin
+
+
+__all__ = ["DataClass", "Entry", "RunReader", "Tag", "TagStatus"]

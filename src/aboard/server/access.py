@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may ask: checks of Host, Origin and, where others could reach the port, a token.
+
+A page on the internet can have a person's browser ask a server on loopback: by a name that resolves to 127.0.0.1
+(so the Host header is checked) or by a form (so the Origin of everything but reading is checked).
+"""
+
+from __future__ import annotations
+
+import hmac
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_OPEN_TO_ALL = frozenset({"/healthz"})
+
+
+class AccessGuard:
+    """Lets requests through whose Host is in `hosts` (None: any) and that know the token, when there is one."""
+
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str] | None, token: str | None, cookie: str) -> None:
+        self._app, self._hosts, self._token, self._cookie = app, hosts, token, cookie
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        await (self._app if refusal is None else refusal)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if self._hosts is not None and _name(host) not in self._hosts:
+            return PlainTextResponse(f"host {host!r} is not served here; use the address that was printed\n", 421)
+        origin = headers.get("origin")
+        if scope.get("method") not in _READING and origin is not None and urlsplit(origin).netloc != host:
+            return PlainTextResponse(f"requests from {origin!r} are not accepted\n", 403)
+        if self._token is None or scope["path"] in _OPEN_TO_ALL or self._knows_token(headers):
+            return None
+        return self._first_visit(scope)
+
+    def _knows_token(self, headers: Headers) -> bool:
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._is_token(bearer):
+            return True
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            return False
+        return cookie is not None and self._is_token(cookie.value)
+
+    def _first_visit(self, scope: Scope) -> Response:
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if not any(name == "token" and self._is_token(value) for name, value in query):
+            return PlainTextResponse("a token is needed: open the address that was printed at the start\n", 401)
+        rest = urlencode([pair for pair in query if pair[0] != "token"])
+        path = "/" + scope["path"].lstrip("/")
+        response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        response.set_cookie(self._cookie, self._token or "", httponly=True, samesite="strict")
+        return response
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), (self._token or "").encode())
+
+
+def _name(host: str) -> str:
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    return name.strip("[]").lower()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of a board compared with those of a real TensorBoard over the same logs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from support.board_client import Asked, BoardClient, every_request
+from support.tensorboard_process import Answer, StockTensorBoard
+
+# Where TensorBoard's fast loader contradicts its other one, which aboard follows: old-style tags have no display name,
+# old-style histograms keep empty outer buckets with edges out of order, old-style sound has no type, and the tags of
+# texts and the parts of a mesh come in random order.
+FAST_LOADER_DIFFERS = re.compile(
+    r"/data/plugin/((scalars|images|text)/tags|audio/|histograms/|distributions/|mesh/meshes"
+    r"|timeseries/timeSeries.*histograms)"
+)
+
+
+def check_every_answer(ours: BoardClient, stock: StockTensorBoard, *, load_fast: bool) -> list[Asked]:
+    """Make every request that the dashboards would make on both sides; the requests."""
+    asked = list(every_request(lambda one: stock.fetch(*one).json))
+    different: list[str] = []
+    for one in asked:
+        our_answer, their_answer = (meaning(side.fetch(*one), side.fetch) for side in (ours, stock))
+        if our_answer != their_answer and not (load_fast and FAST_LOADER_DIFFERS.match(str(one))):
+            different.append(f"{one}\n  ours  {str(our_answer)[:1500]}\n  stock {str(their_answer)[:1500]}")
+    assert not different, "\n".join([f"{len(different)} of {len(asked)} answers differ", *different])
+    return asked
+
+
+def meaning(answer: Answer, fetch: Any) -> Any:
+    """An answer without what may differ: order of keys, and the text of blob keys."""
+    if not answer.content_type.startswith("application/json"):
+        return answer.status, answer.content_type, answer.body
+    return answer.status, answer.content_type, _without_keys(answer.json, fetch)
+
+
+def _without_keys(value: Any, fetch: Any, key: str = "") -> Any:
+    if isinstance(value, dict):
+        return {name: _without_keys(item, fetch, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_keys(item, fetch, key) for item in value]
+    if key == "imageId":
+        return _digest(fetch(f"/data/plugin/timeseries/imageData?{urlencode({'imageId': value})}"))
+    if key == "query":
+        kind = "individualAudio" if "content_type" in parse_qs(value) else "individualImage"
+        return _digest(fetch(f"/data/plugin/{'audio' if kind.endswith('Audio') else 'images'}/{kind}?{value}"))
+    return value
+
+
+def _digest(answer: Answer) -> tuple[int, str, str]:
+    assert answer.body
+    return answer.status, answer.content_type, hashlib.sha256(answer.body).hexdigest()
