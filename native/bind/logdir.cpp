@@ -20,15 +20,18 @@ namespace nb = nanobind;
 namespace aboard {
 namespace {
 
+constexpr int kGone = -1;  // instead of the kind of a tag that was there before the logdir was read anew
+
 template <typename Value>
 using Column = nb::ndarray<nb::numpy, const Value, nb::ndim<1>>;
 
 // A numpy array over the points' own memory, which it keeps alive.
 template <typename Value>
 Column<Value> column(const ColumnView& points, std::span<const Value> values) {
-  auto* owned = new std::shared_ptr<const ColumnBlock>(points.block);
-  const nb::capsule owner(owned,
+  auto owned = std::make_unique<std::shared_ptr<const ColumnBlock>>(points.block);
+  const nb::capsule owner(owned.get(),
                           [](void* block) noexcept { delete static_cast<std::shared_ptr<const ColumnBlock>*>(block); });
+  owned.release();
   return Column<Value>(values.data(), {values.size()}, owner);
 }
 
@@ -53,8 +56,9 @@ ColumnView reduced(const ColumnView& points, size_t budget) {
 nb::list tags_of(const Logdir& logdir, size_t from) {
   nb::list result;
   for (const TagInfo& tag : logdir.tags(from)) {
-    result.append(nb::make_tuple(text_of(tag.name), static_cast<int>(tag.source), static_cast<int>(tag.kind),
-                                 tag.is_scalar, bytes_of(tag.metadata)));
+    result.append(nb::make_tuple(text_of(tag.name), static_cast<int>(tag.source),
+                                 tag.present ? static_cast<int>(tag.kind) : kGone, tag.is_scalar,
+                                 bytes_of(tag.metadata)));
   }
   return result;
 }

@@ -114,6 +114,7 @@ void compare_files(const Logdir& logdir) {
     RecordReader reader;
     reader.feed(bytes);
     uint64_t events = 0, bad = 0, skipped = 0;
+    bool lost = false;
     for (bool more = true; more;) {
       const uint64_t before = reader.offset();
       std::string_view payload;
@@ -129,14 +130,16 @@ void compare_files(const Logdir& logdir) {
           break;
         case RecordState::bad_length:
           more = reader.resynchronise();
+          lost = !more;
           skipped += reader.offset() - before;
           break;
       }
     }
     // A record that is no event is bad to a logdir; a file without any has no records yet.
     FUZZ_CHECK(status.bytes == bytes.size());
-    FUZZ_CHECK(status.bytes_read == reader.offset());
-    FUZZ_CHECK(status.damage.skipped_bytes == skipped);
+    // Behind damage a RecordReader waits for a record of any length, a logdir only for one that it would read.
+    FUZZ_CHECK(status.bytes_read == reader.offset() || (lost && status.bytes_read > reader.offset()));
+    FUZZ_CHECK(status.damage.skipped_bytes - skipped == status.bytes_read - reader.offset());
     FUZZ_CHECK(status.damage.bad_records >= bad && status.damage.bad_records <= bad + events);
     FUZZ_CHECK(status.records <= events);
     FUZZ_CHECK(status.records + (status.damage.bad_records - bad) >= events);

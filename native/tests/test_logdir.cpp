@@ -446,6 +446,23 @@ TEST(media_are_found_again_where_they_lie) {
   CHECK(!c.logdir.read_media(99, entry));
 }
 
+TEST(values_without_content_count_when_they_have_metadata) {
+  Case c;
+  std::string hparams, nothing;
+  wire::Encoder(hparams).bytes(1, "_hparams_/session_start_info");
+  wire::Encoder(hparams).bytes(9, "metadata");
+  wire::Encoder(nothing).bytes(1, "nothing");
+  write_file(c.file("a"), version_record(100) +
+                              record_of(101, 0, EventKind::summary, summary_of({nothing, hparams, nothing})));
+  c.refresh();
+  CHECK_EQ(c.logdir.tags().size(), 1u);
+  const auto entries = c.logdir.media(0);
+  REQUIRE(entries.size() == 1);
+  CHECK_EQ(entries[0].value_index, 1u);
+  CHECK_EQ(c.logdir.read_media(0, entries[0]).value_or(""), hparams);
+  CHECK_EQ(c.logdir.tags()[0].metadata, std::string("metadata"));
+}
+
 TEST(tensors_with_one_number_are_scalars) {
   Case c;
   std::string tensor;

@@ -108,7 +108,7 @@ class Logdir:
     @property
     def first_wall_time(self) -> float | None: ...
     def tags(self, first: int, /) -> list[tuple[str, int, int, bool, bytes]]:
-        """(name, source, kind, is scalar, metadata) of each tag from number `first` on."""
+        """(name, source, kind, is scalar, metadata) of each tag from number `first` on; kind -1: it is gone."""
     def statuses(self) -> list[tuple[int, int, int, float]]:
         """(points, superseded points, last step, last wall time) of each tag."""
     def status(self, tag: int, /) -> tuple[int, int, int, float] | None: ...

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may ask a server on this machine, and with what."""
+
+import asyncio
+
+import pytest
+from starlette.responses import PlainTextResponse
+
+from aboard.server.access import AccessGuard
+
+LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def ask(guard, path="/", *, method="GET", query="", **headers):
+    """Status and headers of the answer."""
+    answers = []
+
+    async def send(message):
+        answers.append(message)
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    asyncio.run(guard(scope, receive, send))
+    start = answers[0]
+    return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}
+
+
+def guard_of(*, hosts=LOCAL, token=None):
+    return AccessGuard(PlainTextResponse("inside"), hosts=hosts, token=token, cookie="c")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:6006", "localhost:6006", "[::1]:6006", "LOCALHOST"])
+def test_this_machine_may_ask(host):
+    assert ask(guard_of(), host=host)[0] == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:6006", "127.0.0.1.evil.example:6006", ""])
+def test_a_name_that_only_points_here_may_not(host):
+    assert ask(guard_of(), host=host)[0] == 421
+
+
+def test_forms_of_other_pages_are_refused():
+    other = ask(guard_of(), method="POST", host="localhost:1", origin="http://evil.example")
+    own = ask(guard_of(), method="POST", host="localhost:1", origin="http://localhost:1")
+    assert (other[0], own[0]) == (403, 200)
+
+
+def test_without_the_token_there_is_only_the_health_route():
+    guard = guard_of(hosts=None, token="secret")
+    assert ask(guard, host="gpu7:6006")[0] == 401
+    assert ask(guard, query="token=wrong", host="gpu7:6006")[0] == 401
+    assert ask(guard, host="gpu7:6006", cookie="c=wrong")[0] == 401
+    assert ask(guard, "/healthz", host="gpu7:6006")[0] == 200
+
+
+def test_the_token_in_the_address_becomes_a_cookie_and_leaves_the_address():
+    guard = guard_of(hosts=None, token="secret")
+    status, headers = ask(guard, "/x/", query="token=secret&darkMode=true", host="gpu7:6006")
+    assert (status, headers["location"]) == (303, "/x/?darkMode=true")
+    cookie = headers["set-cookie"]
+    assert "c=secret" in cookie
+    assert "HttpOnly" in cookie
+    assert "samesite=strict" in cookie.lower()
+    assert ask(guard, host="gpu7:6006", cookie="c=secret")[0] == 200
+    assert ask(guard, host="gpu7:6006", authorization="Bearer secret")[0] == 200
+
+
+def test_the_redirect_stays_on_this_server():
+    guard = guard_of(hosts=None, token="secret")
+    assert ask(guard, "//evil.example/x", query="token=secret", host="gpu7")[1]["location"] == "/evil.example/x"
