@@ -143,7 +143,7 @@ using Flat = nb::ndarray<const Value, nb::ndim<1>, nb::c_contig, nb::device::cpu
 template <typename Value>
 bool add_histogram(EventLog& log, std::string_view tag, const Flat<Value>& values, int64_t step, double wall_time) {
   const WithoutGil release;
-  return log.add_histogram(tag, std::vector<Value>(values.data(), values.data() + values.size()), step, wall_time);
+  return log.add_histogram(tag, std::span<const Value>(values.data(), values.size()), step, wall_time);
 }
 
 // Raises what the operating system said as the matching OSError, with the path.

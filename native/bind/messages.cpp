@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "bindings.hpp"
 #include "event.hpp"
 #include "wire.hpp"
@@ -33,10 +35,15 @@ nb::list list_of(const Views& views) {
 nb::object tensor_tuple(const nb::bytes& message) {
   TensorView tensor;
   if (!decode_tensor(view_of(message), tensor)) return nb::none();
-  nb::list shape, scalars;
+  nb::list shape;
   for (const int64_t size : tensor.shape) shape.append(size);
-  for (const uint64_t bits : tensor.scalars) scalars.append(bits);
-  return nb::make_tuple(tensor.dtype, shape, bytes_of(tensor.content), list_of(tensor.packed), scalars,
+  // As bytes: a list of numbers would take ten times the memory of the message.
+  std::string scalars;
+  scalars.reserve(tensor.scalars.size() * sizeof(uint64_t));
+  for (const uint64_t bits : tensor.scalars) {
+    for (size_t i = 0; i < sizeof bits; ++i) scalars.push_back(static_cast<char>((bits >> (8 * i)) & 0xff));
+  }
+  return nb::make_tuple(tensor.dtype, shape, bytes_of(tensor.content), list_of(tensor.packed), bytes_of(scalars),
                         list_of(tensor.strings), tensor.values_field);
 }
 

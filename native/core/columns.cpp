@@ -9,12 +9,12 @@
 namespace aboard {
 namespace {
 
-constexpr size_t kSmallest = 3;  // what the smallest piece of memory holds; many tags have one point
-constexpr size_t kSlackToKeep = 16;
+constexpr size_t kSmallest = 2;           // many tags have one point
+constexpr size_t kMostInOnePiece = 4096;  // points
 
 template <typename Element>
 void resize(Element*& column, size_t capacity) {
-  auto* moved = static_cast<Element*>(std::realloc(column, std::max<size_t>(capacity, 1) * sizeof(Element)));
+  auto* moved = static_cast<Element*>(std::realloc(column, capacity * sizeof(Element)));
   if (moved == nullptr) throw std::bad_alloc();
   column = moved;
 }
@@ -23,7 +23,7 @@ void resize(Element*& column, size_t capacity) {
 
 ColumnBlock::ColumnBlock(size_t capacity) {
   try {
-    set_capacity(capacity);
+    set_capacity(capacity, 0);
   } catch (...) {
     release();
     throw;
@@ -34,16 +34,51 @@ ColumnBlock::~ColumnBlock() { release(); }
 
 void ColumnBlock::release() noexcept {
   std::free(steps);
+  if (in_one_piece_) return;
   std::free(wall_times);
   std::free(values);
 }
 
-void ColumnBlock::set_capacity(size_t capacity) {
-  // A column that could not be made larger leaves the others larger than they say, which does no harm.
-  resize(steps, capacity);
-  resize(wall_times, capacity);
-  resize(values, capacity);
+// Short columns lie in one piece of memory, of which there may be very many. Long ones lie apart: the system can make
+// them longer without copying.
+void ColumnBlock::set_capacity(size_t capacity, size_t used) {
+  if (!in_one_piece_ && capacity > kMostInOnePiece) {
+    // A column that could not be made larger leaves the others larger than they say, which does no harm.
+    resize(steps, capacity);
+    resize(wall_times, capacity);
+    resize(values, capacity);
+    capacity_ = capacity;
+    return;
+  }
+  ColumnBlock other(capacity, capacity <= kMostInOnePiece);
+  std::copy_n(steps, used, other.steps);
+  std::copy_n(wall_times, used, other.wall_times);
+  std::copy_n(values, used, other.values);
+  std::swap(steps, other.steps);
+  std::swap(wall_times, other.wall_times);
+  std::swap(values, other.values);
+  std::swap(in_one_piece_, other.in_one_piece_);
   capacity_ = capacity;
+}
+
+ColumnBlock::ColumnBlock(size_t capacity, bool in_one_piece) : in_one_piece_(in_one_piece) {
+  if (!in_one_piece) {
+    try {
+      resize(steps, capacity);
+      resize(wall_times, capacity);
+      resize(values, capacity);
+    } catch (...) {
+      release();
+      throw;
+    }
+    return;
+  }
+  static_assert(sizeof(int64_t) == sizeof(double) && alignof(int64_t) == alignof(double));
+  auto* piece = static_cast<char*>(std::malloc(std::max<size_t>(capacity, 1) * 3 * sizeof(double)));
+  if (piece == nullptr) throw std::bad_alloc();
+  steps = reinterpret_cast<int64_t*>(piece);
+  wall_times = reinterpret_cast<double*>(piece + capacity * sizeof(double));
+  values = reinterpret_cast<double*>(piece + 2 * capacity * sizeof(double));
 }
 
 Columns& Columns::operator=(Columns&& other) noexcept {
@@ -72,11 +107,11 @@ void Columns::truncate(size_t size) {
 }
 
 void Columns::settle() {
-  if (capacity_ <= size_ + std::max(size_ / 64, kSlackToKeep)) return;
+  if (full()) return;
   if (exposed_) {
     move_to_own_block(size_);
   } else {
-    block_->set_capacity(size_);
+    block_->set_capacity(size_, size_);
     capacity_ = size_;
   }
 }
@@ -87,11 +122,12 @@ ColumnView Columns::view(size_t size) const noexcept {
 }
 
 void Columns::make_room(size_t needed) {
-  const size_t capacity = std::max({needed, kSmallest, capacity_ < 64 ? capacity_ * 2 : capacity_ / 2 * 3});
+  const size_t more = capacity_ < 64 ? capacity_ * 2 : capacity_ / 2 * 3;
+  const size_t capacity = std::max({needed, kSmallest, more});
   if (block_ == nullptr || exposed_) {
     move_to_own_block(capacity);
   } else {
-    block_->set_capacity(capacity);
+    block_->set_capacity(capacity, size_);
     capacity_ = capacity;
   }
 }

@@ -25,16 +25,18 @@ class ColumnBlock {
   ColumnBlock& operator=(const ColumnBlock&) = delete;
 
   size_t capacity() const noexcept { return capacity_; }
-  // Needs a block that nobody else holds: the columns may move.
-  void set_capacity(size_t capacity);
+  // Keeps the first `used` points. Needs a block that nobody else holds: the columns may move.
+  void set_capacity(size_t capacity, size_t used);
 
   int64_t* steps = nullptr;
   double* wall_times = nullptr;
   double* values = nullptr;
 
  private:
+  ColumnBlock(size_t capacity, bool in_one_piece);  // does not know its capacity
   void release() noexcept;
   size_t capacity_ = 0;
+  bool in_one_piece_ = true;
 };
 
 // A part of a block, unchanged for as long as it is held.
@@ -86,7 +88,7 @@ class Columns {
   void append(const Columns& other, size_t begin, size_t end);
   // Forgets all points from `size` on.
   void truncate(size_t size);
-  // Gives back memory that is not needed, when there is much of it.
+  // Gives back memory that is not needed.
   void settle();
   // The first `size` points.
   ColumnView view(size_t size) const noexcept;

@@ -18,6 +18,7 @@ namespace aboard {
 namespace {
 
 constexpr size_t kReadBytes = 256 << 10;  // fits into the cache of a core
+constexpr size_t kPeekBytes = 16 << 10;   // for one record, most often
 constexpr size_t kKeptBytes = 4 << 20;    // larger buffers are given back
 constexpr size_t kProofBytes = 4096;
 constexpr size_t kMostWaiting = 16;
@@ -87,7 +88,8 @@ Buffer& buffer_of_thread() {
 // A part of a file in memory, moved on as it is asked for.
 class EventFile::Window {
  public:
-  Window(int file, uint64_t end) : file_(file), end_(end), buffer_(buffer_of_thread()) {}
+  // Reads `piece` bytes at a time, unless more are asked for.
+  Window(int file, uint64_t end, size_t piece) : file_(file), end_(end), piece_(piece), buffer_(buffer_of_thread()) {}
   ~Window() {
     if (buffer_.capacity > kKeptBytes) buffer_ = {};
   }
@@ -107,7 +109,7 @@ class EventFile::Window {
   void fill(uint64_t position, size_t needed) {
     const size_t kept =
         position >= base_ && position < base_ + filled_ ? static_cast<size_t>(base_ + filled_ - position) : 0;
-    const size_t capacity = std::max(kReadBytes, needed);
+    const size_t capacity = std::max(piece_, needed);
     if (buffer_.capacity < capacity) {
       Buffer larger{std::make_unique_for_overwrite<char[]>(capacity), capacity};
       if (kept > 0) std::memcpy(larger.bytes.get(), buffer_.bytes.get() + (filled_ - kept), kept);
@@ -129,6 +131,7 @@ class EventFile::Window {
 
   const int file_;
   const uint64_t end_;
+  const size_t piece_;
   Buffer& buffer_;
   uint64_t base_ = 0;
   size_t filled_ = 0;
@@ -182,7 +185,7 @@ void EventFile::adopt(const struct stat& status) noexcept {
 }
 
 template <typename Take>
-bool EventFile::scan(const Take& take) {
+bool EventFile::scan(size_t piece, const Take& take) {
   const Descriptor file(path_);
   struct stat status;
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
@@ -196,7 +199,7 @@ bool EventFile::scan(const Take& take) {
   }
   adopt(status);
   error_ = 0;
-  Window window(file.get(), size_);
+  Window window(file.get(), size_, piece);
   bool stopped = false;
   while (!stopped && (!searching_ || search(window))) {
     std::string_view bytes = window.at(offset_, kRecordHeaderBytes);
@@ -273,13 +276,14 @@ bool EventFile::search(Window& window) {
 }
 
 bool EventFile::read(const Handler& handler) {
-  return scan(
-      [&](std::string_view payload, uint64_t offset) { return handler(payload, offset) ? Took::yes : Took::no_event; });
+  return scan(kReadBytes, [&](std::string_view payload, uint64_t offset) {
+    return handler(payload, offset) ? Took::yes : Took::no_event;
+  });
 }
 
 std::optional<double> EventFile::next_wall_time() {
   std::optional<double> wall_time;
-  scan([&](std::string_view payload, uint64_t) {
+  scan(kPeekBytes, [&](std::string_view payload, uint64_t) {
     EventView event;
     if (!decode_event(payload, event)) return Took::no_event;
     wall_time = event.wall_time;

@@ -65,7 +65,7 @@ class EventFile {
   enum class Took { yes, no_event, stop };
 
   template <typename Take>
-  bool scan(const Take& take);
+  bool scan(size_t piece, const Take& take);
   bool search(Window& window);
   bool is_this(const struct stat& status) const noexcept;
   void adopt(const struct stat& status) noexcept;

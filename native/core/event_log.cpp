@@ -29,6 +29,7 @@ constexpr size_t kChunkBytes = 1 << 20;   // encoded bytes per write
 constexpr size_t kKeptBytes = 4 << 20;    // room for encoded bytes that is kept for the next ones
 // A histogram counts for what it costs to encode, however few its values: a flush must not wait for thousands of them.
 constexpr size_t kHistogramCost = 16 << 10;
+constexpr size_t kLargestSpare = 16 << 20;
 constexpr size_t kMostReports = 64;
 constexpr std::chrono::duration<double> kRetryDelay{1.0};
 constexpr double kLongestDelay = 86400;
@@ -134,14 +135,32 @@ bool EventLog::add_event(std::string event) {
   return add(RawEvent{std::move(event)}, bytes);
 }
 
-bool EventLog::add_histogram(std::string_view tag, std::vector<float> values, int64_t step, double wall_time) {
-  const size_t bytes = std::max(values.size() * sizeof(float), kHistogramCost);
-  return add(Values<float>{std::string(tag), std::move(values), step, wall_time}, bytes);
+bool EventLog::add_histogram(std::string_view tag, std::span<const float> values, int64_t step, double wall_time) {
+  return add_values(tag, values, step, wall_time);
 }
 
-bool EventLog::add_histogram(std::string_view tag, std::vector<double> values, int64_t step, double wall_time) {
-  const size_t bytes = std::max(values.size() * sizeof(double), kHistogramCost);
-  return add(Values<double>{std::string(tag), std::move(values), step, wall_time}, bytes);
+bool EventLog::add_histogram(std::string_view tag, std::span<const double> values, int64_t step, double wall_time) {
+  return add_values(tag, values, step, wall_time);
+}
+
+template <typename Value>
+bool EventLog::add_values(std::string_view tag, std::span<const Value> values, int64_t step, double wall_time) {
+  std::vector<Value> copy;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    copy.swap(std::get<std::vector<Value>>(spare_values_));
+  }
+  copy.assign(values.begin(), values.end());
+  const size_t bytes = std::max(copy.size() * sizeof(Value), kHistogramCost);
+  return add(Values<Value>{std::string(tag), std::move(copy), step, wall_time}, bytes);
+}
+
+template <typename Value>
+void EventLog::keep_spare(std::vector<Value>& values) {
+  if (values.capacity() * sizeof(Value) > kLargestSpare) return;
+  const std::lock_guard lock(queue_mutex_);
+  auto& spare = std::get<std::vector<Value>>(spare_values_);
+  if (spare.capacity() < values.capacity()) spare.swap(values);
 }
 
 bool EventLog::add(Payload payload, size_t payload_bytes) {
@@ -277,10 +296,13 @@ void EventLog::encode(Pending& pending) {
     end_record(out_, start);
   } else if (const auto* event = std::get_if<RawEvent>(&pending.payload)) {
     append_record(out_, event->bytes);
-  } else if (const auto* narrow = std::get_if<Values<float>>(&pending.payload)) {
+  } else if (auto* narrow = std::get_if<Values<float>>(&pending.payload)) {
     encode_histogram(*narrow);
+    keep_spare(narrow->values);
   } else {
-    encode_histogram(std::get<Values<double>>(pending.payload));
+    auto& wide = std::get<Values<double>>(pending.payload);
+    encode_histogram(wide);
+    keep_spare(wide.values);
   }
 }
 

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -49,8 +50,8 @@ class EventLog {
   bool add_scalar(std::string_view tag, float value, int64_t step, double wall_time);
   bool add_summary(std::string summary, int64_t step, double wall_time);
   bool add_event(std::string event);
-  bool add_histogram(std::string_view tag, std::vector<float> values, int64_t step, double wall_time);
-  bool add_histogram(std::string_view tag, std::vector<double> values, int64_t step, double wall_time);
+  bool add_histogram(std::string_view tag, std::span<const float> values, int64_t step, double wall_time);
+  bool add_histogram(std::string_view tag, std::span<const double> values, int64_t step, double wall_time);
 
   // Returns when everything added before is in the file, or cannot be written now. True when a report waits.
   bool flush();
@@ -106,6 +107,10 @@ class EventLog {
   void encode(Pending& pending);
   void encode_scalars(std::string_view packed);
   template <typename Value>
+  bool add_values(std::string_view tag, std::span<const Value> values, int64_t step, double wall_time);
+  template <typename Value>
+  void keep_spare(std::vector<Value>& values);
+  template <typename Value>
   void encode_histogram(const Values<Value>& values);
   bool write_out();
   bool write_bytes();
@@ -131,6 +136,8 @@ class EventLog {
   size_t queued_bytes_ = 0;
   size_t queued_entries_ = 0;
   std::string spare_;  // an emptied scalar block, kept so that the calling thread seldom allocates
+  // Likewise for values of histograms: fresh memory costs more than the copy.
+  std::tuple<std::vector<float>, std::vector<double>> spare_values_;
 
   int file_ = -1;
   std::string path_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <unordered_set>
@@ -16,6 +17,8 @@ namespace {
 
 constexpr size_t kTagsPerLock = 4096;    // readers never wait for more
 constexpr size_t kVanishedTags = 10000;  // whose numbers are kept in any case
+constexpr uint64_t kQuickRebuildBytes = 1 << 20;
+constexpr int kRestAfterRebuild = 10;  // times as long as it took
 
 // Files whose first wall time is no time come first, in the order of their names.
 double time_for_order(double wall_time) noexcept {
@@ -78,7 +81,16 @@ bool Logdir::refresh(const std::vector<std::string>& names) {
   return outcome.changed;
 }
 
+// Where clocks disagree, a file may look like one of an earlier attempt and go on for hours: reading all again for its
+// sake must not be all that is done.
+bool Logdir::may_rebuild() const {
+  return rebuild_bytes_ < kQuickRebuildBytes ||
+         std::chrono::steady_clock::now() - rebuilt_at_ > kRestAfterRebuild * rebuild_took_;
+}
+
 std::shared_ptr<Logdir::State> Logdir::rebuild(const std::vector<std::string>& names) {
+  const auto started = std::chrono::steady_clock::now();
+  const uint64_t read_before = bytes_read();
   auto fresh = std::make_shared<State>();
   const auto vanished = static_cast<size_t>(
       std::count_if(state_->tags.begin(), state_->tags.end(), [](const Tag& tag) { return !tag.info.present; }));
@@ -93,6 +105,9 @@ std::shared_ptr<Logdir::State> Logdir::rebuild(const std::vector<std::string>& n
   }
   // A file that changed again meanwhile is noticed by the next refresh.
   fresh->broken = !follow(*fresh, names).holds;
+  rebuilt_at_ = std::chrono::steady_clock::now();
+  rebuild_took_ = rebuilt_at_ - started;
+  rebuild_bytes_ = bytes_read() - read_before;
   return fresh;
 }
 
@@ -105,9 +120,11 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
     const int error = file.file.error();
     const FileChange change = listed.erase(file.name) > 0 ? file.file.look() : FileChange::gone;
     if (change == FileChange::replaced || change == FileChange::gone) return {.holds = false, .changed = true};
-    if (change == FileChange::grown) {
+    if (file.attempt != state.attempt && (file.is_late || (change == FileChange::grown && file.file.has_more()))) {
       // What a file of an earlier attempt still gets belongs in front of what is there, or the attempts are one.
-      if (file.attempt != state.attempt && file.file.has_more()) return {.holds = false, .changed = true};
+      if (may_rebuild()) return {.holds = false, .changed = true};
+      file.is_late = true;
+    } else if (change == FileChange::grown) {
       grown.push_back(i);
     } else if (file.file.error() != error) {
       outcome.changed = true;

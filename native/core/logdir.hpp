@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -95,6 +96,7 @@ class Logdir {
     bool changed = false;
   };
 
+  bool may_rebuild() const;
   std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
   Outcome follow(State& state, const std::vector<std::string>& names);
   Outcome take_new_file(State& state, std::unique_ptr<File> file);
@@ -107,6 +109,9 @@ class Logdir {
 
   const std::string path_;
   std::mutex refresh_mutex_;
+  std::chrono::steady_clock::time_point rebuilt_at_{};
+  std::chrono::steady_clock::duration rebuild_took_{};
+  uint64_t rebuild_bytes_ = 0;
   mutable std::mutex mutex_;  // guards `state_` and everything in it that readers see
   std::shared_ptr<State> state_;
   std::atomic<uint64_t> version_{0};

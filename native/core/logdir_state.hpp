@@ -46,6 +46,7 @@ struct Logdir::File {
   double first_wall_time = std::numeric_limits<double>::infinity();  // of the first event, not the earliest
   double last_wall_time = -std::numeric_limits<double>::infinity();  // the latest
   uint32_t attempt = 0;
+  bool is_late = false;    // has bytes that belong in front of what later attempts have, not read yet
   FileStatus published{};  // what readers see
 
   void publish() {

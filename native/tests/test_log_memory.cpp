@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event logs when memory runs out: allocations fail on purpose, one after the other.
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <span>
 
 #include "event_log.hpp"
 #include "log_support.hpp"
@@ -35,6 +37,8 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace aboard {
 namespace {
+
+constexpr std::array<float, 10> kOnes{1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 using namespace testing;
 
@@ -92,7 +96,7 @@ TEST(a_flush_that_throws_can_be_repeated) {
     if (reopen) log->close();
     for (int64_t step = 0; step < 50; ++step) {
       log->add_scalar("x", 0, step, 0);
-      log->add_histogram("h", std::vector<float>(10, 1.0f), step, 0);
+      log->add_histogram("h", std::span<const float>(kOnes), step, 0);
       if (step % 10 == 0) log->add_summary(std::string(5000, '\0'), step, 0);
     }
     const int failed = fail_each_allocation([&] { log->flush(); });
@@ -116,7 +120,7 @@ TEST(the_background_thread_survives) {
   for (int round = 0; round < 4; ++round) {
     // Everything is there before memory ends; only the background thread needs more.
     for (int i = 0; i < 20; ++i) {
-      log->add_histogram("h", std::vector<float>(10, 1.0f), step, 0);
+      log->add_histogram("h", std::span<const float>(kOnes), step, 0);
       log->add_scalar("x", 0, step++, 0);
     }
     left_everywhere.store(round * 2);

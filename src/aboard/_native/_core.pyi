@@ -68,8 +68,8 @@ def decode_metadata(message: bytes, /) -> tuple[str, bytes, str, str, int]:
 def decode_value(message: bytes, /) -> tuple[int, bytes, float] | None:
     """Kind (the field number of its content), content message and simple_value of a Summary.Value."""
 
-def decode_tensor(message: bytes, /) -> tuple[int, list[int], bytes, list[bytes], list[int], list[bytes], int] | None:
-    """Data type, shape, raw content, packed elements, single elements, strings and field number of the elements."""
+def decode_tensor(message: bytes, /) -> tuple[int, list[int], bytes, list[bytes], bytes, list[bytes], int] | None:
+    """Data type, shape, raw content, packed elements, single elements (8 bytes each), strings and their field."""
 
 def decode_fields(message: bytes, /) -> list[tuple[int, int, int | bytes]] | None:
     """Every field of any message as (number, wire type, raw bits or bytes); None when it is damaged."""

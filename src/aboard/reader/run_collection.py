@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -14,6 +15,7 @@ from aboard._native import refresh_logdirs
 from aboard.reader.find_logdirs import find_logdirs
 from aboard.reader.run_reader import RunReader
 
+_LOG = logging.getLogger("aboard.reader")
 _THREADS = max(2, os.cpu_count() or 1)
 _RUNS_AT_ONCE = 64  # read between two looks at the progress
 
@@ -113,7 +115,11 @@ class Follower:
     def _follow(self) -> None:
         while not self._stopped.is_set():
             started = time.monotonic()
-            self._collection.refresh()
+            try:
+                self._collection.refresh()
+            except Exception:
+                # Out of memory, say: what was read stays to be seen, and the next cycle tries again.
+                _LOG.exception("reading new points failed")
             # Never more than half the time on looking, however many files there are.
             self._stopped.wait(max(self._interval, time.monotonic() - started))
 

@@ -13,6 +13,8 @@ from aboard._native import Logdir, Points
 from aboard.reader.tag_meaning import DataClass, Source, TagMeaning, meaning_of
 from aboard.reader.tensor_values import Array, array_of_value, blobs_of_value
 
+_GONE = -1  # instead of a kind: the tag was there before the logdir was read anew, and keeps its number
+
 
 class TagStatus(NamedTuple):
     """How far a tag has come: shown and superseded points, and the last one."""
@@ -81,6 +83,7 @@ class RunReader:
         self.logdir = Logdir(os.fsencode(folder))
         self._lock = threading.Lock()
         self._generation = -1
+        self._taken = 0
         self._tags: list[Tag] = []
         self._by_plugin: dict[str, dict[str, Tag]] = {}
 
@@ -105,16 +108,19 @@ class RunReader:
     def _take_new_tags(self) -> None:
         generation = self.logdir.generation
         if generation != self._generation:
-            self._generation, self._tags, self._by_plugin = generation, [], {}
-        new = self.logdir.tags(len(self._tags))
+            self._generation, self._taken, self._tags, self._by_plugin = generation, 0, [], {}
+        new = self.logdir.tags(self._taken)
         if not new:
             return
         # Readers hold the dictionaries without a lock: a new one replaces what grows.
         by_plugin = {plugin: dict(tags) for plugin, tags in self._by_plugin.items()}
-        for name, source, kind, _, metadata in new:
-            tag = Tag(self, len(self._tags), name, Source(source), kind, meaning_of(name, source, kind, metadata))
+        for number, (name, source, kind, _, metadata) in enumerate(new, self._taken):
+            if kind == _GONE:
+                continue
+            tag = Tag(self, number, name, Source(source), kind, meaning_of(name, source, kind, metadata))
             self._tags.append(tag)
             by_plugin.setdefault(tag.meaning.plugin, {}).setdefault(name, tag)
+        self._taken += len(new)
         self._by_plugin = by_plugin
 
 

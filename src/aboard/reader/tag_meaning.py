@@ -55,7 +55,7 @@ class TagMeaning:
 _OLD_STYLE = {
     Kind.SIMPLE_VALUE: ("scalars", b"", DataClass.SCALAR),
     Kind.HISTOGRAM: ("histograms", b"", DataClass.TENSOR),
-    Kind.IMAGE: ("images", b"\x18\x01", DataClass.BLOB_SEQUENCE),  # converted_to_tensor
+    Kind.IMAGE: ("images", b"\x10\x01", DataClass.BLOB_SEQUENCE),  # converted_to_tensor
     Kind.AUDIO: ("audio", b"\x10\x0b\x18\x01", DataClass.BLOB_SEQUENCE),  # WAV, converted_to_tensor
 }
 _CLASS_OF_PLUGIN = {

@@ -16,10 +16,15 @@ Array = NDArray[Any]
 _STRING, _BFLOAT16 = 7, 14
 _DTYPES: dict[int, str] = {
     1: "<f4", 2: "<f8", 3: "<i4", 4: "|u1", 5: "<i2", 6: "|i1", 8: "<c8", 9: "<i8", 10: "|b1",
-    17: "<u2", 18: "<c16", 19: "<f2", 22: "<u4", 23: "<u8",
+    14: "<u2", 17: "<u2", 18: "<c16", 19: "<f2", 22: "<u4", 23: "<u8",
 }  # fmt: skip
-_FLOAT_FIELD, _DOUBLE_FIELD, _HALF_FIELD = 5, 6, 13
-_COMPLEX_FIELDS = {9: "<f4", 12: "<f8"}
+_FLOATS_IN_FIELD = {5: "<f4", 6: "<f8", 9: "<f4", 12: "<f8"}
+_FIELD_OF_DTYPE = {1: 5, 2: 6, 8: 9, 9: 10, 10: 11, 14: 13, 18: 12, 19: 13, 22: 16, 23: 17}
+_INT_FIELD, _HALF_FIELD = 7, 13
+_LONGEST_VARINT = 10
+# Shapes come from files that nobody vouches for.
+_MOST_AXES = 32
+_MOST_REPEATED = 2**20  # elements that a tensor may have without containing them
 
 
 def array_of_value(value: bytes) -> Array:
@@ -54,56 +59,66 @@ def blobs_of_value(value: bytes, *, first_axis_only: bool) -> list[bytes]:
 
 
 def array_of_tensor(message: bytes) -> Array:
-    """A TensorProto as an array; strings as objects."""
+    """A TensorProto as an array; strings as objects. Empty when it is damaged or claims what it does not contain."""
     decoded = decode_tensor(message)
     if decoded is None:
         return np.empty(0, np.float32)
     dtype, shape, content, packed, scalars, strings, field = decoded
-    size = math.prod(shape)
     if dtype == _STRING:
-        return _filled(np.array([*strings], dtype=object), size, shape)
-    if dtype == _BFLOAT16:
-        bits = np.frombuffer(content, "<u2") if content else np.array(_integers(packed, scalars), np.uint16)
-        return _filled((bits.astype(np.uint32) << 16).view(np.float32), size, shape)
+        return _in_shape(np.array([*strings, None], dtype=object)[:-1], shape)
     if dtype not in _DTYPES:
         return np.empty(0, np.float32)
+    element = np.dtype(_DTYPES[dtype])
     if content:
-        return _filled(np.frombuffer(content, _DTYPES[dtype]), size, shape)
-    return _filled(_typed_elements(_DTYPES[dtype], packed, scalars, field), size, shape)
+        elements = np.frombuffer(content[: len(content) // element.itemsize * element.itemsize], element)
+    elif field == _FIELD_OF_DTYPE.get(dtype, _INT_FIELD):
+        elements = _typed_elements(element, packed, np.frombuffer(scalars, "<u8"), field)
+    else:
+        elements = np.empty(0, element)
+    if dtype == _BFLOAT16:
+        elements = (elements.astype(np.uint32) << 16).view(np.float32)
+    return _in_shape(elements, shape)
 
 
-def _typed_elements(dtype: str, packed: list[bytes], scalars: list[int], field: int) -> Array:
-    if field in (_FLOAT_FIELD, _DOUBLE_FIELD) or field in _COMPLEX_FIELDS:
-        element = _COMPLEX_FIELDS.get(field, "<f4" if field == _FLOAT_FIELD else "<f8")
-        width = np.dtype(element).itemsize
-        raw = b"".join(packed) + b"".join(bits.to_bytes(8, "little")[:width] for bits in scalars)
-        elements = np.frombuffer(raw[: len(raw) // width * width], element)
-        return elements.view(dtype) if field in _COMPLEX_FIELDS else elements.astype(dtype)
-    integers = np.array(_integers(packed, scalars), np.uint64)
+def _typed_elements(dtype: np.dtype[Any], packed: list[bytes], scalars: NDArray[np.uint64], field: int) -> Array:
+    """Elements that lie packed, one by one, or (nobody does it) both."""
+    if field in _FLOATS_IN_FIELD:
+        part = np.dtype(_FLOATS_IN_FIELD[field])
+        bits = scalars.astype("<u4") if part.itemsize == np.dtype("<u4").itemsize else scalars
+        raw = b"".join(packed) + bits.tobytes()
+        return np.frombuffer(raw[: len(raw) // dtype.itemsize * dtype.itemsize], dtype)
+    integers = np.concatenate([scalars, *(_varints(piece) for piece in packed)])
     if field == _HALF_FIELD:
-        return integers.astype(np.uint16).view(np.float16)
-    return integers.astype(np.int64).astype(dtype)
+        return integers.astype("<u2").view(dtype)
+    return (integers != 0) if dtype == np.bool_ else integers.astype(dtype)
 
 
-def _integers(packed: list[bytes], scalars: list[int]) -> list[int]:
-    numbers = list(scalars)
-    for piece in packed:
-        value, shift = 0, 0
-        for byte in piece:
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                numbers.append(value & 0xFFFFFFFFFFFFFFFF)
-                value, shift = 0, 0
-    return numbers
+def _varints(packed: bytes) -> NDArray[np.uint64]:
+    """The numbers of a packed field; none when one of them is longer than a varint can be."""
+    octets = np.frombuffer(packed, np.uint8)
+    ends = np.flatnonzero(octets < 0x80)
+    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    lengths = ends - starts + 1
+    if lengths.max(initial=0) > _LONGEST_VARINT:
+        return np.empty(0, np.uint64)
+    values = np.zeros(len(ends), np.uint64)
+    for place in range(int(lengths.max(initial=0))):
+        longer = lengths > place
+        values[longer] |= (octets[starts[longer] + place] & np.uint64(0x7F)).astype(np.uint64) << np.uint64(7 * place)
+    return values
 
 
-def _filled(elements: Array, size: int, shape: list[int]) -> Array:
+def _in_shape(elements: Array, shape: list[int]) -> Array:
     """The elements in their shape; as protobuf has it, the last one stands for all that are missing."""
-    if any(length < 0 for length in shape) or size > max(len(elements), 1) * 2**20:
+    if len(shape) > _MOST_AXES or any(length < 0 for length in shape):
+        return np.empty(0, elements.dtype)
+    size = math.prod(shape)
+    # Beside a zero, too, numpy refuses axes whose product is beyond all memory.
+    if math.prod(length for length in shape if length) > max(len(elements), _MOST_REPEATED):
         return np.empty(0, elements.dtype)
     if len(elements) < size:
-        last = elements[-1] if len(elements) else np.zeros(1, elements.dtype)[0] if elements.dtype != object else b""
+        nothing = b"" if elements.dtype == object else elements.dtype.type()
+        last = elements[-1] if len(elements) else nothing
         elements = np.concatenate([elements, np.full(size - len(elements), last, elements.dtype)])
     return elements[:size].reshape(shape)
 
@@ -115,7 +130,7 @@ def _tensor_strings(message: bytes, *, first_axis_only: bool) -> list[bytes]:
     _, shape, content, _, _, strings, _ = decoded
     if not strings and content:
         return [content]
-    stride = math.prod(shape[1:]) if first_axis_only and len(shape) > 1 else 1
+    stride = math.prod(shape[1:_MOST_AXES]) if first_axis_only and len(shape) > 1 else 1
     return strings[:: max(stride, 1)]
 
 
