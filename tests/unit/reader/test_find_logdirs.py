@@ -54,8 +54,12 @@ def test_files_come_sorted_and_folders_are_no_files(tmp_path: Path) -> None:
 
 def test_a_root_that_is_not_there_has_no_runs(tmp_path: Path) -> None:
     assert names(tmp_path / "missing") == []
+
+
+def test_a_root_that_is_a_file_is_one_run(tmp_path: Path) -> None:
     touch(tmp_path / "a.tfevents")
-    assert names(tmp_path / "a.tfevents") == []
+    touch(tmp_path / "b.tfevents")
+    assert list(find_logdirs(tmp_path / "a.tfevents")) == [(".", tmp_path, ["a.tfevents"])]
 
 
 def test_links_are_followed_and_loops_end(tmp_path: Path) -> None:
@@ -123,11 +127,10 @@ def test_a_folder_that_cannot_be_listed_is_left_out(tmp_path: Path, monkeypatch:
     assert names(tmp_path) == ["open"]
 
 
-def test_names_that_are_no_text_are_shown_as_well_as_possible(tmp_path: Path) -> None:
+def test_names_that_are_no_text_stay_apart(tmp_path: Path) -> None:
     folder = os.fsencode(tmp_path) + b"/caf\xe9"
     touch(Path(os.fsdecode(folder)) / "a.tfevents")
     ((name, path, files),) = find_logdirs(tmp_path)
-    assert name == "caf\N{REPLACEMENT CHARACTER}"
-    name.encode()  # a board sends it as JSON
+    assert os.fsencode(name) == b"caf\xe9"
     assert os.fsencode(path) == folder
     assert files == ["a.tfevents"]
