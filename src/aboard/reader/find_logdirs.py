@@ -17,8 +17,8 @@ _MOST_WAYS_INTO_A_FOLDER = 64
 def find_logdirs(root: Path) -> Iterator[tuple[str, Path, list[str]]]:
     """(name, folder, event files) of each folder at or below `root` that has any; the root itself is called `.`.
 
-    A root that is a file is a run of this file alone. Links are followed, but no folder is entered twice on one way down,
-    so a loop of links ends.
+    A root that is a file is a run of this file alone. Links are followed, but no folder is entered twice on one way
+    down, so a loop of links ends.
     """
     if root.is_file():
         yield ".", root.parent, [root.name]
