@@ -137,21 +137,19 @@ TEST(a_file_that_goes_on_after_another_began_was_no_earlier_attempt) {
 TEST(clocks_that_disagree_do_not_make_everything_be_read_again_and_again) {
   Case c;
   std::string early = version_record(100);
-  const int64_t count = kSanitized ? 200'000 : 1'500'000;
+  const int64_t count = 100'000, refreshes = 40;
   for (int64_t step = 0; step < count; ++step) early += scalar_record("a", step, 101, 1);
   write_file(c.file("a"), early);
   write_file(c.file("b"), file_of(3700, "b", steps(0, 10), 2));
   c.refresh();
-  const auto start = std::chrono::steady_clock::now();
-  int refreshes = 0;
-  for (; std::chrono::steady_clock::now() - start < std::chrono::seconds(1); ++refreshes) {
-    append_to(c.file("a"), scalar_record("a", count + refreshes, 102, 1));
-    append_to(c.file("b"), scalar_record("b", 10 + refreshes, 3800, 1));
+  for (int64_t i = 0; i < refreshes; ++i) {
+    append_to(c.file("a"), scalar_record("a", count + i, 102, 1));
+    append_to(c.file("b"), scalar_record("b", 10 + i, 3800, 1));
     c.refresh();
-    CHECK_EQ(shown(c.logdir, "b").size(), static_cast<size_t>(11 + refreshes));
+    CHECK_EQ(shown(c.logdir, "b").size(), static_cast<size_t>(11 + i));
   }
-  CHECK(refreshes > 20);
   CHECK(c.logdir.generation() >= 1u);
+  CHECK(c.logdir.generation() < static_cast<uint64_t>(refreshes / 2));
   // What is late is shown in the end, even when nothing comes any more.
   CHECK(within(30, [&] {
     c.refresh();
