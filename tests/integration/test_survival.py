@@ -247,7 +247,7 @@ def test_a_signal_handler_that_closes_the_writer_does_not_hang(tmp_path: Path) -
                 writer.close()
             shared.add_scalar("shared", 0)
             if time.monotonic() < end:
-                signal.setitimer(signal.ITIMER_REAL, 0.002)  # armed anew each time, so that no handler interrupts another
+                signal.setitimer(signal.ITIMER_REAL, 0.002)  # never while a handler runs
 
         signal.signal(signal.SIGALRM, handle)
         end = time.monotonic() + 1

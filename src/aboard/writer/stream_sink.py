@@ -64,12 +64,13 @@ class StreamSink:
         self._io_lock = threading.RLock()
         self._queue_lock = threading.RLock()
         self._records: deque[bytes] = deque()
-        self._bytes = 0
+        # Each is changed under one lock only, so that neither thread needs the other's.
+        self._added_bytes = self._written_bytes = 0
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._reports: deque[tuple[bool, str]] = deque()
         self._failing = False
-        self._lost = 0
+        self._lost = self._lost_and_said = 0
         self._file: RecordFile | None = None
         self._path = ""  # of the file, or of the next one when an earlier try left nothing there
 
@@ -101,14 +102,14 @@ class StreamSink:
 
     def add_event(self, event: bytes, /) -> bool:
         record = frame_record(event)
-        if self._bytes + len(record) > self._memory_limit and not self._failing:
+        if self._held_bytes + len(record) > self._memory_limit and not self._failing:
             self._drain()
         with self._queue_lock:
-            if self._failing and self._bytes + len(record) > self._memory_limit:
+            if self._failing and self._held_bytes + len(record) > self._memory_limit:
                 self._refuse()
                 return bool(self._reports)
             self._records.append(record)
-            self._bytes += len(record)
+            self._added_bytes += len(record)
             if len(self._records) == self._wake_entries:
                 self._wake.set()
             has_thread = self._ensure_thread()
@@ -116,9 +117,13 @@ class StreamSink:
             self._drain()
         return bool(self._reports)
 
+    @property
+    def _held_bytes(self) -> int:
+        return self._added_bytes - self._written_bytes
+
     def _refuse(self) -> None:
         self._lost += 1
-        if self._lost == 1:
+        if self._lost - self._lost_and_said == 1:
             self.add_report(True, f"{self._directory} cannot be written and memory is full: new entries are dropped")
 
     def add_report(self, failure: bool, text: str, /) -> None:
@@ -179,10 +184,10 @@ class StreamSink:
     def _take_batch(self, most: int) -> list[bytes]:
         batch: list[bytes] = []
         size = 0
-        with self._queue_lock:
-            while self._records and len(batch) < most and size < _BATCH_BYTES:
-                batch.append(self._records.popleft())
-                size += len(batch[-1])
+        # Without the queue's lock: a signal handler that closes may have interrupted its holder, and waits for this.
+        while self._records and len(batch) < most and size < _BATCH_BYTES:
+            batch.append(self._records.popleft())
+            size += len(batch[-1])
         return batch
 
     def _try_to_write(self, batch: list[bytes]) -> bool:
@@ -194,11 +199,10 @@ class StreamSink:
         except Exception as error:  # a person's factory may raise anything; training goes on
             self._failed(error)
         finally:
-            with self._queue_lock:
-                if written:
-                    self._bytes -= len(data)
-                else:
-                    self._records.extendleft(reversed(batch))
+            if written:
+                self._written_bytes += len(data)
+            else:
+                self._records.extendleft(reversed(batch))
         if written and self._failing:
             self._recovered()
         return written
@@ -247,9 +251,9 @@ class StreamSink:
             self.add_report(True, f"cannot write to {self._directory}: {error!r}. Entries are kept and tried again")
 
     def _recovered(self) -> None:
-        with self._queue_lock:
-            self._failing = False
-            lost, self._lost = self._lost, 0
+        self._failing = False
+        lost = self._lost - self._lost_and_said
+        self._lost_and_said += lost
         if lost > 0:
             self.add_report(True, f"{self._directory} can be written again; {lost} entries were dropped meanwhile")
         else:
