@@ -96,14 +96,15 @@ TEST(a_flush_that_throws_can_be_repeated) {
     if (reopen) log->close();
     for (int64_t step = 0; step < 50; ++step) {
       log->add_scalar("x", 0, step, 0);
-      log->add_histogram("h", std::span<const float>(kOnes), step, 0);
+      // Few enough that the background thread is not woken: the flush is to do the work.
+      if (step < 8) log->add_histogram("h", std::span<const float>(kOnes), step, 0);
       if (step % 10 == 0) log->add_summary(std::string(5000, '\0'), step, 0);
     }
     const int failed = fail_each_allocation([&] { log->flush(); });
     CHECK(failed > 3);
     const auto entries = whole_file(path_of(*log));
     CHECK(steps_of(entries, "x") == range(50));
-    CHECK(steps_of(entries, "h") == range(50));
+    CHECK(steps_of(entries, "h") == range(8));
     CHECK(memory_is_free());
   }
 }
