@@ -88,7 +88,12 @@ ENDINGS = {
     "end of the script": ("", 0),
     "sys.exit": ("sys.exit(4)", 4),
     "unhandled exception": ("raise ValueError('training failed')", 1),
-    "KeyboardInterrupt": ("import os, signal; os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(5)", -2),
+    # The handler is set because a test run in the background inherits that SIGINT is ignored.
+    "KeyboardInterrupt": (
+        "import os, signal, time; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "os.kill(os.getpid(), signal.SIGINT); time.sleep(5)",
+        -2,
+    ),
     "exit in a thread of the pool": (
         "from concurrent import futures; futures.ThreadPoolExecutor().submit(lambda: writer.add_scalar('late', 1, 1))",
         0,
