@@ -90,8 +90,7 @@ ENDINGS = {
     "unhandled exception": ("raise ValueError('training failed')", 1),
     # The handler is set because a test run in the background inherits that SIGINT is ignored.
     "KeyboardInterrupt": (
-        "import os, signal, time; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "os.kill(os.getpid(), signal.SIGINT); time.sleep(5)",
+        "from signal import *; import time; signal(SIGINT, default_int_handler); raise_signal(SIGINT); time.sleep(5)",
         -2,
     ),
     "exit in a thread of the pool": (
