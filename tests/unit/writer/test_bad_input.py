@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mistakes are refused when they are made: the message names the argument, what it was, and what is allowed."""
 
-import os
-
 import numpy as np
 import pytest
 
 from aboard import SummaryWriter
 from aboard.errors import AboardError, InvalidType, InvalidValue, MissingPackage, StorageUnavailable
+from support.privileges import folder_of_an_ordinary_user
 from support.reading import raw_events
 
 PICTURE = np.zeros((3, 4, 5))
@@ -159,11 +158,11 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     assert "hint:" in str(e.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_permission(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(StorageUnavailable, match="Permission denied"):
-        SummaryWriter(tmp_path / "log")
+def test_a_folder_without_permission():
+    with folder_of_an_ordinary_user() as folder:
+        folder.chmod(0o500)
+        with pytest.raises(StorageUnavailable, match="Permission denied"):
+            SummaryWriter(folder / "log")
 
 
 def test_a_series_whose_name_is_too_long_for_a_folder(writer):
