@@ -151,13 +151,19 @@ void bind_logdir(nb::module_& module) {
       });
 
   nb::class_<Logdir>(module, "Logdir")
-      .def(nb::new_([](const nb::bytes& path) { return std::make_shared<Logdir>(std::string(view_of(path))); }))
+      .def(nb::new_([](const nb::bytes& path, const nb::bytes& index) {
+             return std::make_shared<Logdir>(std::string(view_of(path)), std::string(view_of(index)));
+           }),
+           nb::arg("path"), nb::arg("index") = nb::bytes("", 0))
       .def("refresh",
            [](Logdir& self, const nb::list& names) {
              const auto files = strings_of(names);
              const WithoutGil release;
              return self.refresh(files);
            })
+      .def("save_index", &Logdir::save_index, nb::call_guard<WithoutGil>())
+      .def_prop_ro("unsaved_bytes", &Logdir::unsaved_bytes)
+      .def_prop_ro("saved_bytes", &Logdir::saved_bytes)
       .def_prop_ro("path", [](const Logdir& self) { return bytes_of(self.path()); })
       .def_prop_ro("version", &Logdir::version)
       .def_prop_ro("generation", &Logdir::generation)

@@ -30,9 +30,19 @@ ColumnBlock::ColumnBlock(size_t capacity) {
   }
 }
 
+// The pointers are only written through by the one `Columns` that made the block, which never does so here.
+ColumnBlock::ColumnBlock(const int64_t* foreign_steps, const double* foreign_wall_times, const double* foreign_values,
+                         size_t size, std::shared_ptr<const void> owner) noexcept
+    : steps(const_cast<int64_t*>(foreign_steps)),
+      wall_times(const_cast<double*>(foreign_wall_times)),
+      values(const_cast<double*>(foreign_values)),
+      capacity_(size),
+      owner_(std::move(owner)) {}
+
 ColumnBlock::~ColumnBlock() { release(); }
 
 void ColumnBlock::release() noexcept {
+  if (owner_) return;
   std::free(steps);
   if (in_one_piece_) return;
   std::free(wall_times);

@@ -16,10 +16,12 @@ struct ScalarPoint {
   double value;
 };
 
-// The memory of three columns.
+// The memory of three columns: its own, or somebody else's that is only read.
 class ColumnBlock {
  public:
   explicit ColumnBlock(size_t capacity);
+  ColumnBlock(const int64_t* steps, const double* wall_times, const double* values, size_t size,
+              std::shared_ptr<const void> owner) noexcept;
   ~ColumnBlock();
   ColumnBlock(const ColumnBlock&) = delete;
   ColumnBlock& operator=(const ColumnBlock&) = delete;
@@ -37,6 +39,7 @@ class ColumnBlock {
   void release() noexcept;
   size_t capacity_ = 0;
   bool in_one_piece_ = true;
+  std::shared_ptr<const void> owner_;  // of memory that is not its own
 };
 
 // A part of a block, unchanged for as long as it is held.
@@ -61,6 +64,9 @@ class Columns {
   using Row = ScalarPoint;
 
   Columns() = default;
+  // Columns over somebody else's memory: the first change moves them into their own.
+  Columns(std::shared_ptr<ColumnBlock> block, size_t size) noexcept
+      : block_(std::move(block)), size_(size), capacity_(size), exposed_(true) {}
   Columns(Columns&& other) noexcept { *this = std::move(other); }
   Columns& operator=(Columns&& other) noexcept;
 
@@ -70,6 +76,10 @@ class Columns {
   double wall_time(size_t at) const noexcept { return block_->wall_times[at]; }
   double value(size_t at) const noexcept { return block_->values[at]; }
   Row row(size_t at) const noexcept { return {step(at), wall_time(at), value(at)}; }
+  // Valid until the next change.
+  std::span<const int64_t> steps() const noexcept { return {block_ ? block_->steps : nullptr, size_}; }
+  std::span<const double> wall_times() const noexcept { return {block_ ? block_->wall_times : nullptr, size_}; }
+  std::span<const double> values() const noexcept { return {block_ ? block_->values : nullptr, size_}; }
 
   bool full() const noexcept { return size_ == capacity_; }
   // Makes room for one more at least.

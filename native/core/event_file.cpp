@@ -49,7 +49,7 @@ ssize_t read_at(int file, char* to, size_t size, uint64_t offset) {
 std::optional<uint32_t> checksum_of(int file, uint64_t begin, uint64_t end) {
   char bytes[kProofBytes];
   const auto size = static_cast<size_t>(end - begin);
-  if (read_at(file, bytes, size, begin) != static_cast<ssize_t>(size)) return std::nullopt;
+  if (size > kProofBytes || read_at(file, bytes, size, begin) != static_cast<ssize_t>(size)) return std::nullopt;
   return crc32c({bytes, size});
 }
 
@@ -149,11 +149,12 @@ FileChange EventFile::look() {
     return FileChange::unreadable;
   }
   const auto size = static_cast<uint64_t>(status.st_size);
-  const bool nothing_read = offset_ == 0 && !searching_;
+  const bool nothing_read = state_.offset == 0 && !state_.searching;
   if (!nothing_read) {
-    if (!is_this(status) || size < std::max(offset_, searching_ ? searched_ : 0)) return FileChange::replaced;
-    const bool looks_the_same =
-        size == size_ && modified_ns_ == nanoseconds(status.st_mtim) && changed_ns_ == nanoseconds(status.st_ctim);
+    if (!is_this(status) || size < std::max(state_.offset, state_.searching ? state_.searched : 0))
+      return FileChange::replaced;
+    const bool looks_the_same = size == state_.size && state_.modified_ns == nanoseconds(status.st_mtim) &&
+                                state_.changed_ns == nanoseconds(status.st_ctim);
     if (looks_the_same && error_ == 0) return FileChange::none;
     if (!looks_the_same) {
       const Descriptor file(path_);
@@ -163,25 +164,26 @@ FileChange EventFile::look() {
       }
       if (!holds_what_was_read(file.get())) return FileChange::replaced;
     }
-  } else if (known_ && is_this(status) && size == size_ && modified_ns_ == nanoseconds(status.st_mtim) && error_ == 0) {
+  } else if (known_ && is_this(status) && size == state_.size && state_.modified_ns == nanoseconds(status.st_mtim) &&
+             error_ == 0) {
     return FileChange::none;
   }
   adopt(status);
   error_ = 0;
-  return size > offset_ ? FileChange::grown : FileChange::none;
+  return size > state_.offset ? FileChange::grown : FileChange::none;
 }
 
 bool EventFile::is_this(const struct stat& status) const noexcept {
-  return known_ && status.st_dev == device_ && status.st_ino == inode_;
+  return known_ && status.st_dev == state_.device && status.st_ino == state_.inode;
 }
 
 void EventFile::adopt(const struct stat& status) noexcept {
   known_ = true;
-  device_ = status.st_dev;
-  inode_ = status.st_ino;
-  size_ = static_cast<uint64_t>(status.st_size);
-  modified_ns_ = nanoseconds(status.st_mtim);
-  changed_ns_ = nanoseconds(status.st_ctim);
+  state_.device = status.st_dev;
+  state_.inode = status.st_ino;
+  state_.size = static_cast<uint64_t>(status.st_size);
+  state_.modified_ns = nanoseconds(status.st_mtim);
+  state_.changed_ns = nanoseconds(status.st_ctim);
 }
 
 template <typename Take>
@@ -193,44 +195,45 @@ bool EventFile::scan(size_t piece, const Take& take) {
     return false;
   }
   // Replaced since the last look: the next one will tell.
-  if (!S_ISREG(status.st_mode) || (known_ && !is_this(status)) || static_cast<uint64_t>(status.st_size) < offset_) {
+  if (!S_ISREG(status.st_mode) || (known_ && !is_this(status)) ||
+      static_cast<uint64_t>(status.st_size) < state_.offset) {
     error_ = ESTALE;
     return false;
   }
   adopt(status);
   error_ = 0;
-  Window window(file.get(), size_, piece);
+  Window window(file.get(), state_.size, piece);
   bool stopped = false;
-  while (!stopped && (!searching_ || search(window))) {
-    std::string_view bytes = window.at(offset_, kRecordHeaderBytes);
+  while (!stopped && (!state_.searching || search(window))) {
+    std::string_view bytes = window.at(state_.offset, kRecordHeaderBytes);
     Record record;
     RecordState state = parse_record(bytes, record);
     if (state == RecordState::incomplete) {
       if (bytes.size() < kRecordHeaderBytes) break;
       const auto length = load_little<uint64_t>(bytes.data());
-      const uint64_t behind_header = size_ - offset_ - kRecordHeaderBytes;
+      const uint64_t behind_header = state_.size - state_.offset - kRecordHeaderBytes;
       if (behind_header < kRecordFooterBytes || length > behind_header - kRecordFooterBytes) break;
       if (length > kLongestRecord) {
-        note_damage(offset_, 1, 0);
-        offset_ += length + kRecordOverheadBytes;
+        note_damage(state_.offset, 1, 0);
+        state_.offset += length + kRecordOverheadBytes;
         continue;
       }
       const auto needed = static_cast<size_t>(length) + kRecordOverheadBytes;
-      bytes = window.at(offset_, needed);
+      bytes = window.at(state_.offset, needed);
       if (bytes.size() < needed) break;
       state = parse_record(bytes, record);
     }
     if (state == RecordState::bad_length) {
-      searching_ = true;
-      searched_ = offset_;
-      waiting_.clear();
+      state_.searching = true;
+      state_.searched = state_.offset;
+      state_.waiting.clear();
       continue;
     }
     const Took took =
-        state == RecordState::complete ? take(record.payload, offset_ + kRecordHeaderBytes) : Took::no_event;
-    if (took == Took::no_event) note_damage(offset_, 1, 0);
+        state == RecordState::complete ? take(record.payload, state_.offset + kRecordHeaderBytes) : Took::no_event;
+    if (took == Took::no_event) note_damage(state_.offset, 1, 0);
     stopped = took == Took::stop;
-    if (!stopped) offset_ += record.consumed;
+    if (!stopped) state_.offset += record.consumed;
   }
   remember_what_was_read(file.get());
   error_ = window.error();
@@ -241,38 +244,39 @@ bool EventFile::scan(size_t piece, const Take& take) {
 // again. Takes linear time also in a file made to prevent that, in which it may pass over records.
 bool EventFile::search(Window& window) {
   const uint64_t end = window.end();
-  const uint64_t before = offset_;
+  const uint64_t before = state_.offset;
   const auto probe = [&](uint64_t position) {
     const std::string_view header = window.at(position, kRecordHeaderBytes);
     if (header.size() < kRecordHeaderBytes) return RecordState::incomplete;
     const auto length = load_little<uint64_t>(header.data());
     if (length > kLongestRecord || !header_is_valid(header.data())) return RecordState::bad_length;
     if (length + kRecordOverheadBytes > end - position) return RecordState::incomplete;
-    if (wasted_ + length > kPatience * end) return RecordState::bad_data;
+    if (state_.wasted + length > kPatience * end) return RecordState::bad_data;
     Record record;
     const RecordState state =
         parse_record(window.at(position, static_cast<size_t>(length) + kRecordOverheadBytes), record);
-    if (state == RecordState::bad_data) wasted_ += length;
+    if (state == RecordState::bad_data) state_.wasted += length;
     return state;
   };
   const auto skip_to = [&](uint64_t position, bool found) {
     note_damage(before, 0, position - before);
-    offset_ = position;
-    searching_ = !found;
+    state_.offset = position;
+    state_.searching = !found;
     return found;
   };
 
-  for (auto position = waiting_.begin(); position != waiting_.end();) {
+  for (auto position = state_.waiting.begin(); position != state_.waiting.end();) {
     const RecordState state = probe(*position);
     if (state == RecordState::complete) return skip_to(*position, true);
-    position = state == RecordState::incomplete ? position + 1 : waiting_.erase(position);
+    position = state == RecordState::incomplete ? position + 1 : state_.waiting.erase(position);
   }
-  for (; searched_ + kRecordHeaderBytes <= end && window.error() == 0; ++searched_) {
-    const RecordState state = probe(searched_);
-    if (state == RecordState::complete) return skip_to(searched_, true);
-    if (state == RecordState::incomplete && waiting_.size() < kMostWaiting) waiting_.push_back(searched_);
+  for (; state_.searched + kRecordHeaderBytes <= end && window.error() == 0; ++state_.searched) {
+    const RecordState state = probe(state_.searched);
+    if (state == RecordState::complete) return skip_to(state_.searched, true);
+    if (state == RecordState::incomplete && state_.waiting.size() < kMostWaiting)
+      state_.waiting.push_back(state_.searched);
   }
-  return skip_to(waiting_.empty() ? searched_ : waiting_.front(), false);
+  return skip_to(state_.waiting.empty() ? state_.searched : state_.waiting.front(), false);
 }
 
 bool EventFile::read(const Handler& handler) {
@@ -297,32 +301,41 @@ bool EventFile::has_more() const {
   struct stat status;
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !is_this(status)) return true;
   char header[kRecordHeaderBytes];
-  const ssize_t got = read_at(file.get(), header, sizeof header, offset_);
+  const ssize_t got = read_at(file.get(), header, sizeof header, state_.offset);
   if (got >= 0 && got < static_cast<ssize_t>(sizeof header)) return false;
-  if (got < 0 || searching_ || !header_is_valid(header)) return true;
+  if (got < 0 || state_.searching || !header_is_valid(header)) return true;
   const auto length = load_little<uint64_t>(header);
-  const uint64_t behind_header = static_cast<uint64_t>(status.st_size) - offset_ - kRecordHeaderBytes;
+  const uint64_t behind_header = static_cast<uint64_t>(status.st_size) - state_.offset - kRecordHeaderBytes;
   return behind_header >= kRecordFooterBytes && length <= behind_header - kRecordFooterBytes;
 }
 
 void EventFile::note_damage(uint64_t offset, uint64_t bad_records, uint64_t skipped_bytes) {
-  if (damage_.bad_records == 0 && damage_.skipped_bytes == 0) damage_.first_offset = offset;
-  damage_.bad_records += bad_records;
-  damage_.skipped_bytes += skipped_bytes;
+  if (state_.damage.bad_records == 0 && state_.damage.skipped_bytes == 0) state_.damage.first_offset = offset;
+  state_.damage.bad_records += bad_records;
+  state_.damage.skipped_bytes += skipped_bytes;
+}
+
+bool EventFile::still_holds() const {
+  const Descriptor file(path_);
+  struct stat status;
+  return file.get() >= 0 && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && is_this(status) &&
+         static_cast<uint64_t>(status.st_size) >= std::max(state_.offset, state_.searching ? state_.searched : 0) &&
+         holds_what_was_read(file.get());
 }
 
 bool EventFile::holds_what_was_read(int file) const {
-  return checksum_of(file, 0, proven_head_bytes_) == head_proof_ && checksum_before(file, offset_) == tail_proof_;
+  return checksum_of(file, 0, state_.proven_head_bytes) == state_.head_proof &&
+         checksum_before(file, state_.offset) == state_.tail_proof;
 }
 
 // A file that cannot be proven is taken for another one by the next look.
 void EventFile::remember_what_was_read(int file) {
-  const uint64_t head = std::min<uint64_t>(offset_, kProofBytes);
-  if (head != proven_head_bytes_) {
-    proven_head_bytes_ = head;
-    head_proof_ = checksum_of(file, 0, head).value_or(0);
+  const uint64_t head = std::min<uint64_t>(state_.offset, kProofBytes);
+  if (head != state_.proven_head_bytes) {
+    state_.proven_head_bytes = head;
+    state_.head_proof = checksum_of(file, 0, head).value_or(0);
   }
-  tail_proof_ = checksum_before(file, offset_).value_or(0);
+  state_.tail_proof = checksum_before(file, state_.offset).value_or(0);
 }
 
 std::optional<std::string> read_record_at(const std::string& path, uint64_t offset, uint64_t length) {

@@ -33,12 +33,34 @@ struct Damage {
   uint64_t first_offset = 0;   // where the first of these is
 };
 
+// Which file was read, how it looked then, and how far reading came.
+struct ReadingState {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t modified_ns = 0, changed_ns = 0;
+  uint64_t offset = 0;  // where the next record begins
+  // Checksums of the first bytes and of those before `offset`.
+  uint64_t proven_head_bytes = 0;
+  uint32_t head_proof = 0, tail_proof = 0;
+  // While no valid record was found behind a damaged header: how far the search got, and headers whose records are not
+  // all there.
+  bool searching = false;
+  uint64_t searched = 0;
+  std::vector<uint64_t> waiting;
+  uint64_t wasted = 0;  // bytes of payloads that turned out to be none, in all searches
+  Damage damage;
+};
+
 class EventFile {
  public:
   // `payload` lies at `offset` of the file. Returns whether it is an event.
   using Handler = std::function<bool(std::string_view payload, uint64_t offset)>;
 
   explicit EventFile(std::string path) : path_(std::move(path)) {}
+  // Goes on where another object stopped. `still_holds` says whether it is the same file.
+  EventFile(std::string path, ReadingState state) : path_(std::move(path)), known_(true), state_(std::move(state)) {}
+
+  // Whether what was read of the file is still in it: reads the few bytes that prove it.
+  bool still_holds() const;
 
   // Looks at the file's size and identity, without reading more than the few bytes that prove it is the same file.
   FileChange look();
@@ -52,11 +74,12 @@ class EventFile {
 
   const std::string& path() const noexcept { return path_; }
   // Where the next record begins.
-  uint64_t offset() const noexcept { return offset_; }
-  uint64_t size() const noexcept { return size_; }
+  uint64_t offset() const noexcept { return state_.offset; }
+  uint64_t size() const noexcept { return state_.size; }
   // Bytes behind the last whole record: a record that is being written, or was cut off.
-  uint64_t tail_bytes() const noexcept { return size_ > offset_ ? size_ - offset_ : 0; }
-  const Damage& damage() const noexcept { return damage_; }
+  uint64_t tail_bytes() const noexcept { return size() > offset() ? size() - offset() : 0; }
+  const Damage& damage() const noexcept { return state_.damage; }
+  const ReadingState& state() const noexcept { return state_; }
   // Of the last try to look or read; 0 when it succeeded.
   int error() const noexcept { return error_; }
 
@@ -74,20 +97,8 @@ class EventFile {
   void note_damage(uint64_t offset, uint64_t bad_records, uint64_t skipped_bytes);
 
   std::string path_;
-  bool known_ = false;  // what follows says which file it was, and how it looked
-  uint64_t device_ = 0, inode_ = 0, size_ = 0;
-  int64_t modified_ns_ = 0, changed_ns_ = 0;
-  uint64_t offset_ = 0;
-  // Checksums of the first bytes and of those before `offset_`.
-  uint64_t proven_head_bytes_ = 0;
-  uint32_t head_proof_ = 0, tail_proof_ = 0;
-  // While no valid record was found behind a damaged header: how far the search got, and headers whose records are not
-  // all there.
-  bool searching_ = false;
-  uint64_t searched_ = 0;
-  std::vector<uint64_t> waiting_;
-  uint64_t wasted_ = 0;  // bytes of payloads that turned out to be none, in all searches
-  Damage damage_;
+  bool known_ = false;  // the state says which file it was, and how it looked
+  ReadingState state_;
   int error_ = 0;
 };
 

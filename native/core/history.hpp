@@ -102,6 +102,24 @@ class History {
     if (aside_) aside_->superseded.settle();
   }
 
+  // What is known beside the rows, when everything that came has been published and merged.
+  struct Standing {
+    uint64_t attempt_begin = 0;
+    uint64_t first_fall = kNone;
+    int64_t first_step = 0;
+    uint32_t attempt = 0;
+    uint32_t file = 0;
+    bool begun = false;
+    bool mixed = false;
+    std::vector<uint32_t> other_files;
+  };
+  Standing standing() const {
+    return {attempt_begin_, first_fall_, first_step_, attempt_,
+            file_,          begun_,      mixed_,      aside_ ? aside_->other_files : std::vector<uint32_t>()};
+  }
+  // Goes on where another history stood. False, and nothing done, for what no history can be in.
+  bool resume(const Standing& standing, Rows rows, Rows superseded);
+
  private:
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
@@ -183,6 +201,28 @@ class History {
   Rows* target_ = &rows_;
   std::unique_ptr<Aside> aside_;
 };
+
+template <typename Rows>
+bool History<Rows>::resume(const Standing& standing, Rows rows, Rows superseded) {
+  const bool fits = standing.attempt_begin <= rows.size() &&
+                    (standing.first_fall == kNone || standing.first_fall < rows.size()) &&
+                    std::is_sorted(standing.other_files.begin(), standing.other_files.end());
+  if (!fits) return false;
+  rows_ = std::move(rows);
+  attempt_begin_ = static_cast<size_t>(standing.attempt_begin);
+  first_fall_ = static_cast<size_t>(standing.first_fall);
+  first_step_ = standing.first_step;
+  attempt_ = standing.attempt;
+  file_ = standing.file;
+  begun_ = standing.begun;
+  mixed_ = standing.mixed;
+  if (mixed_ || !superseded.empty()) {
+    aside().superseded = std::move(superseded);
+    aside().other_files = standing.other_files;
+  }
+  publish();
+  return true;
+}
 
 // Which rows from `begin` on the marks supersede, as flags from `lowest` on. Rows below `increasing_to` ascend.
 template <typename Rows>

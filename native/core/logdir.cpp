@@ -7,8 +7,10 @@
 #include <cmath>
 #include <numeric>
 #include <unordered_set>
+#include <utility>
 
 #include "event_decoder.hpp"
+#include "logdir_index.hpp"
 #include "logdir_state.hpp"
 #include "wire.hpp"
 
@@ -60,10 +62,15 @@ TagStatus status_of(size_t index, const History<Rows>& history) {
 
 }  // namespace
 
-Logdir::Logdir(std::string path) : path_(std::move(path)), state_(std::make_shared<State>()) { state_->visible = true; }
+Logdir::Logdir(std::string path, std::string index)
+    : path_(std::move(path)), index_path_(std::move(index)), state_(std::make_shared<State>()) {
+  state_->visible = true;
+}
 
 bool Logdir::refresh(const std::vector<std::string>& names) {
   const std::lock_guard refreshing(refresh_mutex_);
+  const bool was_tried = std::exchange(index_was_tried_, true);
+  if (!was_tried && !index_path_.empty()) load_index();
   Outcome outcome{.holds = !state_->broken, .changed = true};
   if (outcome.holds) {
     state_->broken = true;  // should something be thrown
@@ -72,13 +79,50 @@ bool Logdir::refresh(const std::vector<std::string>& names) {
   }
   if (!outcome.holds) {
     auto fresh = rebuild(names);
+    saved_bytes_ = 0;
     const std::lock_guard lock(mutex_);
     fresh->generation = state_->generation + 1;
     fresh->visible = true;
     state_ = std::move(fresh);
   }
-  if (outcome.changed) ++version_;
+  if (outcome.changed) {
+    count_unsaved(*state_);
+    ++version_;
+  }
   return outcome.changed;
+}
+
+void Logdir::load_index() {
+  auto known = Index::load(path_, index_path_);
+  if (known == nullptr) return;
+  known->visible = true;
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = std::move(known);
+  }
+  uint64_t saved = 0;
+  for (const auto& file : state_->files) saved += file->file.offset();
+  saved_bytes_ = saved;
+  ++version_;
+}
+
+int Logdir::save_index() {
+  const std::lock_guard refreshing(refresh_mutex_);
+  const auto failed = [](const auto& file) { return file->file.error() != 0; };
+  // The next look at a file that could not be read may change everything.
+  if (index_path_.empty() || state_->broken || unsaved_bytes_ == 0 || std::ranges::any_of(state_->files, failed)) {
+    return 0;
+  }
+  const int error = Index::save(*state_, path_, index_path_);
+  if (error != 0) return error;
+  saved_bytes_ += unsaved_bytes_.exchange(0);
+  return 0;
+}
+
+void Logdir::count_unsaved(const State& state) {
+  uint64_t known = 0;
+  for (const auto& file : state.files) known += file->file.offset();
+  unsaved_bytes_ = known > saved_bytes_ ? known - saved_bytes_ : 0;
 }
 
 // Where clocks disagree, a file may look like one of an earlier attempt and go on for hours: reading all again for its

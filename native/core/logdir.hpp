@@ -56,12 +56,19 @@ struct FileStatus {
 
 class Logdir {
  public:
-  explicit Logdir(std::string path);
+  // `index`, unless empty, is the file in which `save_index` keeps what was decoded; the first refresh begins there.
+  explicit Logdir(std::string path, std::string index = "");
   Logdir(const Logdir&) = delete;
   Logdir& operator=(const Logdir&) = delete;
 
   // Reads what is new in the folder's event files, which are `names`. True when something changed.
   bool refresh(const std::vector<std::string>& names);
+  // Keeps what was decoded for the next process. 0, or the number of the system's error; waits for a refresh.
+  int save_index();
+  // Bytes of event files whose points are not in the index.
+  uint64_t unsaved_bytes() const noexcept { return unsaved_bytes_.load(); }
+  // And those whose points are.
+  uint64_t saved_bytes() const noexcept { return saved_bytes_.load(); }
 
   const std::string& path() const noexcept { return path_; }
   // Grows with every change that a reader could see.
@@ -89,6 +96,7 @@ class Logdir {
   struct File;
   struct State;
   class Decoder;
+  class Index;
 
   // Whether what is in the state still holds, and something changed.
   struct Outcome {
@@ -96,6 +104,8 @@ class Logdir {
     bool changed = false;
   };
 
+  void load_index();
+  void count_unsaved(const State& state);
   bool may_rebuild() const;
   std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
   Outcome follow(State& state, const std::vector<std::string>& names);
@@ -108,7 +118,9 @@ class Logdir {
   std::shared_ptr<const State> state() const;
 
   const std::string path_;
+  const std::string index_path_;
   std::mutex refresh_mutex_;
+  bool index_was_tried_ = false;
   std::chrono::steady_clock::time_point rebuilt_at_{};
   std::chrono::steady_clock::duration rebuild_took_{};
   uint64_t rebuild_bytes_ = 0;
@@ -116,6 +128,7 @@ class Logdir {
   std::shared_ptr<State> state_;
   std::atomic<uint64_t> version_{0};
   std::atomic<uint64_t> bytes_read_{0};
+  std::atomic<uint64_t> saved_bytes_{0}, unsaved_bytes_{0};
 };
 
 }  // namespace aboard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a logdir between two refreshes; only logdir.cpp and event_decoder.cpp look into it.
+// What is known of a logdir between two refreshes; only logdir*.cpp and event_decoder.cpp look into it.
 #pragma once
 
 #include <atomic>
@@ -40,6 +40,7 @@ struct Logdir::Tag {
 
 struct Logdir::File {
   File(const std::string& path, std::string file_name) : file(path), name(std::move(file_name)) {}
+  File(EventFile event_file, std::string_view file_name) : file(std::move(event_file)), name(file_name) {}
   EventFile file;
   std::string name;
   uint64_t records = 0;

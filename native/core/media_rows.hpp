@@ -26,6 +26,9 @@ class MediaRows {
  public:
   using Row = MediaEntry;
 
+  MediaRows() = default;
+  explicit MediaRows(std::span<const Row> rows) : rows_(rows.begin(), rows.end()), size_(rows.size()) {}
+
   size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
   int64_t step(size_t at) const noexcept { return rows_[at].step; }

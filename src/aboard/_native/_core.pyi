@@ -95,8 +95,16 @@ Place: TypeAlias = tuple[int, float, int, int, int, int]
 class Logdir:
     """A folder with event files, decoded and followed; see native/core/logdir.hpp."""
 
-    def __init__(self, path: bytes, /) -> None: ...
+    def __init__(self, path: bytes, index: bytes = b"") -> None: ...
     def refresh(self, names: list[bytes], /) -> bool: ...
+    def save_index(self) -> int:
+        """Keep what was decoded in the index file; 0 or the number of the system's error."""
+    @property
+    def unsaved_bytes(self) -> int:
+        """Bytes of event files whose points are not in the index."""
+    @property
+    def saved_bytes(self) -> int:
+        """And those whose points are."""
     @property
     def path(self) -> bytes: ...
     @property

@@ -77,10 +77,11 @@ class Tag:
 class RunReader:
     """A logdir and the name under which a board shows it. Safe to use from any thread."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, index: Path | None = None) -> None:
         self.name = name
         self.folder = folder
-        self.logdir = Logdir(os.fsencode(folder))
+        # Where the index says which folder it is of, the way there must not depend on where a process was started.
+        self.logdir = Logdir(os.fsencode(folder.absolute()), b"" if index is None else os.fsencode(index))
         self._lock = threading.Lock()
         self._generation = -1
         self._taken = 0

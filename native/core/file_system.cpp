@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "file_system.hpp"
+
+#if defined(__linux__)
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <array>
+#else
+#include <sys/mount.h>
+#include <sys/param.h>
+#endif
+
+namespace aboard {
+
+#if defined(__linux__)
+
+namespace {
+
+constexpr std::array<unsigned long, 12> kLocalKinds = {
+    0xEF53,      // ext2, ext3, ext4
+    0x58465342,  // XFS
+    0x9123683E,  // Btrfs
+    0x01021994,  // tmpfs
+    0x858458F6,  // ramfs
+    0x794C7630,  // overlayfs
+    0x2FC12FC1,  // ZFS
+    0xF2F52010,  // F2FS
+    0xCA451A4E,  // bcachefs
+    0x4D44,      // FAT
+    0x2011BAB0,  // exFAT
+    0x52654973,  // ReiserFS
+};
+
+}  // namespace
+
+bool is_on_local_file_system(int file) noexcept {
+  struct statfs status;
+  if (::fstatfs(file, &status) != 0) return false;
+  const auto kind = static_cast<unsigned long>(status.f_type) & 0xFFFFFFFFul;
+  return std::find(kLocalKinds.begin(), kLocalKinds.end(), kind) != kLocalKinds.end();
+}
+
+#else
+
+bool is_on_local_file_system(int file) noexcept {
+  struct statfs status;
+  return ::fstatfs(file, &status) == 0 && (status.f_flags & MNT_LOCAL) != 0;
+}
+
+#endif
+
+}  // namespace aboard

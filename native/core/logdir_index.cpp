@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "logdir_index.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "index_file.hpp"
+#include "logdir_state.hpp"
+
+namespace aboard {
+namespace {
+
+// What a file, a tag and a history take at least in the directory.
+constexpr size_t kFileBytes = 64;
+constexpr size_t kTagBytes = 16;
+
+void put_reading(IndexFields& fields, const ReadingState& state) {
+  for (const uint64_t number :
+       {state.device, state.inode, state.size, state.offset, state.proven_head_bytes, state.searched, state.wasted,
+        state.damage.bad_records, state.damage.skipped_bytes, state.damage.first_offset}) {
+    fields.put(number);
+  }
+  fields.put(state.modified_ns);
+  fields.put(state.changed_ns);
+  fields.put(state.head_proof);
+  fields.put(state.tail_proof);
+  fields.put(uint8_t{state.searching});
+  fields.put(uint64_t{state.waiting.size()});
+  for (const uint64_t position : state.waiting) fields.put(position);
+}
+
+ReadingState take_reading(IndexFieldReader& fields) {
+  ReadingState state;
+  for (uint64_t* number :
+       {&state.device, &state.inode, &state.size, &state.offset, &state.proven_head_bytes, &state.searched,
+        &state.wasted, &state.damage.bad_records, &state.damage.skipped_bytes, &state.damage.first_offset}) {
+    *number = fields.take<uint64_t>();
+  }
+  state.modified_ns = fields.take<int64_t>();
+  state.changed_ns = fields.take<int64_t>();
+  state.head_proof = fields.take<uint32_t>();
+  state.tail_proof = fields.take<uint32_t>();
+  state.searching = fields.take_flag();
+  state.waiting.resize(fields.take_count(sizeof(uint64_t)));
+  for (uint64_t& position : state.waiting) position = fields.take<uint64_t>();
+  return state;
+}
+
+void put_rows(IndexWriter& writer, IndexFields& fields, const Columns& columns) {
+  fields.put(writer.append(columns.steps()));
+  fields.put(writer.append(columns.wall_times()));
+  fields.put(writer.append(columns.values()));
+}
+
+void put_rows(IndexWriter& writer, IndexFields& fields, const MediaRows& rows) {
+  fields.put(writer.append(rows.first(rows.size())));
+}
+
+std::optional<Columns> take_rows(IndexFieldReader& fields, const std::shared_ptr<const IndexImage>& image, size_t,
+                                 const Columns*) {
+  const auto steps = image->array<int64_t>(fields.take<IndexArray>());
+  const auto wall_times = image->array<double>(fields.take<IndexArray>());
+  const auto values = image->array<double>(fields.take<IndexArray>());
+  if (!fields.ok() || !steps || !wall_times || !values) return std::nullopt;
+  if (wall_times->size() != steps->size() || values->size() != steps->size()) return std::nullopt;
+  if (steps->empty()) return Columns();
+  return Columns(std::make_shared<ColumnBlock>(steps->data(), wall_times->data(), values->data(), steps->size(), image),
+                 steps->size());
+}
+
+std::optional<MediaRows> take_rows(IndexFieldReader& fields, const std::shared_ptr<const IndexImage>& image,
+                                   size_t files, const MediaRows*) {
+  const auto rows = image->array<MediaEntry>(fields.take<IndexArray>());
+  if (!fields.ok() || !rows) return std::nullopt;
+  const bool fits = std::all_of(rows->begin(), rows->end(), [&](const MediaEntry& row) { return row.file < files; });
+  return fits ? std::optional(MediaRows(*rows)) : std::nullopt;
+}
+
+template <typename Rows>
+void put_history(IndexWriter& writer, IndexFields& fields, const History<Rows>& history) {
+  const auto standing = history.standing();
+  put_rows(writer, fields, history.rows());
+  put_rows(writer, fields, history.superseded());
+  fields.put(standing.attempt_begin);
+  fields.put(standing.first_fall);
+  fields.put(standing.first_step);
+  fields.put(standing.attempt);
+  fields.put(standing.file);
+  fields.put(uint8_t{standing.begun});
+  fields.put(uint8_t{standing.mixed});
+  fields.put(uint64_t{standing.other_files.size()});
+  for (const uint32_t file : standing.other_files) fields.put(file);
+}
+
+template <typename Rows>
+bool take_history(IndexFieldReader& fields, const std::shared_ptr<const IndexImage>& image, size_t files,
+                  History<Rows>& history) {
+  auto rows = take_rows(fields, image, files, static_cast<const Rows*>(nullptr));
+  auto superseded = take_rows(fields, image, files, static_cast<const Rows*>(nullptr));
+  typename History<Rows>::Standing standing;
+  standing.attempt_begin = fields.take<uint64_t>();
+  standing.first_fall = fields.take<uint64_t>();
+  standing.first_step = fields.take<int64_t>();
+  standing.attempt = fields.take<uint32_t>();
+  standing.file = fields.take<uint32_t>();
+  standing.begun = fields.take_flag();
+  standing.mixed = fields.take_flag();
+  standing.other_files.resize(fields.take_count(sizeof(uint32_t)));
+  for (uint32_t& file : standing.other_files) file = fields.take<uint32_t>();
+  return fields.ok() && rows && superseded && history.resume(standing, std::move(*rows), std::move(*superseded));
+}
+
+TagInfo take_info(IndexFieldReader& fields) {
+  TagInfo info;
+  info.name = fields.take_text();
+  info.metadata = fields.take_text();
+  info.source = static_cast<TagSource>(fields.take<uint8_t>());
+  info.kind = static_cast<ValueKind>(fields.take<uint8_t>());
+  info.is_scalar = fields.take_flag();
+  info.present = true;
+  return info;
+}
+
+}  // namespace
+
+int Logdir::Index::save(const State& state, const std::string& logdir, const std::string& index) {
+  IndexWriter writer(index);
+  IndexFields fields;
+  fields.put(std::string_view(logdir));
+  fields.put(state.attempt);
+  fields.put(state.attempt_begin);
+  fields.put(state.last_wall_time);
+  fields.put(uint64_t{state.files.size()});
+  for (const auto& file : state.files) {
+    fields.put(std::string_view(file->name));
+    put_reading(fields, file->file.state());
+    fields.put(file->records);
+    fields.put(file->first_wall_time);
+    fields.put(file->last_wall_time);
+    fields.put(file->attempt);
+    fields.put(uint8_t{file->is_late});
+  }
+  const auto present = std::count_if(state.tags.begin(), state.tags.end(), [](const Tag& t) { return t.info.present; });
+  fields.put(static_cast<uint64_t>(present));
+  for (const Tag& tag : state.tags) {
+    if (!tag.info.present) continue;
+    fields.put(std::string_view(tag.info.name));
+    fields.put(std::string_view(tag.info.metadata));
+    fields.put(static_cast<uint8_t>(tag.info.source));
+    fields.put(static_cast<uint8_t>(tag.info.kind));
+    fields.put(uint8_t{tag.info.is_scalar});
+    fields.put(uint8_t{tag.media != nullptr});
+    if (tag.media) {
+      put_history(writer, fields, *tag.media);
+    } else {
+      put_history(writer, fields, tag.scalars);
+    }
+  }
+  return writer.commit(fields.bytes());
+}
+
+std::shared_ptr<Logdir::State> Logdir::Index::load(const std::string& logdir, const std::string& index) {
+  const auto image = IndexImage::open(index);
+  if (image == nullptr) return nullptr;
+  const auto take_state = [&]() -> std::shared_ptr<State> {
+    IndexFieldReader fields(image->directory());
+    auto state = std::make_shared<State>();
+    if (fields.take_text() != logdir) return nullptr;
+    state->attempt = fields.take<uint32_t>();
+    state->attempt_begin = fields.take<double>();
+    state->last_wall_time = fields.take<double>();
+    for (size_t left = fields.take_count(kFileBytes); left > 0; --left) {
+      const std::string_view name = fields.take_text();
+      EventFile event_file(logdir + "/" + std::string(name), take_reading(fields));
+      if (!fields.ok() || !event_file.still_holds()) return nullptr;
+      auto& file = state->files.emplace_back(std::make_unique<File>(std::move(event_file), name));
+      file->records = fields.take<uint64_t>();
+      file->first_wall_time = fields.take<double>();
+      file->last_wall_time = fields.take<double>();
+      file->attempt = fields.take<uint32_t>();
+      file->is_late = fields.take_flag();
+      file->publish();
+    }
+    for (size_t left = fields.take_count(kTagBytes); left > 0; --left) {
+      Tag& tag = state->tags.emplace_back();
+      tag.info = take_info(fields);
+      bool fits;
+      if (fields.take_flag()) {
+        tag.media = std::make_unique<History<MediaRows>>();
+        fits = take_history(fields, image, state->files.size(), *tag.media);
+      } else {
+        fits = take_history(fields, image, state->files.size(), tag.scalars);
+      }
+      if (!fits || tag.info.source > TagSource::run_metadata || (tag.media && tag.info.is_scalar)) return nullptr;
+      state->numbers.add(keyed_hash(tag.info.name, static_cast<uint64_t>(tag.info.source)),
+                         static_cast<uint32_t>(state->tags.size() - 1));
+    }
+    return fields.at_end() ? state : nullptr;
+  };
+  auto state = take_state();
+  if (state == nullptr) ::unlink(index.c_str());
+  return state;
+}
+
+}  // namespace aboard

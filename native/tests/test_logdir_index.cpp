@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was decoded is found again by another Logdir, and never believed when it does not fit.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "check.hpp"
+#include "crc32c.hpp"
+#include "logdir.hpp"
+#include "reader_support.hpp"
+#include "scenarios.hpp"
+
+namespace aboard::testing {
+namespace {
+
+// A folder with event files, one for the index, and logdirs that come and go as processes do.
+struct Case {
+  Folder folder;
+  Folder cache;
+  fs::path index = cache.path() / "index";
+
+  fs::path file(std::string_view name) const { return folder.path() / name; }
+  std::unique_ptr<Logdir> open() const {
+    auto logdir = std::make_unique<Logdir>(folder.path().string(), index.string());
+    logdir->refresh(names_in(folder.path()));
+    return logdir;
+  }
+  // Reads everything and keeps it.
+  void save() const { CHECK_EQ(open()->save_index(), 0); }
+};
+
+std::string long_file(double wall_time, int64_t count) {
+  std::string bytes = version_record(wall_time);
+  for (int64_t step = 0; step < count; ++step) {
+    bytes += scalar_record("loss", step, wall_time + 1 + static_cast<double>(step), static_cast<float>(step));
+  }
+  return bytes;
+}
+
+TEST(a_second_opening_reads_only_what_is_new) {
+  Case c;
+  const std::string first = long_file(100, 1000);
+  write_file(c.file("a"), first);
+  c.save();
+  CHECK_EQ(c.open()->bytes_read(), 0u);
+  CHECK_EQ(c.open()->unsaved_bytes(), 0u);
+  const std::string more = scalar_record("loss", 1000, 2000, 7) + scalar_record("other", 3, 2001, 8);
+  append_to(c.file("a"), more);
+  const auto logdir = c.open();
+  CHECK_EQ(logdir->bytes_read(), more.size());
+  CHECK_EQ(logdir->unsaved_bytes(), more.size());
+  CHECK_EQ(shown(*logdir, "loss").size(), 1001u);
+  CHECK_EQ(shown(*logdir, "loss").back(), (Point{1000, 2000, 7}));
+  CHECK_EQ(shown(*logdir, "other").size(), 1u);
+  CHECK_EQ(logdir->files()[0].records, 1003u);
+  CHECK_EQ(logdir->first_wall_time(), std::optional(100.0));
+  CHECK_EQ(logdir->save_index(), 0);
+  CHECK_EQ(logdir->unsaved_bytes(), 0u);
+  CHECK_EQ(c.open()->bytes_read(), 0u);
+}
+
+TEST(media_tags_and_damage_are_found_again) {
+  Case c;
+  std::string bytes = version_record(100);
+  bytes += record_of(101, 5, EventKind::graph_def, "graph");
+  bytes += record_of(102, 6, EventKind::summary, summary_of({value_of("picture", ValueKind::image, "pixels")}));
+  std::string damaged = scalar_record("loss", 1, 103, 1);
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  bytes += damaged + scalar_record("loss", 2, 104, 2);
+  write_file(c.file("a"), bytes);
+  c.save();
+  const auto logdir = c.open();
+  CHECK_EQ(logdir->bytes_read(), 0u);
+  const size_t picture = tag_number(*logdir, "picture");
+  REQUIRE(logdir->media(picture).size() == 1);
+  const auto content = logdir->read_media(picture, logdir->media(picture)[0]);
+  REQUIRE(content.has_value());
+  CHECK(content->find("pixels") != std::string::npos);
+  CHECK_EQ(logdir->media(tag_number(*logdir, "__run_graph__")).size(), 1u);
+  CHECK_EQ(logdir->files()[0].damage.bad_records, 1u);
+  CHECK_EQ(steps_of(shown(*logdir, "loss")), std::vector<int64_t>{2});
+}
+
+TEST(whenever_it_is_kept_the_history_goes_on_by_the_rules) {
+  const int rounds = kSanitized ? 100 : 400;
+  for (int seed = 0; seed < rounds; ++seed) {
+    std::mt19937_64 random(static_cast<uint64_t>(seed));
+    const Files files = random_files(random);
+    Case c;
+    Files written;
+    auto logdir = c.open();
+    bool good = true;
+    while (good && written != files) {
+      auto next = files.begin();
+      std::advance(next, static_cast<std::ptrdiff_t>(random() % files.size()));
+      const auto& [name, bytes] = *next;
+      std::string& so_far = written[name];
+      const std::string more = bytes.substr(so_far.size(), random() % 3 == 0 ? bytes.size() : random() % 200);
+      append_to(c.file(name), more);
+      so_far += more;
+      if (random() % 3 == 0) continue;
+      logdir->refresh(names_in(c.folder.path()));
+      if (random() % 2 == 0) {
+        CHECK_EQ(logdir->save_index(), 0);
+        if (random() % 2 == 0) logdir = c.open();
+      }
+      good = same_as_reference(*logdir, written);
+    }
+    good = good && same_as_reference(*c.open(), files);
+    if (!good) {
+      check::fail(__FILE__, __LINE__, "seed " + std::to_string(seed));
+      break;
+    }
+  }
+}
+
+TEST(what_does_not_fit_is_dropped) {
+  Case c;
+  const std::string bytes = long_file(100, 50);
+  const auto reads_all_again = [&](const char* why) {
+    const bool dropped = !fs::exists(c.index) || c.open()->bytes_read() > 0;
+    if (!dropped) check::fail(__FILE__, __LINE__, why);
+    CHECK(!fs::exists(c.index));
+  };
+  write_file(c.file("a"), bytes);
+  c.save();
+  fs::remove(c.file("a"));
+  write_file(c.file("b"), bytes);
+  CHECK_EQ(c.open()->bytes_read(), bytes.size());
+  reads_all_again("the file is gone");
+
+  c.save();
+  fs::resize_file(c.file("b"), bytes.size() - 1);
+  CHECK_EQ(shown(*c.open(), "loss").size(), 49u);
+  reads_all_again("the file is shorter");
+
+  write_file(c.file("b"), bytes);
+  c.save();
+  std::string other = bytes;
+  other[bytes.size() - 20] = static_cast<char>(other[bytes.size() - 20] ^ 1);
+  write_file(c.file("b"), other);  // the same inode and size
+  CHECK_EQ(shown(*c.open(), "loss").size(), 49u);
+  reads_all_again("other bytes before the end");
+
+  fs::remove(c.file("b"));
+  write_file(c.file("b"), bytes);
+  c.save();
+  fs::rename(c.index, c.cache.path() / "other");
+  Folder elsewhere;
+  write_file(elsewhere.path() / "b", bytes);
+  Logdir moved(elsewhere.path().string(), (c.cache.path() / "other").string());
+  moved.refresh({"b"});
+  CHECK_EQ(moved.bytes_read(), bytes.size());
+}
+
+TEST(damage_of_the_index_is_noticed_wherever_it_is) {
+  Case c;
+  std::string bytes = long_file(100, 40);
+  bytes += record_of(200, 6, EventKind::summary, summary_of({value_of("picture", ValueKind::image, "pixels")}));
+  write_file(c.file("a"), bytes);
+  c.save();
+  const std::string whole = read_bytes(c.index);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+    write_file(c.index, damaged);
+    const auto logdir = c.open();
+    if (logdir->bytes_read() != bytes.size()) check::fail(__FILE__, __LINE__, "byte " + std::to_string(at));
+    CHECK_EQ(shown(*logdir, "loss").size(), 40u);
+  }
+  for (size_t size = 0; size < whole.size(); size += 7) {
+    write_file(c.index, whole.substr(0, size));
+    CHECK_EQ(c.open()->bytes_read(), bytes.size());
+  }
+  write_file(c.index, whole);
+  CHECK_EQ(c.open()->bytes_read(), 0u);
+}
+
+// The offsets of fields in the header of index_file.cpp.
+constexpr size_t kDirectoryChecksum = 12, kDirectoryOffset = 16, kHeaderChecksum = 44;
+
+template <typename Value>
+void patch(std::string& bytes, size_t at, Value value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+TEST(a_directory_that_was_made_to_deceive_does_no_harm) {
+  Case c;
+  std::string bytes = long_file(100, 40);
+  bytes += record_of(200, 6, EventKind::summary, summary_of({value_of("picture", ValueKind::image, "pixels")}));
+  write_file(c.file("a"), bytes);
+  write_file(c.file("b"), long_file(110, 20));
+  write_file(c.file("c"), long_file(900, 20));
+  c.save();
+  const std::string whole = read_bytes(c.index);
+  uint64_t directory;
+  std::memcpy(&directory, whole.data() + kDirectoryOffset, sizeof directory);
+  size_t believed = 0;
+  std::mt19937_64 random(1);
+  for (size_t at = static_cast<size_t>(directory); at < whole.size(); ++at) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(at % 3 == 0 ? random() : changed[at] + (at % 3 == 1 ? 1 : -1));
+    patch(changed, kDirectoryChecksum, crc32c(std::string_view(changed).substr(static_cast<size_t>(directory))));
+    patch(changed, kHeaderChecksum, crc32c(std::string_view(changed).substr(0, kHeaderChecksum)));
+    write_file(c.index, changed);
+    auto logdir = c.open();
+    believed += logdir->bytes_read() < bytes.size();
+    // Every question, and more points: what was believed must still be safe to work with.
+    for (int round = 0; round < 2; ++round) {
+      for (size_t tag = 0; tag < logdir->tags().size(); ++tag) {
+        points_of(logdir->scalars(tag, true));
+        points_of(logdir->superseded_scalars(tag));
+        for (const MediaEntry& entry : logdir->media(tag)) logdir->read_media(tag, entry);
+      }
+      logdir->tag_statuses();
+      if (at % 16 != 0) break;
+      append_to(c.file("b"), scalar_record("loss", 3, 120, 1) + start_record(2, 121));
+      append_to(c.file("c"), scalar_record("loss", 3, 950, 1) + start_record(2, 951));
+      logdir->refresh(names_in(c.folder.path()));
+    }
+    write_file(c.file("b"), long_file(110, 20));
+    write_file(c.file("c"), long_file(900, 20));
+  }
+  CHECK(believed > 0);
+}
+
+TEST(columns_that_were_given_out_stay_when_the_run_goes_on_and_the_index_is_gone) {
+  Case c;
+  write_file(c.file("a"), long_file(100, 100));
+  c.save();
+  auto logdir = c.open();
+  const ColumnView view = logdir->scalars(tag_number(*logdir, "loss"), true);
+  const Points before = points_of(view);
+  append_to(c.file("a"), scalar_record("loss", 100, 300, 1) + scalar_record("loss", 50, 301, 2));
+  logdir->refresh(names_in(c.folder.path()));
+  fs::remove(c.index);
+  CHECK_EQ(points_of(logdir->scalars(tag_number(*logdir, "loss"), false)).size(), 102u);
+  logdir.reset();
+  CHECK_EQ(points_of(view), before);
+}
+
+TEST(failure_to_keep_leaves_the_old_index_and_nothing_beside_it) {
+  Case c;
+  write_file(c.file("a"), long_file(100, 10));
+  c.save();
+  append_to(c.file("a"), scalar_record("loss", 10, 300, 1));
+  const auto logdir = c.open();
+  fs::remove(c.index);
+  fs::create_directory(c.index);  // cannot be replaced by a file
+  CHECK_EQ(logdir->save_index(), EISDIR);
+  CHECK(logdir->unsaved_bytes() > 0);
+  CHECK_EQ(names_in(c.cache.path()).size(), 1u);
+  Logdir nowhere(c.folder.path().string(), "/nowhere/at/all");
+  nowhere.refresh({"a"});
+  CHECK_EQ(nowhere.save_index(), ENOENT);
+  CHECK_EQ(shown(nowhere, "loss").size(), 11u);
+}
+
+TEST(many_may_read_and_keep_at_once) {
+  Case c;
+  const std::string bytes = long_file(100, 2000);
+  write_file(c.file("a"), bytes);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < (kSanitized ? 10 : 50); ++round) {
+        const auto logdir = c.open();
+        CHECK_EQ(shown(*logdir, "loss").size(), 2000u);
+        if (logdir->unsaved_bytes() > 0) CHECK_EQ(logdir->save_index(), 0);
+        if (round % 5 == 0) fs::remove(c.index);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  fs::remove(c.index);
+  CHECK_EQ(names_in(c.cache.path()).size(), 0u);
+}
+
+}  // namespace
+}  // namespace aboard::testing
