@@ -68,6 +68,13 @@ def view(
         float, typer.Option("--reload_interval", "--reload-interval", min=0, help="Seconds between looks for new data.")
     ] = 0.5,
     window_title: Annotated[str, typer.Option("--window_title", "--window-title", help="Title of the page.")] = "",
+    template: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of the runs, such as '{run}_lr={hparams.lr}'; also {logdir}, {root}, {metrics.loss.last}.",
+            show_default="as TensorBoard names them",
+        ),
+    ] = None,
     samples: Annotated[
         int | None, typer.Option(min=10, help="Most points of a curve that are sent to the page.", show_default="10000")
     ] = None,
@@ -87,6 +94,7 @@ def view(
             path_prefix=path_prefix,
             reload_interval=reload_interval,
             window_title=window_title,
+            template=template,
             samples=samples,
             open_browser=browser and not as_json,
             as_json=as_json,

@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from aboard.errors import InvalidValue, MissingPackage
+from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
 from aboard.reader.run_collection import Follower, Progress, RunCollection
 
 _LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -32,6 +33,7 @@ class ViewOptions:
     path_prefix: str
     reload_interval: float
     window_title: str
+    template: str | None
     samples: int | None
     open_browser: bool
     as_json: bool
@@ -51,12 +53,13 @@ def view(options: ViewOptions) -> None:
         ) from error
 
     prefix = _checked_prefix(options.path_prefix)
+    template = None if options.template is None else NameTemplate(options.template, FOLDER_FIELDS)
     listener = listen(options.host, options.port)
     private = is_loopback(options.host)
     token = None if private else secrets.token_urlsafe(32)
     collection = RunCollection(options.roots)
     app = AccessGuard(
-        view_app(collection, lambda: _board_app(collection, options), prefix),
+        view_app(collection, lambda: _board_app(collection, template, options), prefix),
         hosts=_LOOPBACK_NAMES | {options.host} if private else None,
         token=token,
         cookie=f"aboard_view_{listener.getsockname()[1]}",
@@ -79,15 +82,16 @@ def view(options: ViewOptions) -> None:
         follower.stop()
 
 
-def _board_app(collection: RunCollection, options: ViewOptions) -> Any:
+def _board_app(collection: RunCollection, template: NameTemplate | None, options: ViewOptions) -> Any:
     from aboard.board.hosting import Board, SingleBoard
     from aboard.board.limits import Limits
+    from aboard.board.named_runs import NamedRuns, folder_columns
     from aboard.board.provider import About
 
     folders = ", ".join(str(path) for path in options.roots.values())
     board = Board(
         "view",
-        collection,
+        collection if template is None else NamedRuns(collection, template, folder_columns(options.roots)),
         about=About(name=options.window_title, data_location=folders),
         limits=None if options.samples is None else Limits(scalars=options.samples),
         plugins="all",
