@@ -65,6 +65,12 @@ def test_tensorboards_own_flags_and_a_single_event_file(logs):
         assert board.json("data/environment")["window_title"] == "mine"
 
 
+def test_as_many_points_as_were_asked_for(logs):
+    with viewing(logs, "--samples", "5", "--samples_per_plugin", "images=0") as board:
+        board.wait_until_read()
+        assert len(board.scalars("a")) == 5
+
+
 def test_other_machines_need_the_token(logs):
     with viewing(logs, "--bind_all") as board:
         address = board.url.split("/")[2]

@@ -76,13 +76,23 @@ def view(
         ),
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(min=10, help="Most points of a curve that are sent to the page.", show_default="10000")
+        int | None, typer.Option(min=0, help="Most points of a curve that the page gets; 0: all.", show_default="10000")
+    ] = None,
+    samples_per_plugin: Annotated[
+        str | None,
+        typer.Option(
+            "--samples_per_plugin",
+            "--samples-per-plugin",
+            help="As for tensorboard: scalars=500,images=0; 0 stands for all.",
+            show_default="scalars=10000,images=500,audio=500, others 200",
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
 ) -> None:
     """Open a board over folders of event files: as `tensorboard --logdir`, every point, at once."""
     from aboard.cli.roots import roots_of
+    from aboard.cli.samples import samples_of
     from aboard.cli.view import ViewOptions
     from aboard.cli.view import view as serve
 
@@ -95,7 +105,7 @@ def view(
             reload_interval=reload_interval,
             window_title=window_title,
             template=template,
-            samples=samples,
+            samples=samples_of(samples, samples_per_plugin),
             open_browser=browser and not as_json,
             as_json=as_json,
         )

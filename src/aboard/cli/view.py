@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import webbrowser
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class ViewOptions:
     reload_interval: float
     window_title: str
     template: str | None
-    samples: int | None
+    samples: Mapping[str, int]
     open_browser: bool
     as_json: bool
 
@@ -93,7 +94,7 @@ def _board_app(collection: RunCollection, template: NameTemplate | None, options
         "view",
         collection if template is None else NamedRuns(collection, template, folder_columns(options.roots)),
         about=About(name=options.window_title, data_location=folders),
-        limits=None if options.samples is None else Limits(scalars=options.samples),
+        limits=Limits(of_plugin=options.samples),
         plugins="all",
         logdir=folders if len(options.roots) == 1 else "",
     )
