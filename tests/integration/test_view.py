@@ -5,6 +5,7 @@ import json
 import signal
 import time
 import urllib.error
+from importlib import metadata
 
 import pytest
 
@@ -110,6 +111,10 @@ def test_ctrl_c_ends_it_quietly(logs):
         (["view", ".", "--path_prefix", "x"], 1, "must begin with a slash"),
         (["view", ".", "--host", "no.such.host.invalid"], 1, "has no address"),
         (["view", ".", "--port", "99999"], 2, "65535"),
+        (["view", ".", "--inspect"], 1, "aboard doctor"),
+        (["view", ".", "--event_file", "x"], 1, "aboard view FILE"),
+        (["view", ".", "--host", "127.0.0.1", "--bind_all"], 1, "--host names one"),
+        (["view", ".", "--samples_per_plugin", "scalars"], 1, "plugin=number pairs"),
         (["nonsense"], 2, "nonsense"),
     ],
 )
@@ -123,10 +128,10 @@ def test_mistakes_are_explained_without_a_traceback(tmp_path, monkeypatch, argum
 
 def test_a_port_in_use_is_said_and_the_next_one_is_found(logs):
     with viewing(logs) as board:
-        port = board.url.split(":")[2].strip("/")
-        result = run_aboard("view", logs, "--port", port)
+        result = run_aboard("view", logs, "--port", board.port)
         assert result.returncode == 1
-        assert f"cannot listen on 127.0.0.1:{port}" in result.stderr
+        assert f"cannot listen on 127.0.0.1:{board.port}: Address already in use" in result.stderr
+        assert "leave out --port" in result.stderr
 
 
 def test_the_demo_writes_runs_and_says_how_to_open_them(tmp_path):
@@ -143,3 +148,38 @@ def test_the_demo_writes_runs_and_says_how_to_open_them(tmp_path):
 
 def test_the_version():
     assert run_aboard("--version").stdout.strip() == f"aboard {__version__}"
+
+
+def test_habits_are_answered_on_the_way(logs):
+    with viewing("tensorboard", "serve", "--logdir", logs, "--load_fast=false", "--port=default", "--port=0") as board:
+        board.wait_until_read()
+        assert board.json("data/runs") == ["a", "b/train"]
+        board.process.send_signal(signal.SIGINT)
+        _, errors = board.process.communicate(timeout=20)
+    assert errors == "note: --load_fast has no effect: reading is always native\n"
+
+
+def test_tensorboards_version_and_its_long_help():
+    assert run_aboard("view", "--version_tb").stdout.strip() == metadata.version("tensorboard")
+    text = run_aboard("view", "--helpfull").stdout
+    assert "--template" in text
+    assert "load_fast" not in text
+
+
+def test_an_interval_of_zero_reads_once(logs):
+    with viewing(logs, "--reload_interval", "0") as board:
+        board.wait_until_read()
+        with SummaryWriter(logs / "late") as writer:
+            writer.add_scalar("loss", 1.0, 0)
+        time.sleep(1.5)
+        assert board.json("data/runs") == ["a", "b/train"]
+        assert board.json("api/v1/progress")["cycles"] == 1
+
+
+def test_a_port_can_be_shared_where_it_was_asked_for(logs):
+    with (
+        viewing(logs, "--reuse_port=true") as board,
+        viewing(logs, "--reuse_port", "true", "--port", board.port) as other,
+    ):
+        assert other.url == board.url
+    assert "allowed are true and false" in run_aboard("view", logs, "--reuse_port", "maybe").stderr

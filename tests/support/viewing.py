@@ -28,6 +28,10 @@ class View(NamedTuple):
     def url(self) -> str:
         return self.line["tensorboard_url"]
 
+    @property
+    def port(self) -> int:
+        return int(self.url.split("/")[2].rpartition(":")[2])
+
     def fetch(self, path: str, **headers: str) -> bytes:
         return fetch(self.url + path, **headers)
 
