@@ -30,6 +30,17 @@ void keep_of_bucket(std::span<const double> values, size_t begin, size_t end, st
   }
 }
 
+// The `i`th of `parts` edges that cut `size` points evenly; without the product, which could be too large.
+size_t edge(size_t size, size_t parts, size_t i) { return size / parts * i + size % parts * i / parts; }
+
+// Adds what is not there yet of `count` positions in the middle of even parts.
+void fill_up(size_t size, size_t count, std::vector<size_t>& kept) {
+  const auto before = static_cast<std::ptrdiff_t>(kept.size());
+  for (size_t i = 0; i < count; ++i) kept.push_back((edge(size, count, i) + edge(size, count, i + 1)) / 2);
+  std::inplace_merge(kept.begin(), kept.begin() + before, kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+}
+
 }  // namespace
 
 std::vector<size_t> reduce(const ColumnView& points, size_t budget) {
@@ -40,17 +51,16 @@ std::vector<size_t> reduce(const ColumnView& points, size_t budget) {
     return kept;
   }
   if (budget < kKeptPerBucket) {
-    // Too few for a bucket: the last points count most.
-    for (size_t at = points.size - budget; at < points.size; ++at) kept.push_back(at);
+    for (size_t i = 1; i <= budget; ++i) kept.push_back(edge(points.size, budget, i) - 1);
     return kept;
   }
   const size_t buckets = budget / kKeptPerBucket;
-  kept.reserve(buckets * kKeptPerBucket);
+  kept.reserve(budget);
   const auto values = points.values();
   for (size_t bucket = 0; bucket < buckets; ++bucket) {
-    const auto edge = [&](size_t i) { return points.size / buckets * i + points.size % buckets * i / buckets; };
-    keep_of_bucket(values, edge(bucket), edge(bucket + 1), kept);
+    keep_of_bucket(values, edge(points.size, buckets, bucket), edge(points.size, buckets, bucket + 1), kept);
   }
+  fill_up(points.size, budget - kept.size(), kept);
   return kept;
 }
 

@@ -10,8 +10,9 @@
 namespace aboard {
 
 // Positions of a part of `points`, ascending. The points are cut into buckets of equal count, and of each bucket the
-// first, the last, the smallest, the largest and the first NaN stay: at most `budget` positions, or all when they are
-// no more. The last point is always among them.
+// first, the last, the smallest, the largest and the first NaN stay; where some of these are the same, points at even
+// distances stay as well. At most `budget` positions, or all when they are no more. The last point is always among
+// them.
 std::vector<size_t> reduce(const ColumnView& points, size_t budget);
 
 // The part of `points` with steps in [first, last], whose steps must be ascending; with one point more on either side,

@@ -30,11 +30,12 @@ TEST(few_points_all_stay) {
   CHECK_EQ(reduce(ColumnView{}, 0).size(), 0u);
 }
 
-TEST(a_budget_too_small_for_a_bucket_keeps_the_last) {
+TEST(a_budget_too_small_for_a_bucket_keeps_the_last_and_others_at_even_distances) {
   const Columns columns = columns_of({3, 1, 2, 9, 4, 5, 6});
   CHECK_EQ(reduce(columns.view(), 0).size(), 0u);
   CHECK_EQ(reduce(columns.view(), 1), (std::vector<size_t>{6}));
-  CHECK_EQ(reduce(columns.view(), 4), (std::vector<size_t>{3, 4, 5, 6}));
+  CHECK_EQ(reduce(columns.view(), 2), (std::vector<size_t>{2, 6}));
+  CHECK_EQ(reduce(columns.view(), 4), (std::vector<size_t>{0, 2, 4, 6}));
 }
 
 TEST(one_bucket_keeps_first_last_extremes_and_the_first_nan) {
@@ -45,10 +46,18 @@ TEST(one_bucket_keeps_first_last_extremes_and_the_first_nan) {
 TEST(infinities_are_extremes_and_all_nan_is_no_trouble) {
   const Columns columns = columns_of({1, kInfinity, 2, -kInfinity, 3, 4});
   CHECK_EQ(reduce(columns.view(), 5), (std::vector<size_t>{0, 1, 3, 5}));
+  const std::vector<size_t> filled_up{0, 8, 24, 41, 49, 50, 58, 74, 91, 99};
   const Columns nothing = columns_of(std::vector<double>(100, kNan));
-  CHECK_EQ(reduce(nothing.view(), 10), (std::vector<size_t>{0, 49, 50, 99}));
+  CHECK_EQ(reduce(nothing.view(), 10), filled_up);
   const Columns flat = columns_of(std::vector<double>(100, 7.0));
-  CHECK_EQ(reduce(flat.view(), 10), (std::vector<size_t>{0, 49, 50, 99}));
+  CHECK_EQ(reduce(flat.view(), 10), filled_up);
+}
+
+TEST(nearly_the_whole_budget_is_used) {
+  std::vector<double> rising(12000);
+  for (size_t i = 0; i < rising.size(); ++i) rising[i] = static_cast<double>(i);
+  const auto kept = reduce(columns_of(rising).view(), 1000);
+  CHECK(kept.size() > 900 && kept.size() <= 1000);
 }
 
 TEST(any_points_and_any_budget) {

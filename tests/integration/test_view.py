@@ -1,57 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`aboard view` and `aboard demo` as a person runs them."""
 
-import contextlib
 import json
 import signal
-import subprocess
-import sys
 import time
 import urllib.error
-import urllib.request
+from importlib import metadata
 
 import pytest
 
 from aboard import SummaryWriter, __version__
-
-ABOARD = [sys.executable, "-c", "from aboard.cli import main; main()"]
-
-
-@contextlib.contextmanager
-def viewing(*arguments):
-    """A running `aboard view`: its JSON line and the process."""
-    process = subprocess.Popen(
-        [*ABOARD, "view", "--json", "--port", "0", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield json.loads(process.stdout.readline()), process
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
-
-
-def fetch(url, **headers):
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
-        return answer.read()
-
-
-def fetch_json(url, **headers):
-    return json.loads(fetch(url, **headers))
-
-
-def eventually(look, *, within):
-    deadline = time.monotonic() + within
-    while not (seen := look()):
-        assert time.monotonic() < deadline, f"not seen within {within} s"
-        time.sleep(0.02)
-    return seen
-
-
-def run_aboard(*arguments):
-    return subprocess.run([*ABOARD, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+from support.viewing import eventually, fetch, fetch_json, run_aboard, viewing
 
 
 @pytest.fixture
@@ -63,87 +22,84 @@ def logs(tmp_path):
     return tmp_path / "runs"
 
 
-def scalars(url, run, tag="loss"):
-    return fetch_json(f"{url}data/plugin/scalars/scalars?run={run}&tag={tag}")
-
-
 def test_a_folder_opens_as_a_board_with_tensorboards_names(logs):
-    with viewing(logs) as (line, _):
-        url = line["tensorboard_url"]
-        assert line["token"] is None
-        assert line["url"] == url
-        assert fetch_json(f"{url}healthz") == {"status": "ok"}
-        eventually(lambda: fetch_json(f"{url}api/v1/progress")["complete"], within=20)
-        assert fetch_json(f"{url}data/runs") == ["a", "b/train"]
-        assert len(scalars(url, "a")) == 20
-        progress = fetch_json(f"{url}api/v1/progress")
+    with viewing(logs) as board:
+        assert board.line["token"] is None
+        assert board.line["url"] == board.url
+        assert board.json("healthz") == {"status": "ok"}
+        board.wait_until_read()
+        assert board.json("data/runs") == ["a", "b/train"]
+        assert len(board.scalars("a")) == 20
+        progress = board.json("api/v1/progress")
         assert (progress["runs_read"], progress["runs_found"]) == (2, 2)
 
 
 def test_new_points_and_runs_appear_within_a_second(logs):
-    with viewing(logs) as (line, _), SummaryWriter(logs / "a") as again, SummaryWriter(logs / "c") as new:
-        url = line["tensorboard_url"]
-        eventually(lambda: fetch_json(f"{url}data/runs"), within=20)
+    with viewing(logs) as board, SummaryWriter(logs / "a") as again, SummaryWriter(logs / "c") as new:
+        eventually(lambda: board.json("data/runs"), within=20)
         again.add_scalar("loss", 5.0, 20)
         new.add_scalar("loss", 7.0, 0)
         again.flush()
         new.flush()
         written = time.monotonic()
-        eventually(lambda: "c" in fetch_json(f"{url}data/runs") and len(scalars(url, "a")) == 21, within=10)
+        eventually(lambda: "c" in board.json("data/runs") and len(board.scalars("a")) == 21, within=10)
         seen_after = time.monotonic() - written
-        assert scalars(url, "c")[0][2] == 7.0
+        assert board.scalars("c")[0][2] == 7.0
         # The promise is one second; a busy machine may be late, so the test only tells seconds from minutes.
         assert seen_after < 10
 
 
 def test_under_a_prefix_with_named_folders(logs):
     arguments = [f"first={logs / 'a'}", f"second={logs / 'b'}", "--path_prefix", "/deep/down"]
-    with viewing(*arguments) as (line, _):
-        url = line["tensorboard_url"]
-        assert url.endswith("/deep/down/")
-        eventually(lambda: fetch_json(f"{url}api/v1/progress")["complete"], within=20)
-        assert fetch_json(f"{url}data/runs") == ["first", "second/train"]
+    with viewing(*arguments) as board:
+        assert board.url.endswith("/deep/down/")
+        board.wait_until_read()
+        assert board.json("data/runs") == ["first", "second/train"]
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            fetch(url.replace("/deep/down/", "/"))
+            fetch(board.url.replace("/deep/down/", "/"))
 
 
 def test_tensorboards_own_flags_and_a_single_event_file(logs):
     (file,) = (logs / "a").iterdir()
-    with viewing("--logdir", file, "--window_title", "mine", "--reload_interval", "0.2") as (line, _):
-        url = line["tensorboard_url"]
-        eventually(lambda: fetch_json(f"{url}data/runs") == ["."], within=20)
-        assert fetch_json(f"{url}data/environment")["window_title"] == "mine"
+    with viewing("--logdir", file, "--window_title", "mine", "--reload_interval", "0.2") as board:
+        eventually(lambda: board.json("data/runs") == ["."], within=20)
+        assert board.json("data/environment")["window_title"] == "mine"
+
+
+def test_as_many_points_as_were_asked_for(logs):
+    with viewing(logs, "--samples", "5", "--samples_per_plugin", "images=0") as board:
+        board.wait_until_read()
+        assert len(board.scalars("a")) == 5
 
 
 def test_other_machines_need_the_token(logs):
-    with viewing(logs, "--bind_all") as (line, _):
-        address = line["tensorboard_url"].split("/")[2]
+    with viewing(logs, "--bind_all") as board:
+        address = board.url.split("/")[2]
         url = f"http://127.0.0.1:{address.rpartition(':')[2]}/"
         with pytest.raises(urllib.error.HTTPError, match="401"):
             fetch(f"{url}data/runs")
-        assert fetch_json(f"{url}data/runs", Authorization=f"Bearer {line['token']}") == ["a", "b/train"]
+        assert fetch_json(f"{url}data/runs", Authorization=f"Bearer {board.line['token']}") == ["a", "b/train"]
 
 
 def test_a_name_that_points_here_is_refused(logs):
-    with viewing(logs) as (line, _), pytest.raises(urllib.error.HTTPError, match="421"):
-        fetch(line["tensorboard_url"], Host="evil.example")
+    with viewing(logs) as board, pytest.raises(urllib.error.HTTPError, match="421"):
+        fetch(board.url, Host="evil.example")
 
 
 def test_an_empty_folder_waits_for_runs(tmp_path):
-    with viewing(tmp_path) as (line, _):
-        url = line["tensorboard_url"]
-        assert fetch_json(f"{url}data/runs") == []
+    with viewing(tmp_path) as board:
+        assert board.json("data/runs") == []
         with SummaryWriter(tmp_path / "late") as writer:
             writer.add_scalar("x", 1, 0)
-        eventually(lambda: fetch_json(f"{url}data/runs") == ["late"], within=20)
+        eventually(lambda: board.json("data/runs") == ["late"], within=20)
 
 
 def test_ctrl_c_ends_it_quietly(logs):
-    with viewing(logs) as (line, process):
-        fetch(f"{line['tensorboard_url']}data/runs")
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
-    assert process.returncode == 0
+    with viewing(logs) as board:
+        board.fetch("data/runs")
+        board.process.send_signal(signal.SIGINT)
+        _, errors = board.process.communicate(timeout=20)
+    assert board.process.returncode == 0
     assert "Traceback" not in errors
 
 
@@ -155,6 +111,10 @@ def test_ctrl_c_ends_it_quietly(logs):
         (["view", ".", "--path_prefix", "x"], 1, "must begin with a slash"),
         (["view", ".", "--host", "no.such.host.invalid"], 1, "has no address"),
         (["view", ".", "--port", "99999"], 2, "65535"),
+        (["view", ".", "--inspect"], 1, "aboard doctor"),
+        (["view", ".", "--event_file", "x"], 1, "aboard view FILE"),
+        (["view", ".", "--host", "127.0.0.1", "--bind_all"], 1, "--host names one"),
+        (["view", ".", "--samples_per_plugin", "scalars"], 1, "plugin=number pairs"),
         (["nonsense"], 2, "nonsense"),
     ],
 )
@@ -167,11 +127,11 @@ def test_mistakes_are_explained_without_a_traceback(tmp_path, monkeypatch, argum
 
 
 def test_a_port_in_use_is_said_and_the_next_one_is_found(logs):
-    with viewing(logs) as (line, _):
-        port = line["tensorboard_url"].split(":")[2].strip("/")
-        result = run_aboard("view", logs, "--port", port)
+    with viewing(logs) as board:
+        result = run_aboard("view", logs, "--port", board.port)
         assert result.returncode == 1
-        assert f"cannot listen on 127.0.0.1:{port}" in result.stderr
+        assert f"cannot listen on 127.0.0.1:{board.port}: Address already in use" in result.stderr
+        assert "leave out --port" in result.stderr
 
 
 def test_the_demo_writes_runs_and_says_how_to_open_them(tmp_path):
@@ -188,3 +148,38 @@ def test_the_demo_writes_runs_and_says_how_to_open_them(tmp_path):
 
 def test_the_version():
     assert run_aboard("--version").stdout.strip() == f"aboard {__version__}"
+
+
+def test_habits_are_answered_on_the_way(logs):
+    with viewing("tensorboard", "serve", "--logdir", logs, "--load_fast=false", "--port=default", "--port=0") as board:
+        board.wait_until_read()
+        assert board.json("data/runs") == ["a", "b/train"]
+        board.process.send_signal(signal.SIGINT)
+        _, errors = board.process.communicate(timeout=20)
+    assert errors == "note: --load_fast has no effect: reading is always native\n"
+
+
+def test_tensorboards_version_and_its_long_help():
+    assert run_aboard("view", "--version_tb").stdout.strip() == metadata.version("tensorboard")
+    text = run_aboard("view", "--helpfull").stdout
+    assert "--template" in text
+    assert "load_fast" not in text
+
+
+def test_an_interval_of_zero_reads_once(logs):
+    with viewing(logs, "--reload_interval", "0") as board:
+        board.wait_until_read()
+        with SummaryWriter(logs / "late") as writer:
+            writer.add_scalar("loss", 1.0, 0)
+        time.sleep(1.5)
+        assert board.json("data/runs") == ["a", "b/train"]
+        assert board.json("api/v1/progress")["cycles"] == 1
+
+
+def test_a_port_can_be_shared_where_it_was_asked_for(logs):
+    with (
+        viewing(logs, "--reuse_port=true") as board,
+        viewing(logs, "--reuse_port", "true", "--port", board.port) as other,
+    ):
+        assert other.url == board.url
+    assert "allowed are true and false" in run_aboard("view", logs, "--reuse_port", "maybe").stderr

@@ -46,13 +46,15 @@ class Board:
         self.id = id
         self.about = about or About()
         self.source = source
+        limits = limits or Limits()
         self._app = application.TensorBoardWSGIApp(
             flags_for(
                 plugins,
                 logdir=logdir,
                 logdir_spec="",
                 path_prefix="",
-                samples_per_plugin={},
+                # For installed plugins; those of TensorBoard get what the limits say, whatever they ask for.
+                samples_per_plugin={name: count for name, count in limits.of_plugin.items() if count},
                 window_title=self.about.name,
             ),
             plugins_for(plugins, self.about.data_location),

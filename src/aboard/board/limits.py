@@ -3,31 +3,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+from aboard.reader.run_reader import DataClass
+
 Item = TypeVar("Item")
+
+ALL = sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that is sent of one series; a request that names a larger number gets that."""
+    """The most that is sent of one series."""
 
     scalars: int = 10_000
     tensors: int = 200
     blobs: int = 500
+    of_plugin: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What somebody asked for by the name of a plugin's data; 0 stands for all. It overrules everything else."""
 
+    def budget(self, plugin: str, data_class: DataClass, wanted: int | None) -> int:
+        """How many entries to send of a series of which TensorBoard's plugin wants `wanted`.
 
-def budget(limit: int, wanted: int | None) -> int:
-    """How many entries to send when TensorBoard's plugin wants `wanted` and the board allows `limit`.
+        The plugins name what they would be content with, which is far less than what a browser can show: they get at
+        least the limit. One is different: it means the newest, and the plugins take the first of what they get.
+        """
+        if wanted is not None and wanted <= 1:
+            return max(wanted, 0)
+        asked_for = self.of_plugin.get(plugin)
+        if asked_for is not None:
+            return asked_for or ALL
+        return max(self._usual(data_class), wanted or 0)
 
-    The plugins name what they would be content with, which is far less than what a browser can show. One is different:
-    it means the newest, and the plugins take the first of what they get.
-    """
-    if wanted is None:
-        return limit
-    return max(wanted, 0) if wanted <= 1 else max(limit, wanted)
+    def _usual(self, data_class: DataClass) -> int:
+        match data_class:
+            case DataClass.SCALAR:
+                return self.scalars
+            case DataClass.BLOB_SEQUENCE:
+                return self.blobs
+            case _:
+                return self.tensors
 
 
 def spread(items: Sequence[Item], count: int) -> list[Item]:

@@ -44,6 +44,7 @@ class BoardProjectorPlugin(ProjectorPlugin):
         self._folders = context.data_provider.run_folders
         self._updating = threading.Lock()
         self._looked_at = -_LOOK_AGAIN_SECONDS
+        self._names = frozenset[str]()
         self._stamps: dict[str, tuple[Path, _Stamp]] = {}
 
     def is_active(self) -> bool:
@@ -59,9 +60,11 @@ class BoardProjectorPlugin(ProjectorPlugin):
     def _update_configs(self) -> None:
         """Read the configurations that are new or have changed; a damaged one hides its own run only."""
         with self._updating:
-            if time.monotonic() - self._looked_at < _LOOK_AGAIN_SECONDS:
+            folders = self._folders()
+            is_fresh = time.monotonic() - self._looked_at < _LOOK_AGAIN_SECONDS
+            if is_fresh and folders.keys() == self._names:
                 return
-            stamps = _find_configs(self._folders())
+            stamps = _find_configs(folders)
             if stamps != self._stamps:
                 configs: dict[str, Any] = {}
                 for run, (path, stamp) in stamps.items():
@@ -74,7 +77,7 @@ class BoardProjectorPlugin(ProjectorPlugin):
                 self._configs = configs
                 self.tensor_cache = projector_plugin.LRUCache(1)
                 self._stamps = stamps
-            self._looked_at = time.monotonic()
+            self._names, self._looked_at = frozenset(folders), time.monotonic()
 
 
 def _find_configs(folders: dict[str, Path]) -> dict[str, tuple[Path, _Stamp]]:

@@ -14,7 +14,7 @@ from typing import Any
 from aboard._native import Points
 from aboard.board.blob_counts import BlobCounts
 from aboard.board.blob_keys import BlobKeys, BlobPlace
-from aboard.board.limits import Limits, budget, spread
+from aboard.board.limits import Limits, spread
 from aboard.board.selected_tags import RunSource, Wanted, select_tags
 from aboard.board.tensorboard_parts import DataProvider, errors
 from aboard.board.tensorboard_parts import provider as api
@@ -97,7 +97,7 @@ class BoardProvider(DataProvider):
 
     def read_points(self, wanted: Wanted, downsample: int | None) -> dict[str, dict[str, Points]]:
         """What `read_scalars` answers, as columns: {run: {tag: points}}."""
-        count = budget(self._limits.scalars, downsample)
+        count = self._limits.budget(wanted.plugin, wanted.data_class, downsample)
         return {
             run: {tag.name: reduced(tag.points(), count) for tag, _ in tags}
             for run, tags in select_tags(self._source, wanted)
@@ -135,7 +135,7 @@ class BoardProvider(DataProvider):
         downsample: int | None = None,
         run_tag_filter: Any = None,
     ) -> dict[str, dict[str, list[Any]]]:
-        count = budget(self._limits.tensors, downsample)
+        count = self._limits.budget(plugin_name, DataClass.TENSOR, downsample)
         return {
             run: {tag.name: tensor_data(tag, count) for tag, _ in tags}
             for run, tags in select_tags(self._source, wanted_of(plugin_name, DataClass.TENSOR, run_tag_filter))
@@ -162,7 +162,7 @@ class BoardProvider(DataProvider):
         downsample: int | None = None,
         run_tag_filter: Any = None,
     ) -> dict[str, dict[str, list[Any]]]:
-        count = budget(self._limits.blobs, downsample)
+        count = self._limits.budget(plugin_name, DataClass.BLOB_SEQUENCE, downsample)
         wanted = wanted_of(plugin_name, DataClass.BLOB_SEQUENCE, run_tag_filter)
         return {
             run: {tag.name: self._blob_data(run, tag, count) for tag, _ in tags}

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from aboard import __version__
+from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
 from aboard.errors import AboardError
 
 app = typer.Typer(
@@ -48,7 +49,7 @@ def demo(
     write_sample_runs(folder, steps=steps, as_json=as_json)
 
 
-@app.command()
+@app.command(cls=ViewCommand)
 def view(
     paths: Annotated[
         list[str] | None, typer.Argument(help="Folders, name=FOLDER, patterns or event files.", show_default=False)
@@ -58,36 +59,62 @@ def view(
     logdir_spec: Annotated[
         str | None, typer.Option("--logdir_spec", "--logdir-spec", help="name:folder,name:folder, as for tensorboard.")
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on. All but loopback needs a token.")] = "127.0.0.1",
+    host: Annotated[
+        str | None,
+        typer.Option(help="Address to listen on. All but loopback needs a token.", show_default="127.0.0.1"),
+    ] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port; without it 6006 or the next free one, 0 for any.")
     ] = None,
     bind_all: Annotated[bool, typer.Option("--bind_all", "--bind-all", help="Listen on all addresses.")] = False,
+    reuse_port: Annotated[bool, typer.Option("--reuse_port", "--reuse-port", hidden=True)] = False,
     path_prefix: Annotated[str, typer.Option("--path_prefix", "--path-prefix", help="Path below which it is.")] = "",
     reload_interval: Annotated[
-        float, typer.Option("--reload_interval", "--reload-interval", min=0, help="Seconds between looks for new data.")
+        float,
+        typer.Option(
+            "--reload_interval", "--reload-interval", min=0, help="Seconds between looks for new data; 0: read once."
+        ),
     ] = 0.5,
     window_title: Annotated[str, typer.Option("--window_title", "--window-title", help="Title of the page.")] = "",
+    template: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of the runs, such as '{run}_lr={hparams.lr}'; also {logdir}, {root}, {metrics.loss.last}.",
+            show_default="as TensorBoard names them",
+        ),
+    ] = None,
     samples: Annotated[
-        int | None, typer.Option(min=10, help="Most points of a curve that are sent to the page.", show_default="10000")
+        int | None, typer.Option(min=0, help="Most points of a curve that the page gets; 0: all.", show_default="10000")
+    ] = None,
+    samples_per_plugin: Annotated[
+        str | None,
+        typer.Option(
+            "--samples_per_plugin",
+            "--samples-per-plugin",
+            help="As for tensorboard: scalars=500,images=0; 0 stands for all.",
+            show_default="scalars=10000,images=500,audio=500, others 200",
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
 ) -> None:
     """Open a board over folders of event files: as `tensorboard --logdir`, every point, at once."""
-    from aboard.cli.roots import roots_of
-    from aboard.cli.view import ViewOptions
+    from aboard.cli.samples import samples_of
+    from aboard.cli.view import ViewOptions, readable_roots
     from aboard.cli.view import view as serve
 
     serve(
         ViewOptions(
-            roots=roots_of([path for path in paths or [] if path != "tensorboard"], logdir, logdir_spec),
-            host="0.0.0.0" if bind_all else host,  # noqa: S104 - asked for, and guarded by a token
+            roots=readable_roots(without_subcommand(paths or []), logdir, logdir_spec),
+            host=host,
+            bind_all=bind_all,
             port=port,
+            reuse_port=reuse_port,
             path_prefix=path_prefix,
             reload_interval=reload_interval,
             window_title=window_title,
-            samples=samples,
+            template=template,
+            samples=samples_of(samples, samples_per_plugin),
             open_browser=browser and not as_json,
             as_json=as_json,
         )

@@ -3,23 +3,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import secrets
+import shlex
 import sys
 import threading
-import time
 import webbrowser
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
+from aboard.cli.reading_report import report_reading, say
+from aboard.cli.roots import roots_of
+from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
+from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
+from aboard.reader.run_collection import Follower, RunCollection
 
-from aboard.errors import InvalidValue, MissingPackage
-from aboard.reader.run_collection import Follower, Progress, RunCollection
-
-_LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
-_PROGRESS_EVERY = 0.5
+_LOOPBACK = "127.0.0.1"
+_LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
+_END_WITHIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +32,44 @@ class ViewOptions:
     """What was asked for."""
 
     roots: dict[str, Path]
-    host: str
+    host: str | None
+    bind_all: bool
     port: int | None
+    reuse_port: bool
     path_prefix: str
     reload_interval: float
     window_title: str
-    samples: int | None
+    template: str | None
+    samples: Mapping[str, int]
     open_browser: bool
     as_json: bool
 
 
+def readable_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Path]:
+    """The folders that were named, all of which can be read: an empty page would leave a person guessing."""
+    try:
+        roots = roots_of(paths, logdir, logdir_spec)
+        for path in roots.values():
+            if path.is_file():
+                path.open("rb").close()
+            else:
+                os.scandir(path).close()
+    except OSError as error:
+        place = os.fsdecode(error.filename or "")
+        raise StorageUnavailable(
+            f"cannot read {place!r}: {error.strerror}", hint=f"see what is there: ls -ld {shlex.quote(place)}"
+        ) from error
+    return roots
+
+
 def view(options: ViewOptions) -> None:
     """Serve until interrupted."""
+    _open_standard_streams()
     try:
         import uvicorn
 
         from aboard.server.access import AccessGuard
-        from aboard.server.listening import is_loopback, listen, url_of
+        from aboard.server.listening import EVERYWHERE, is_loopback, listen, url_of
         from aboard.server.view import view_app
     except ImportError as error:
         raise MissingPackage(
@@ -51,45 +77,78 @@ def view(options: ViewOptions) -> None:
         ) from error
 
     prefix = _checked_prefix(options.path_prefix)
-    listener = listen(options.host, options.port)
-    private = is_loopback(options.host)
+    template = None if options.template is None else NameTemplate(options.template, FOLDER_FIELDS)
+    if options.bind_all and options.host is not None:
+        raise InvalidValue(f"--bind_all listens on all addresses, and --host names one: {options.host}")
+    host = EVERYWHERE if options.bind_all else options.host or _LOOPBACK
+    listener = listen(host, options.port, reuse_port=options.reuse_port)
+    private = is_loopback(host)
     token = None if private else secrets.token_urlsafe(32)
     collection = RunCollection(options.roots)
     app = AccessGuard(
-        view_app(collection, lambda: _board_app(collection, options), prefix),
-        hosts=_LOOPBACK_NAMES | {options.host} if private else None,
+        view_app(collection, lambda: _board_app(collection, template, options), prefix),
+        hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
         token=token,
         cookie=f"aboard_view_{listener.getsockname()[1]}",
     )
     board_url = url_of(listener, f"{prefix}/")
     _announce(board_url, token, options)
 
-    follower = Follower(collection, options.reload_interval)
-    follower.start()
+    stop_reading = _start_reading(collection, options.reload_interval)
     if not options.as_json:
-        threading.Thread(target=_show_progress, args=(collection,), daemon=True).start()
+        threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
     if options.open_browser:
         webbrowser.open(_with_token(board_url, token))
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=2)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):  # raised again by uvicorn after it has shut down
         uvicorn.Server(config).run(sockets=[listener])
-    except KeyboardInterrupt:  # raised again by uvicorn after it has shut down
-        pass
-    finally:
-        follower.stop()
+    _end(stop_reading)
 
 
-def _board_app(collection: RunCollection, options: ViewOptions) -> Any:
+def _open_standard_streams() -> None:
+    """Where a standard stream was closed, the next thing opened would take its place, and get what libraries print."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+
+
+def _start_reading(collection: RunCollection, interval: float) -> Callable[[], None]:
+    """Read and follow, or (with an interval of 0, as in TensorBoard) read once; how to stop."""
+    if interval > 0:
+        follower = Follower(collection, interval)
+        follower.start()
+        return follower.stop
+    once = threading.Thread(target=collection.refresh, name="aboard-reader", daemon=True)
+    once.start()
+    return once.join
+
+
+def _end(stop_reading: Callable[[], None]) -> None:
+    """Leave at once: nothing is lost by a look at many files, or an answer to nobody, that is cut short."""
+    stopping = threading.Thread(target=stop_reading, daemon=True)
+    stopping.start()
+    stopping.join(_END_WITHIN_SECONDS)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    # The ordinary way would wait for threads, or take the ground away under native ones.
+    os._exit(0)
+
+
+def _board_app(collection: RunCollection, template: NameTemplate | None, options: ViewOptions) -> Any:
     from aboard.board.hosting import Board, SingleBoard
     from aboard.board.limits import Limits
+    from aboard.board.named_runs import NamedRuns, folder_columns
     from aboard.board.provider import About
 
-    folders = ", ".join(str(path) for path in options.roots.values())
+    folders = _folders(options)
     board = Board(
         "view",
-        collection,
+        collection if template is None else NamedRuns(collection, template, folder_columns(options.roots)),
         about=About(name=options.window_title, data_location=folders),
-        limits=None if options.samples is None else Limits(scalars=options.samples),
+        limits=Limits(of_plugin=options.samples),
         plugins="all",
         logdir=folders if len(options.roots) == 1 else "",
     )
@@ -103,40 +162,21 @@ def _checked_prefix(prefix: str) -> str:
 
 
 def _announce(url: str, token: str | None, options: ViewOptions) -> None:
+    address = _with_token(url, token)
     if options.as_json:
-        document = {"url": _with_token(url, token), "tensorboard_url": url, "token": token}
-        typer.echo(json.dumps(document))
-        sys.stdout.flush()
-        return
-    folders = ", ".join(str(path) for path in options.roots.values())
-    typer.echo(f"aboard shows {folders} at {_with_token(url, token)}")
-    typer.echo("Ctrl-C ends it.", err=True)
+        line = json.dumps({"url": address, "tensorboard_url": url, "token": token})
+    else:
+        line = f"aboard shows {_folders(options)} at {address}"
+    if not say(line, sys.stdout):
+        say(f"standard output is closed; the board is at {address}", sys.stderr)
+    if not options.as_json:
+        say("Ctrl-C ends it.", sys.stderr)
+
+
+def _folders(options: ViewOptions) -> str:
+    # A folder's name need not be text that a terminal or a page accepts.
+    return ", ".join(str(path).encode("utf-8", "replace").decode() for path in options.roots.values())
 
 
 def _with_token(url: str, token: str | None) -> str:
     return url if token is None else f"{url}?token={token}"
-
-
-def _show_progress(collection: RunCollection) -> None:
-    """A line on the terminal until everything has been read once."""
-    shown = False
-    while True:
-        time.sleep(_PROGRESS_EVERY)
-        progress = collection.progress
-        done = progress.cycles > 0
-        if shown or not done:
-            end = "\n" if done else "\r"
-            sys.stderr.write(_progress_line(progress).ljust(78) + end)
-            sys.stderr.flush()
-            shown = True
-        if done:
-            if progress.runs_found == 0:
-                sys.stderr.write("No event files yet; runs appear here as they are written.\n")
-            return
-
-
-def _progress_line(progress: Progress) -> str:
-    line = f"{progress.runs_read} of {progress.runs_found} runs read"
-    if progress.newest_wall_time:
-        line += f", newest point {max(0, time.time() - progress.newest_wall_time):.0f} s ago"
-    return line

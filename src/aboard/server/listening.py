@@ -10,30 +10,28 @@ import socket
 from aboard.errors import InvalidValue
 
 FIRST_PORT, LAST_PORT = 6006, 6998
+EVERYWHERE = ""
+"""As a host: all addresses of this machine, those of IPv6 too where it has it."""
+
+_HINTS = {
+    errno.EADDRINUSE: "leave out --port to get the next free one",
+    errno.EACCES: "ports below 1024 need special rights; take another, or leave out --port",
+    errno.EADDRNOTAVAIL: "this machine has no such address; try 127.0.0.1, or --bind_all",
+}
 
 
-def listen(host: str, port: int | None) -> socket.socket:
+def listen(host: str, port: int | None, *, reuse_port: bool = False) -> socket.socket:
     """A socket that accepts connections; without a port the first free one from 6006 on, 0 means any."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise InvalidValue(f"host {host!r} has no address: {error}", hint="try 127.0.0.1") from error
     ports = range(FIRST_PORT, LAST_PORT + 1) if port is None else [port]
     for candidate in ports:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((address[0], candidate))
-            listener.listen(512)
+            return _bound(host, candidate, reuse_port=reuse_port)
         except OSError as error:
-            listener.close()
             if port is not None or error.errno != errno.EADDRINUSE:
                 raise InvalidValue(
-                    f"cannot listen on {host}:{candidate}: {error.strerror}",
-                    hint="leave out --port to get the next free one" if error.errno == errno.EADDRINUSE else "",
+                    f"cannot listen on {_with_port(host or 'all addresses', candidate)}: {error.strerror}",
+                    hint=_HINTS.get(error.errno or 0, ""),
                 ) from error
-        else:
-            return listener
     raise InvalidValue(f"no port from {FIRST_PORT} to {LAST_PORT} is free on {host}", hint="--port 0 takes any")
 
 
@@ -50,4 +48,36 @@ def url_of(listener: socket.socket, path: str = "/") -> str:
     host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         host = socket.gethostname()
-    return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
+    return f"http://{_with_port(host, port)}{path}"
+
+
+def _bound(host: str, port: int, *, reuse_port: bool) -> socket.socket:
+    if host == EVERYWHERE and socket.has_dualstack_ipv6():
+        family, address = socket.AF_INET6, ("::", port)
+    else:
+        family, address = _resolved(host or "0.0.0.0", port)  # noqa: S104 - asked for
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if reuse_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if host == EVERYWHERE and family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
+        listener.listen(512)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str | int, ...] | tuple[int, bytes]]:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        raise InvalidValue(f"host {host!r} has no address: {error}", hint="try 127.0.0.1") from error
+    return family, address
+
+
+def _with_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aboard.reader.file_problems import problems_of
 from aboard.reader.run_collection import RunCollection
 
 _WORKERS = 16
@@ -54,7 +55,16 @@ def view_app(collection: RunCollection, make_board: Callable[[], Any], prefix: s
     async def progress(_: Request) -> JSONResponse:
         state = collection.progress
         age = time.time() - state.newest_wall_time if state.newest_wall_time else None
-        return JSONResponse({**asdict(state), "newest_point_age": age, "complete": state.cycles > 0})
+        problems = problems_of(collection.runs.values())
+        return JSONResponse(
+            {
+                **asdict(state),
+                "newest_point_age": age,
+                "complete": state.cycles > 0,
+                "unreadable_files": problems.unreadable,
+                "damaged_files": problems.damaged,
+            }
+        )
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:

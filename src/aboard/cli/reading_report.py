@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far reading has come and what could not be read, on the terminal of the person who waits for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+from aboard.reader.file_problems import problems_of
+from aboard.reader.run_collection import Progress, RunCollection
+
+_PROGRESS_EVERY = 0.5
+_LOOK_FOR_CLOSED_FOLDERS_SECONDS = 1.0
+
+
+def say(line: str, stream: TextIO | None, *, end: str = "\n") -> bool:
+    """Write a line; whether somebody could have read it. A closed terminal is no reason to stop serving."""
+    if stream is None:
+        return False
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(line.encode(encoding, "replace").decode(encoding) + end)
+        stream.flush()
+    except (OSError, ValueError):
+        _silence(stream)
+        return False
+    return True
+
+
+def report_reading(collection: RunCollection) -> None:
+    """A line on the terminal until everything has been read once, and then what was wrong."""
+    shown = False
+    while True:
+        time.sleep(_PROGRESS_EVERY)
+        progress = collection.progress
+        done = progress.cycles > 0
+        if shown or not done:
+            say(_progress_line(progress).ljust(78), sys.stderr, end="\n" if done else "\r")
+            shown = True
+        if done:
+            break
+    for line in problem_lines(collection):
+        say(line, sys.stderr)
+    if progress.runs_found == 0:
+        say("No event files yet; runs appear here as they are written.", sys.stderr)
+
+
+def problem_lines(collection: RunCollection) -> list[str]:
+    """What could not be read, in words; nothing when all is well."""
+    lines: list[str] = []
+    closed = _closed_folders(list(collection.roots.values()))
+    if closed:
+        lines.append(f"{_counted(len(closed), 'folder')} cannot be read, such as {closed[0]}")
+    problems = problems_of(collection.runs.values())
+    if problems.unreadable:
+        lines.append(f"{_counted(problems.unreadable, 'file')} cannot be read, such as {problems.unreadable_example}")
+    if problems.damaged:
+        lines.append(
+            f"{_counted(problems.damaged, 'file')} with damaged parts, such as {problems.damaged_example}; "
+            "what is whole is shown, and aboard doctor tells more"
+        )
+    return lines
+
+
+def _progress_line(progress: Progress) -> str:
+    line = f"{progress.runs_read} of {progress.runs_found} runs read"
+    if progress.newest_wall_time:
+        line += f", newest point {max(0, time.time() - progress.newest_wall_time):.0f} s ago"
+    return line
+
+
+def _closed_folders(roots: list[Path]) -> list[str]:
+    """Folders that may not be listed, as far as they are found within a second: it is only a warning."""
+    found: list[str] = []
+
+    def note(error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            found.append(f"{error.filename}: {error.strerror}")
+
+    end = time.monotonic() + _LOOK_FOR_CLOSED_FOLDERS_SECONDS
+    for root in roots:
+        for _ in os.walk(root, onerror=note):
+            if time.monotonic() > end:
+                return found
+    return found
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _silence(stream: TextIO) -> None:
+    """Let what still waits in the buffer of a closed stream go nowhere: Python would complain of it at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flags that people type from habit: `tensorboard` has them, and here they mean nothing or have another name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand
+
+from aboard.errors import InvalidValue
+
+# What needs no setting here, with the reason.
+_NOT_NEEDED = {
+    "load_fast": "reading is always native",
+    "extra_data_server_flags": "there is no data server",
+    "grpc_creds_type": "there is no data server",
+    "purge_orphaned_data": "points that a restart superseded are kept aside and not shown",
+    "max_reload_threads": "all cores read",
+    "reload_task": "reading never blocks the page",
+    "reload_multifile": "every event file of a folder is followed",
+    "reload_multifile_inactive_secs": "every event file of a folder is followed, however old",
+    "generic_data": "every dashboard reads through one provider",
+    "detect_file_replacement": "replaced files are always noticed",
+}
+# What is done in another way, with the way.
+_INSTEAD = {
+    "inspect": "aboard doctor PATH tells what is in event files and what is wrong with them",
+    "tag": "aboard doctor PATH tells what is in event files; the page filters tags",
+    "event_file": "give the file itself: aboard view FILE",
+    "db": "give the folders with event files: aboard view PATH",
+    "db_import": "give the folders with event files: aboard view PATH",
+    "grpc_data_provider": "give the folders with event files: aboard view PATH",
+}
+
+
+class Translated(NamedTuple):
+    """Arguments that aboard knows, and what is to be said about the others."""
+
+    arguments: list[str]
+    notes: list[str]
+
+
+class ViewCommand(TyperCommand):
+    """A command that understands the habits."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse what remains when the habits are translated."""
+        if "--version_tb" in args:
+            typer.echo(metadata.version("tensorboard"))
+            raise typer.Exit
+        arguments, notes = translated(args)
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
+        return super().parse_args(ctx, arguments)
+
+
+def translated(arguments: Sequence[str]) -> Translated:
+    """Take TensorBoard's own flags out of a command line, or say what to use instead."""
+    result = Translated([], [])
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--":
+            result.arguments.extend([argument, *rest])
+            break
+        flag = argument.partition("=")[0]
+        name = flag.removeprefix("--").replace("-", "_") if flag.startswith("--") else ""
+        if name in _INSTEAD:
+            raise InvalidValue(f"{flag} is not a flag of aboard view", hint=_INSTEAD[name])
+        if name in _NOT_NEEDED:
+            _take_value(argument, rest)
+            result.notes.append(f"{flag} has no effect: {_NOT_NEEDED[name]}")
+        elif name == "helpfull":
+            result.arguments.append("--help")
+        elif name == "reuse_port":
+            if _is_true(flag, _take_value(argument, rest)):
+                result.arguments.append(flag)
+        elif name == "port" and argument.endswith("=default"):
+            continue
+        elif name == "port" and rest[:1] == ["default"]:
+            rest.pop(0)
+        else:
+            result.arguments.append(argument)
+    return result
+
+
+def _take_value(argument: str, rest: list[str]) -> str:
+    """The value of a flag that has one, which may be the next argument."""
+    _, equals, value = argument.partition("=")
+    if not equals and rest and not rest[0].startswith("-"):
+        return rest.pop(0)
+    return value
+
+
+def _is_true(flag: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise InvalidValue(f"{flag} is {value!r}", hint="allowed are true and false")
+    return value.lower() == "true"
+
+
+def without_subcommand(paths: Sequence[str]) -> list[str]:
+    """The paths of `aboard view tensorboard PATH…`, and of `tensorboard serve …` retyped; folders may be called so."""
+    rest = list(paths)
+    for word in ("tensorboard", "serve"):
+        if rest[:1] == [word] and (len(rest) > 1 or not os.path.lexists(word)):
+            rest.pop(0)
+    return rest

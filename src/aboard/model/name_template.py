@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of runs on a board from a template such as `{workspace}_{run}_{logdir}_lr={hparams.lr}`.
+
+A field in braces is a column of the run, `{hparams.NAME}`, `{tags.NAME}` or `{metrics.NAME}`; a metric may be followed
+by `.first`, `.last`, `.min` or `.max`, and without them its last value is meant. `{{` and `}}` stand for braces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from aboard.errors import InvalidValue
+
+Value = str | int | float | bool | None
+
+ABSENT = "none"
+STATISTICS = ("first", "last", "min", "max")
+_METRICS = "metrics"
+_DIGITS = 6  # of a number with a fraction: what tells runs apart, without the noise of single precision
+_LARGEST_WHOLE = 1e15  # whole numbers beyond it are written with an exponent
+_PIECES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What stands between two braces."""
+
+    group: str
+    """`hparams`, `metrics` or `tags`; empty for a column of the run."""
+    key: str
+    statistic: str = ""
+    """Of a metric: one of STATISTICS."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFields:
+    """The fields that a template may have: columns by name, and groups in which any name is allowed."""
+
+    columns: tuple[str, ...]
+    groups: tuple[str, ...] = ("hparams", "metrics", "tags")
+
+    def described(self) -> str:
+        """The list for an error message."""
+        groups = [f"{group}.NAME" for group in self.groups]
+        if _METRICS in self.groups:
+            groups.append(f"{_METRICS}.NAME.{'|'.join(STATISTICS)}")
+        return ", ".join([*self.columns, *groups])
+
+
+FOLDER_FIELDS = KnownFields(columns=("run", "logdir", "root", "workspace"), groups=("hparams", "metrics"))
+"""Of runs in plain folders: `run` is TensorBoard's name, `logdir` its last part; `root` and `workspace` are the name of
+the folder that was opened."""
+
+
+class NameTemplate:
+    """A template that was checked: every field in it is known."""
+
+    def __init__(self, text: str, known: KnownFields) -> None:
+        """Parse `text`; what is wrong with it is shown at its place."""
+        self.text = text
+        self._pieces = tuple(_parse(text, known))
+        if not self._pieces:
+            raise InvalidValue("the template is empty", hint=f"fields: {known.described()}")
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields in the order in which they first stand in the template."""
+        return tuple(dict.fromkeys(piece for piece in self._pieces if isinstance(piece, Field)))
+
+    def render(self, value_of: Callable[[Field], Value]) -> str:
+        """The name of the run whose values `value_of` knows; None for what it has not."""
+        return "".join(short_form(value_of(piece)) if isinstance(piece, Field) else piece for piece in self._pieces)
+
+    def lacks(self, identity: Sequence[str]) -> tuple[str, ...]:
+        """Those of the columns that identify a run which the template does not show; all when it shows every one.
+
+        This is what is appended where two runs would have one name.
+        """
+        shown = {field.key for field in self.fields if not field.group}
+        return tuple(column for column in identity if column not in shown) or tuple(identity)
+
+
+def short_form(value: Value) -> str:
+    """A value as it stands in a name: `.01`, `2500`, `1e-05`; `none` when there is none."""
+    if value is None:
+        return ABSENT
+    if not isinstance(value, float):
+        return str(value)
+    if value.is_integer() and abs(value) < _LARGEST_WHOLE:
+        return str(int(value))  # hyperparameters are floats in event files, whatever they were before
+    text = f"{value:.{_DIGITS}g}"
+    return re.sub(r"^(-?)0\.", r"\1.", text)
+
+
+def _parse(text: str, known: KnownFields) -> Iterator[str | Field]:
+    for match in _PIECES.finditer(text):
+        piece = match[0]
+        if piece in ("{{", "}}"):
+            yield piece[0]
+        elif piece == "{":
+            raise _wrong("a brace that is never closed", text, match.start(), "write {{ for a brace itself")
+        elif piece == "}":
+            raise _wrong("a closing brace without an opening one", text, match.start(), "write }} for a brace itself")
+        elif match[1] is None:
+            yield piece
+        else:
+            field = _field(match[1], known)
+            if field is None:
+                place = match.start() + 1
+                raise _wrong(f"an unknown field {match[1]!r}", text, place, f"fields: {known.described()}")
+            yield field
+
+
+def _field(name: str, known: KnownFields) -> Field | None:
+    if name in known.columns:
+        return Field("", name)
+    group, _, key = name.partition(".")
+    if not key or group not in known.groups:
+        return None
+    if group != _METRICS:
+        return Field(group, key)
+    metric, _, statistic = key.rpartition(".")
+    return Field(group, metric, statistic) if metric and statistic in STATISTICS else Field(group, key, "last")
+
+
+def _wrong(what: str, text: str, place: int, hint: str) -> InvalidValue:
+    # Tabs and line ends would move the caret away from its place.
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    return InvalidValue(f"the template has {what}, at character {place + 1}:\n  {shown}\n  {' ' * place}^", hint=hint)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard view` and other commands run as a person runs them, and asked over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+ABOARD = [sys.executable, "-c", "from aboard.cli import main; main()"]
+
+
+class View(NamedTuple):
+    """A running `aboard view`: the line that it printed, and its process."""
+
+    line: dict[str, Any]
+    process: subprocess.Popen[str]
+
+    @property
+    def url(self) -> str:
+        return self.line["tensorboard_url"]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.split("/")[2].rpartition(":")[2])
+
+    def fetch(self, path: str, **headers: str) -> bytes:
+        return fetch(self.url + path, **headers)
+
+    def json(self, path: str, **headers: str) -> Any:
+        return json.loads(self.fetch(path, **headers))
+
+    def scalars(self, run: str, tag: str = "loss") -> list[list[Any]]:
+        return self.json(f"data/plugin/scalars/scalars?run={quote(run)}&tag={quote(tag)}")
+
+    def wait_until_read(self, within: float = 30) -> dict[str, Any]:
+        """Wait until everything was read once; the progress then."""
+        progress = eventually(lambda: (seen := self.json("api/v1/progress"))["complete"] and seen, within=within)
+        assert isinstance(progress, dict)
+        return progress
+
+
+@contextlib.contextmanager
+def viewing(*arguments: object, **options: Any) -> Iterator[View]:
+    """A running `aboard view`, ended by Ctrl-C; `options` are those of Popen."""
+    process = subprocess.Popen(
+        [*ABOARD, "view", "--json", "--port", "0", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            _, said = process.communicate(timeout=20)
+            raise AssertionError(f"aboard view ended with {process.returncode}: {said}")
+        yield View(json.loads(line), process)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=20)
+        except (subprocess.TimeoutExpired, ValueError):
+            process.kill()
+            process.wait(20)
+            raise
+
+
+def fetch(url: str, **headers: str) -> bytes:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
+        return answer.read()
+
+
+def fetch_json(url: str, **headers: str) -> Any:
+    return json.loads(fetch(url, **headers))
+
+
+def eventually(look: Callable[[], object], *, within: float) -> Any:
+    """What `look` sees as soon as it is true; a refused request counts as not yet."""
+    deadline = time.monotonic() + within
+    while True:
+        try:
+            seen = look()
+        except urllib.error.HTTPError as error:
+            error.close()
+            seen = None
+        if seen:
+            return seen
+        assert time.monotonic() < deadline, f"not seen within {within} s"
+        time.sleep(0.02)
+
+
+def run_aboard(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*ABOARD, *map(str, arguments)], capture_output=True, text=True, timeout=60, **options)

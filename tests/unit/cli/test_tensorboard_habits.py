@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every flag of `tensorboard --help` is understood, or what to use instead is said."""
+
+import argparse
+
+import pytest
+from tensorboard.plugins.core.core_plugin import CorePluginLoader
+from typer.main import get_command
+
+from aboard.cli import app
+from aboard.cli.tensorboard_habits import _INSTEAD, translated, without_subcommand
+from aboard.errors import InvalidValue
+
+
+def tensorboards_flags():
+    parser = argparse.ArgumentParser(add_help=False)
+    CorePluginLoader().define_flags(parser)
+    return sorted(flag for action in parser._actions for flag in action.option_strings)
+
+
+def flags_of_view():
+    (view,) = (command for name, command in get_command(app).commands.items() if name == "view")
+    return {flag for parameter in view.params for flag in parameter.opts}
+
+
+@pytest.mark.parametrize("flag", tensorboards_flags())
+def test_a_flag_of_tensorboard_is_known(flag):
+    if flag in flags_of_view() or flag in ("--helpfull", "--version_tb"):
+        return
+    if flag.removeprefix("--") in _INSTEAD:
+        with pytest.raises(InvalidValue, match=r"hint: (aboard doctor|give the)"):
+            translated(["runs", flag, "value", "more"])
+        return
+    arguments, notes = translated(["runs", flag, "value", "more"])
+    assert arguments == ["runs", "more"]
+    assert notes[0].startswith(f"{flag} has no effect: ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "left"),
+    [
+        (["--load_fast=false", "runs"], ["runs"]),
+        (["--load_fast", "false", "runs"], ["runs"]),
+        (["--load-fast", "auto"], []),
+        (["--load_fast", "--port", "1"], ["--port", "1"]),
+        (["--port", "default", "runs"], ["runs"]),
+        (["--port=default", "runs"], ["runs"]),
+        (["--port"], ["--port"]),
+        (["--helpfull"], ["--help"]),
+        (["--", "--load_fast=false"], ["--", "--load_fast=false"]),
+        (["--template", "{run}"], ["--template", "{run}"]),
+    ],
+)
+def test_what_is_left_for_aboard(typed, left):
+    assert translated(typed).arguments == left
+
+
+@pytest.mark.parametrize(
+    "flag", ["--inspect", "--db=sqlite:x", "--db_import", "--event_file", "--grpc_data_provider=x"]
+)
+def test_what_to_use_instead(flag):
+    with pytest.raises(InvalidValue, match="is not a flag of aboard view"):
+        translated([flag, "x"])
+
+
+def test_the_words_tensorboard_and_serve(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert without_subcommand(["tensorboard"]) == []
+    assert without_subcommand(["tensorboard", "runs"]) == ["runs"]
+    assert without_subcommand(["tensorboard", "serve", "runs"]) == ["runs"]
+    assert without_subcommand(["serve"]) == []
+    assert without_subcommand(["runs", "tensorboard"]) == ["runs", "tensorboard"]
+    (tmp_path / "tensorboard").mkdir()
+    assert without_subcommand(["tensorboard"]) == ["tensorboard"]
+    assert without_subcommand(["tensorboard", "runs"]) == ["runs"]
