@@ -8,7 +8,7 @@ from typing import BinaryIO, ClassVar
 from aboard.reader.opened.long_table import Rows
 from aboard.reader.opened.opened_run import OpenedRun
 
-ROWS_AT_ONCE = 1 << 16  # turned into text at a time: what is in memory besides the columns themselves
+ROWS_AT_ONCE = 1 << 14  # turned into text at a time: what is in memory besides the columns themselves
 
 
 class PointFormat:
