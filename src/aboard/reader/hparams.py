@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from aboard._native import decode_fields, decode_metadata
 from aboard.reader.run_reader import Entry, RunReader
 
 HParam: TypeAlias = "bool | float | str | list[HParam] | dict[str, HParam] | None"
+Value = TypeVar("Value")
 
 _SESSION_START = "_hparams_/session_start_info"
 _METADATA = 9  # of a Summary.Value
@@ -32,23 +33,22 @@ def own_hparams(run: RunReader) -> dict[str, HParam]:
     return found
 
 
-class HParamsOfRuns:
-    """The hyperparameters that belong to each of many runs.
+class HParamsOfRuns(Generic[Value]):
+    """The hyperparameters that belong to each of many runs, out of those that each has itself.
 
     A run without any has those of the nearest folder above (Keras logs them there), or of the only run directly below
     (where torch and tensorboardX put them).
     """
 
-    def __init__(self, runs: Mapping[str, RunReader]) -> None:
-        found = {name: own_hparams(run) for name, run in runs.items()}
-        self._own = {name: hparams for name, hparams in found.items() if hparams}
+    def __init__(self, own: Mapping[str, Mapping[str, Value]]) -> None:
+        self._own = {name: hparams for name, hparams in own.items() if hparams}
         self._only_below: dict[str, str | None] = {}
         for name in self._own:
             above = _above(name)
             if above is not None:
                 self._only_below[above] = None if above in self._only_below else name
 
-    def of(self, run: str) -> dict[str, HParam]:
+    def of(self, run: str) -> Mapping[str, Value]:
         """The hyperparameters of one run; empty when there are none."""
         at: str | None = run
         while at is not None:

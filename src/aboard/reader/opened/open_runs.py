@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable
-from aboard.reader.hparams import HParam, HParamsOfRuns
+from aboard.reader.hparams import HParam, HParamsOfRuns, own_hparams
 from aboard.reader.opened.frames import AsTable
 from aboard.reader.opened.long_table import Rows
 from aboard.reader.opened.opened_run import OpenedRun
@@ -33,7 +33,7 @@ def open(*paths: Where | Mapping[str, Where]) -> OpenedRuns:  # noqa: A001 - rea
 
     A string may be a folder, `name=FOLDER`, a pattern or one event file, as for `aboard view`; a path object is taken
     as it stands; a dict gives folders names. Every point is decoded now; pictures, sounds and arrays are read when they
-    are looked at. Nothing is written.
+    are looked at. Nothing is written into the folders.
     """
     opened = OpenedRuns(find_roots(_named(paths)))
     opened.refresh()
@@ -52,7 +52,7 @@ class OpenedRuns(AsTable):
         # What is read later must not depend on the folder in which the process is then.
         self._roots = {name: root.absolute() for name, root in roots.items()}
         self._collection: RunCollection | None = RunCollection(self._roots)
-        self._hparams: HParamsOfRuns | None = None
+        self._hparams: HParamsOfRuns[HParam] | None = None
         self._runs = RunList({})
 
     @property
@@ -100,9 +100,9 @@ class OpenedRuns(AsTable):
         known: OpenedRun | None = self._runs.get(name)
         return known if known is not None and known.is_of(reader) else OpenedRun(reader, self._hparams_of)
 
-    def _hparams_of(self, run: str) -> dict[str, HParam]:
+    def _hparams_of(self, run: str) -> Mapping[str, HParam]:
         if self._hparams is None:
-            self._hparams = HParamsOfRuns(self._opened().runs)
+            self._hparams = HParamsOfRuns({name: own_hparams(reader) for name, reader in self._opened().runs.items()})
         return self._hparams.of(run)
 
     def rows(self, *, superseded: bool = False) -> Iterator[Rows]:

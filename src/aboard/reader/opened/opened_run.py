@@ -25,7 +25,7 @@ _HAVE_ROOMS = frozenset({"images", "audio", "histograms", "text", "hparams", *_G
 class OpenedRun(AsTable):
     """One run: a folder with event files. What it has grows with `refresh()` of what it was opened with."""
 
-    def __init__(self, reader: RunReader, hparams: Callable[[str], dict[str, HParam]]) -> None:
+    def __init__(self, reader: RunReader, hparams: Callable[[str], Mapping[str, HParam]]) -> None:
         self._reader, self._hparams = reader, hparams
 
     @property
