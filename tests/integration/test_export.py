@@ -147,8 +147,23 @@ def test_damage_is_told(logs, tmp_path):
     (tmp_path / source.name).write_bytes(data)
     done = export(tmp_path)
     assert done.returncode == 0
-    assert "Damage in 1 file" in said(done)
-    assert 30 < len(done.stdout.splitlines()) <= 41
+    assert "Damage in 1 file: 1 record left out" in said(done)
+    assert len(done.stdout.splitlines()) == 40
+    (tmp_path / "events.out.tfevents.9.loop").symlink_to("events.out.tfevents.9.loop")
+    assert "1 file could not be read" in said(export(tmp_path))
+
+
+def test_a_full_disk_behind_standard_output_is_said(long_logs):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*ABOARD, "export", str(long_logs)], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == 1
+    assert said(done) == "error: standard output cannot be written: No space left on device\n"
+
+
+def test_a_closed_standard_output_is_said(logs):
+    done = subprocess.run(["sh", "-c", '"$0" "$@" >&-', *ABOARD, "export", str(logs)], capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert said(done) == "error: standard output is closed\n  hint: give --output FILE\n"
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet"])
@@ -183,8 +198,8 @@ def test_memory_does_not_grow_with_the_text(long_logs, tmp_path, form):
             runs = list(aboard.open(folder).runs)
             before = peak()
             with open("/dev/null", "wb") as file:
-                export_points(runs, NamePatterns([]), FORMATS[form](file, superseded=False), superseded=False,
-                              progress=(done := Exported()))
+                done, target = Exported(), FORMATS[form](file, superseded=False)
+                export_points(runs, NamePatterns([]), target, done, superseded=False)
             return done.points, peak() - before
         write(small)  # loads what the format needs
         print(*write(logs))

@@ -24,6 +24,7 @@ class Exported:
     points: int = 0
     left_out: Counter[str] = field(default_factory=Counter[str])
     """Tags that are no curves, by kind."""
+    unreadable_files: int = 0
     damaged_files: int = 0
     bad_records: int = 0
 
@@ -38,7 +39,7 @@ def select_runs(runs: list[OpenedRun], run_patterns: NamePatterns, tag_patterns:
 
 
 def export_points(
-    runs: list[OpenedRun], tags: NamePatterns, target: PointFormat, *, superseded: bool, progress: Exported
+    runs: list[OpenedRun], tags: NamePatterns, target: PointFormat, progress: Exported, *, superseded: bool
 ) -> None:
     """Write the points of all tags that fit; `progress` may be looked at meanwhile."""
     target.begin()
@@ -63,6 +64,7 @@ def _note_what_is_missing(run: OpenedRun, tags: NamePatterns, progress: Exported
     for kind in _OTHER_KINDS:
         if count := sum(map(tags.fits, getattr(run, kind))):
             progress.left_out[kind] += count
-    damaged = [file for file in run.files if file.is_damaged]
-    progress.damaged_files += len(damaged)
-    progress.bad_records += sum(file.bad_records for file in damaged)
+    files = run.files
+    progress.unreadable_files += sum(bool(file.error) for file in files)
+    progress.damaged_files += sum(bool(file.bad_records or file.skipped_bytes) for file in files)
+    progress.bad_records += sum(file.bad_records for file in files)

@@ -22,12 +22,12 @@ def whole_file(output: str, *, force: bool) -> Generator[BinaryIO]:
     """
     path = Path(output)
     try:
+        check_output(output, force=force)
         kind = _kind_of(path)
-        if kind is not None and not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+        if _is_stream(kind):
             with path.open("wb") as file:
                 yield file
             return
-        _refuse_existing(path, kind, force=force)
         # Where the output is a link, what it leads to is replaced and not the link.
         with _written_aside(path.resolve(), kind, force=force) as file:
             yield file
@@ -39,20 +39,27 @@ def whole_file(output: str, *, force: bool) -> Generator[BinaryIO]:
         raise StorageUnavailable(f"{output!r} cannot be written: {error.strerror or error}") from error
 
 
-def _kind_of(path: Path) -> int | None:
-    try:
-        return path.stat().st_mode
-    except FileNotFoundError:
-        return None
-
-
-def _refuse_existing(path: Path, kind: int | None, *, force: bool) -> None:
+def check_output(output: str, *, force: bool) -> None:
+    """Raise what can be known before anything is written, so that nobody waits for it."""
+    path = Path(output)
+    kind = _kind_of(path)
     if kind is not None and stat.S_ISDIR(kind):
-        raise InvalidValue(f"{str(path)!r} is a folder", hint="give the name of a file")
-    if kind is not None and not force:
+        raise InvalidValue(f"{output!r} is a folder", hint="give the name of a file")
+    if kind is not None and stat.S_ISREG(kind) and not force:
         raise _exists(path)
     if not path.resolve().parent.is_dir():
         raise InvalidValue(f"there is no folder {str(path.parent)!r} for {path.name!r}", hint="make it, then try again")
+
+
+def _kind_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _is_stream(kind: int | None) -> bool:
+    return kind is not None and not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
 
 
 def _exists(path: Path) -> InvalidValue:

@@ -51,7 +51,7 @@ def exported(folder, form, *, tags=(), runs=(), superseded=False):
     run_patterns, tag_patterns = NamePatterns(runs), NamePatterns(tags)
     selected = select_runs(list(aboard.open(folder).runs), run_patterns, tag_patterns)
     target = FORMATS[form](file, superseded=superseded)
-    export_points(selected, tag_patterns, target, superseded=superseded, progress=done)
+    export_points(selected, tag_patterns, target, done, superseded=superseded)
     return file.getvalue(), done
 
 

@@ -10,6 +10,7 @@ import pytest
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.whole_file import whole_file
 from support.privileges import folder_of_an_ordinary_user
+from support.processes import succeed
 
 
 def names(folder):
@@ -113,7 +114,7 @@ def test_folders_are_said(tmp_path):
     with pytest.raises(InvalidValue, match="there is no folder"), whole_file(str(tmp_path / "no/x.csv"), force=False):
         pass
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StorageUnavailable, match="Not a directory"), whole_file(str(tmp_path / "file/x"), force=False):
+    with pytest.raises(InvalidValue, match="there is no folder"), whole_file(str(tmp_path / "file/x"), force=False):
         pass
 
 
@@ -128,20 +129,20 @@ def test_a_folder_without_permission_is_said():
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
-    """A real limit: the file may not grow beyond a few bytes."""
-    import resource
-    import signal
-
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with (
-            pytest.raises(StorageUnavailable, match="cannot be written: File too large"),
-            whole_file(str(tmp_path / "x.csv"), force=False) as file,
-        ):
-            file.write(b"x" * 10_000_000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
-    assert names(tmp_path) == []
+    """A real limit: no file of the process may grow beyond a few bytes."""
+    script = """
+        import resource, signal, sys
+        from aboard.errors import StorageUnavailable
+        from aboard.exchange.whole_file import whole_file
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        try:
+            with whole_file(sys.argv[1], force=False) as file:
+                file.write(b"x" * 10_000_000)
+        except StorageUnavailable as error:
+            print(error)
+    """
+    (tmp_path / "out").mkdir()
+    ended = succeed(tmp_path, script, tmp_path / "out" / "x.csv", PYTHONDONTWRITEBYTECODE="1")
+    assert ended.out == f"'{tmp_path / 'out' / 'x.csv'}' cannot be written: File too large\n"
+    assert names(tmp_path / "out") == []

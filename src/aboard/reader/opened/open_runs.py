@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`aboard.open`: the runs below folders, for people who read from Python.
-
-runs = aboard.open("runs/").runs
-runs["exp-1"].scalars["loss"].values      # a numpy column of every point
-runs["exp-1"].hparams["lr"]
-aboard.open("old=runs/may", "new=runs/june").to_pandas()
-"""
+"""`aboard.open`: the runs below folders, for people who read from Python."""
 
 from __future__ import annotations
 
