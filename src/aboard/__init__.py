@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from aboard.reader.opened.open_runs import open as open  # noqa: A004 - read as aboard.open
     from aboard.writer.factories import register_writer_factory
     from aboard.writer.file_writer import FileWriter
     from aboard.writer.global_writer import GlobalSummaryWriter
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from aboard.writer.summary_writer import SummaryWriter
 
 __version__ = "0.1.0"
+# Without `open`: a star import must not take the place of the built-in one.
 __all__ = [
     "FileWriter",
     "GlobalSummaryWriter",
@@ -28,6 +30,7 @@ _HOMES = {
     "GlobalSummaryWriter": "aboard.writer.global_writer",
     "RecordWriter": "aboard.writer.record_writer",
     "SummaryWriter": "aboard.writer.summary_writer",
+    "open": "aboard.reader.opened.open_runs",
     "register_writer_factory": "aboard.writer.factories",
 }
 
@@ -43,4 +46,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_HOMES})

@@ -4,8 +4,9 @@
 AboardError
 ├── InvalidValue       (also a ValueError)           a value that is not allowed
 ├── InvalidType        (also a TypeError)            an object of the wrong kind
+├── UnknownName        (also a KeyError)             a name that nothing has
 ├── MissingPackage     (also an ImportError)         an optional package that this call needs
-└── StorageUnavailable (also an OSError)             a folder that cannot be created or written
+└── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
 WriteWarning           (a RuntimeWarning)            points are delayed or lost; training goes on
 """
 
@@ -43,6 +44,13 @@ class InvalidType(AboardError, TypeError):
     code: ClassVar[str] = "InvalidType"
 
 
+class UnknownName(AboardError, KeyError):
+    """A name that nothing here has."""
+
+    status: ClassVar[int] = 404
+    code: ClassVar[str] = "UnknownName"
+
+
 class MissingPackage(AboardError, ImportError):
     """An optional package that this call needs is not installed."""
 
@@ -51,7 +59,7 @@ class MissingPackage(AboardError, ImportError):
 
 
 class StorageUnavailable(AboardError, OSError):
-    """A folder or file that cannot be created or written."""
+    """A folder or file that cannot be created, read or written."""
 
     status: ClassVar[int] = 503
     code: ClassVar[str] = "StorageUnavailable"

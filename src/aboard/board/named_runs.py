@@ -18,6 +18,7 @@ from aboard.board.run_values import hparams_of, metric_of
 from aboard.board.selected_tags import RunSource
 from aboard.model.distinct_names import DistinctNames, Wish
 from aboard.model.name_template import Field, NameTemplate, Value, short_form
+from aboard.reader.hparams import HParamsOfRuns
 from aboard.reader.run_reader import RunReader
 
 _LOOK_AGAIN_SECONDS = 0.5
@@ -90,10 +91,10 @@ class NamedRuns:
         earlier = {old: source[name] for name, naming in self._naming.items() for old in naming.earlier}
         self._named = _Runs({given[name]: run for name, run in source.items()}, earlier)
 
-    def _hparams(self, source: Mapping[str, RunReader]) -> _HParams | None:
+    def _hparams(self, source: Mapping[str, RunReader]) -> HParamsOfRuns[Value] | None:
         if not self._wanted["hparams"]:
             return None
-        return _HParams({name: self._naming[name].own_hparams(run) for name, run in source.items()})
+        return HParamsOfRuns({name: self._naming[name].own_hparams(run) for name, run in source.items()})
 
     def _apart_of(self, naming: _Naming) -> str:
         return "_".join(short_form(naming.columns.get(column)) for column in self._apart)
@@ -120,7 +121,7 @@ class _Naming:
             self._hparams = version, hparams_of(run)
         return self._hparams[1]
 
-    def learn_hparams(self, wanted: Sequence[Field], hparams: _HParams | None, name: str) -> None:
+    def learn_hparams(self, wanted: Sequence[Field], hparams: HParamsOfRuns[Value] | None, name: str) -> None:
         if hparams is not None and (found := hparams.of(name)):
             self.known.update({one: found[one.key] for one in wanted if found.get(one.key) is not None})
 
@@ -150,37 +151,6 @@ class _Naming:
             return True
         tag = run.by_plugin("scalars").get(wanted.key)
         return tag is not None and time.time() - tag.status.last_wall_time > _RESTING_SECONDS
-
-
-class _HParams:
-    """The hyperparameters of runs: their own, else those of a folder above (as Keras writes them), else those of the
-    only run directly below (as torch and tensorboardX do).
-    """
-
-    def __init__(self, own: Mapping[str, Mapping[str, Value]]) -> None:
-        self._own = {name: found for name, found in own.items() if found}
-        self._below: dict[str, str | None] = {}
-        for name in self._own:
-            above = _above(name)
-            if above is not None:
-                self._below[above] = None if above in self._below else name
-
-    def of(self, name: str) -> Mapping[str, Value]:
-        at: str | None = name
-        while at is not None:
-            if at in self._own:
-                return self._own[at]
-            at = _above(at)
-        only = self._below.get(name)
-        return {} if only is None else self._own[only]
-
-
-def _above(name: str) -> str | None:
-    """The run in the folder above; the top folder itself is called `.`."""
-    if name == ".":
-        return None
-    above, _, _ = name.rpartition("/")
-    return above or "."
 
 
 class _Runs(Mapping[str, RunReader]):

@@ -5,27 +5,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from aboard.board.tensorboard_parts import hparams_data_pb2, json_format, message
 from aboard.model.name_template import Field, Value
+from aboard.reader.hparams import HParam, own_hparams
 from aboard.reader.run_reader import RunReader
-
-_SESSION_START = "_hparams_/session_start_info"
 
 
 def hparams_of(run: RunReader) -> Mapping[str, Value]:
-    """The hyperparameters that were logged into the run's own folder."""
-    tag = run.by_plugin("hparams").get(_SESSION_START)
-    if tag is None:
-        return {}
-    try:
-        data: Any = hparams_data_pb2.HParamsPluginData.FromString(tag.meaning.content)
-    except message.DecodeError:
-        return {}
-    return {name: _plain(value) for name, value in data.session_start_info.hparams.items()}
+    """The hyperparameters that were logged into the run's own folder; lists and the like as JSON."""
+    return {name: _short(value) for name, value in own_hparams(run).items()}
 
 
 def metric_of(run: RunReader, wanted: Field) -> Value:
@@ -44,10 +34,5 @@ def metric_of(run: RunReader, wanted: Field) -> Value:
     return float(numbers.min() if wanted.statistic == "min" else numbers.max())
 
 
-def _plain(value: Any) -> Value:
-    kind = value.WhichOneof("kind")
-    if kind in ("number_value", "string_value", "bool_value"):
-        return getattr(value, kind)
-    if kind is None or kind == "null_value":
-        return None
-    return json.dumps(json_format.MessageToDict(value), separators=(",", ":"))
+def _short(value: HParam) -> Value:
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, list | dict) else value

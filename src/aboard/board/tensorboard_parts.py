@@ -69,11 +69,8 @@ assets = _module("tensorboard.assets")
 core_plugin = _module("tensorboard.plugins.core.core_plugin")
 default = _module("tensorboard.default")
 errors = _module("tensorboard.errors")
-hparams_data_pb2 = _module("tensorboard.plugins.hparams.plugin_data_pb2")
 http_util = _module("tensorboard.backend.http_util")
-json_format = _module("google.protobuf.json_format")
 json_util = _module("tensorboard.backend.json_util")
-message = _module("google.protobuf.message")
 plugin_util = _module("tensorboard.plugin_util")
 projector_config_pb2 = _module("tensorboard.plugins.projector.projector_config_pb2")
 projector_plugin = _module("tensorboard.plugins.projector.projector_plugin")
@@ -93,11 +90,8 @@ __all__ = [
     "core_plugin",
     "default",
     "errors",
-    "hparams_data_pb2",
     "http_util",
-    "json_format",
     "json_util",
-    "message",
     "plugin_util",
     "projector_config_pb2",
     "projector_plugin",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from aboard import __version__
+from aboard.cli.export_format import ExportFormat
 from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
 from aboard.errors import AboardError
 
@@ -117,6 +118,42 @@ def view(
             samples=samples_of(samples, samples_per_plugin),
             open_browser=browser and not as_json,
             as_json=as_json,
+        )
+    )
+
+
+@app.command()
+def export(
+    paths: Annotated[list[str], typer.Argument(help="Folders, name=FOLDER, patterns or event files.")],
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", help="The file to write; - is standard output.")] = "-",
+    form: Annotated[
+        ExportFormat | None, typer.Option("--format", help="Without it the suffix of the output tells, else csv.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tag", help="Only such tags: a name, a pattern as val/*, a /regular expression/. Repeatable."),
+    ] = None,
+    runs: Annotated[list[str] | None, typer.Option("--run", help="Only such runs, as with --tag. Repeatable.")] = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Also points that a restarted run has logged anew, and a column.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write every point of every curve as CSV, Parquet or JSON."""
+    from aboard.cli.export import ExportOptions
+    from aboard.cli.export import export as write
+    from aboard.cli.roots import roots_of
+
+    write(
+        ExportOptions(
+            roots=roots_of(paths, None, None),
+            output=output,
+            format=form,
+            tags=tags or [],
+            runs=runs or [],
+            superseded=superseded,
+            force=force,
         )
     )
 

@@ -38,8 +38,23 @@ def array_of_value(value: bytes) -> Array:
     if kind == Kind.TENSOR:
         return array_of_tensor(content)
     if kind == Kind.HISTOGRAM:
-        return _buckets(content)
+        with np.errstate(over="ignore"):
+            return _buckets(content).astype(np.float32)
     return np.empty(0, np.float32)
+
+
+def buckets_of_value(value: bytes) -> NDArray[np.float64]:
+    """A histogram as rows of left edge, right edge and count, as exact as it was written; no rows when it is none."""
+    decoded = decode_value(value)
+    if decoded is None:
+        return np.zeros((0, 3))
+    kind, content, _ = decoded
+    if kind == Kind.HISTOGRAM:
+        return _buckets(content)
+    rows = array_of_tensor(content) if kind == Kind.TENSOR else np.zeros((0, 3))
+    return (
+        rows.astype(np.float64) if rows.ndim == 2 and rows.shape[1] == 3 and rows.dtype != object else np.zeros((0, 3))
+    )
 
 
 def blobs_of_value(value: bytes, *, first_axis_only: bool) -> list[bytes]:
@@ -134,20 +149,19 @@ def _tensor_strings(message: bytes, *, first_axis_only: bool) -> list[bytes]:
     return strings[:: max(stride, 1)]
 
 
-def _buckets(message: bytes) -> Array:
+def _buckets(message: bytes) -> NDArray[np.float64]:
     """A HistogramProto as rows of left edge, right edge and count, without empty ends, between the extremes."""
     fields = decode_fields(message) or []
     extremes = {number: _double(content) for number, _, content in fields if number in (1, 2)}
     limits, counts = _doubles(fields, 6), _doubles(fields, 7)
     filled = np.flatnonzero(counts > 0)
     if filled.size == 0 or len(limits) < len(counts):
-        return np.zeros((0, 3), np.float32)
+        return np.zeros((0, 3))
     start, end = int(filled[0]), int(filled[-1])
     inner = limits[start:end]
     lefts = np.concatenate([[extremes.get(1, 0.0)], inner])
     rights = np.concatenate([inner, [extremes.get(2, 0.0)]])
-    with np.errstate(over="ignore"):
-        return np.column_stack([lefts, rights, counts[start : end + 1]]).astype(np.float32)
+    return np.column_stack([lefts, rights, counts[start : end + 1]])
 
 
 def _double(content: int | bytes) -> float:

@@ -45,7 +45,10 @@ TORCH = {
     "get_logdir": "",
 }
 LEFT_OUT = {"kwargs"}  # tensorboardX swallows any misspelt argument; aboard names it in an error
-HEAVY = "google.protobuf tensorboard tensorboardX PIL torch sqlalchemy fastapi starlette obstore typer matplotlib"
+HEAVY = (
+    "google.protobuf tensorboard tensorboardX PIL torch sqlalchemy fastapi starlette obstore typer matplotlib "
+    "pandas polars pyarrow"
+)
 
 
 def public_methods(kind):
@@ -68,17 +71,25 @@ def parameters(kind, method):
 
 
 def test_all_is_what_is_importable():
-    assert set(dir(aboard)) == set(aboard.__all__)
-    for name in aboard.__all__:
+    # A star import must leave the built-in `open` where it is.
+    assert set(dir(aboard)) == {*aboard.__all__, "open"}
+    for name in dir(aboard):
         assert getattr(aboard, name) is not None
     names = {"FileWriter", "GlobalSummaryWriter", "RecordWriter", "SummaryWriter", "register_writer_factory"}
     assert set(aboard.__all__) == names | {"__version__"}
 
 
 def test_names_live_where_their_modules_say():
-    for name in set(aboard.__all__) - {"__version__"}:
+    for name in set(dir(aboard)) - {"__version__"}:
         value = getattr(aboard, name)
         assert getattr(importlib.import_module(value.__module__), name) is value
+
+
+def test_a_star_import_leaves_the_built_in_open_alone():
+    names: dict[str, object] = {}
+    exec("from aboard import *", names)
+    assert "SummaryWriter" in names
+    assert "open" not in names
 
 
 def test_unknown_name():
@@ -86,7 +97,9 @@ def test_unknown_name():
         _ = aboard.Sumary
 
 
-@pytest.mark.parametrize("statement", ["import aboard", "from aboard import SummaryWriter"])
+@pytest.mark.parametrize(
+    "statement", ["import aboard", "from aboard import SummaryWriter", "import aboard; aboard.open"]
+)
 def test_import_loads_nothing_heavy(statement):
     code = f"import sys; {statement}; print(*[name for name in {HEAVY.split()!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

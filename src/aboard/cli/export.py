@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard export`: every point of runs as a table."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+import typer
+
+from aboard.cli.export_format import ExportFormat
+from aboard.cli.progress_line import progress_line
+from aboard.errors import AboardError, InvalidValue, StorageUnavailable
+from aboard.exchange.export_points import Exported, export_points, select_runs
+from aboard.exchange.formats import FORMATS, format_for
+from aboard.exchange.name_patterns import NamePatterns
+from aboard.exchange.whole_file import check_output, whole_file
+from aboard.reader.opened.open_runs import OpenedRuns
+
+_STDOUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What was asked for."""
+
+    roots: dict[str, Path]
+    output: str
+    format: ExportFormat | None
+    tags: Sequence[str]
+    runs: Sequence[str]
+    superseded: bool
+    force: bool
+
+
+def export(options: ExportOptions) -> None:
+    """Read, write, and say on stderr what was written and what was not."""
+    form = FORMATS[options.format.value] if options.format else format_for(options.output)
+    tags, names = NamePatterns(options.tags), NamePatterns(options.runs)
+    if options.output == _STDOUT and sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise InvalidValue("standard output is closed", hint="give --output FILE")
+    if options.output == _STDOUT and not form.is_text and sys.stdout.isatty():
+        raise InvalidValue("this format is binary, which no terminal can show", hint="give --output FILE")
+    if options.output != _STDOUT:
+        check_output(options.output, force=options.force)
+    opened = OpenedRuns(options.roots)
+    with progress_line(lambda: f"{opened.progress.runs_read} of {opened.progress.runs_found} runs read"):
+        opened.refresh()
+    if not opened.runs:
+        folders = ", ".join(str(path) for path in options.roots.values())
+        raise InvalidValue(f"there are no event files below {folders}; nothing was written")
+    runs = select_runs(list(opened.runs), names, tags)
+    done = Exported()
+    with _output(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
+        export_points(runs, tags, form(file, superseded=options.superseded), done, superseded=options.superseded)
+    _tell(done, options)
+
+
+@contextlib.contextmanager
+def _output(options: ExportOptions) -> Generator[BinaryIO]:
+    try:
+        if options.output == _STDOUT:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with whole_file(options.output, force=options.force) as file:
+                yield file
+    except BrokenPipeError:
+        # Whoever reads has seen enough.
+        _send_nowhere(sys.stdout)
+        raise typer.Exit from None
+    except OSError as error:
+        _send_nowhere(sys.stdout)
+        if isinstance(error, AboardError):
+            raise
+        raise StorageUnavailable(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def _send_nowhere(stream: TextIO) -> None:
+    """What Python still wants to flush at its end must not fail a second time."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _tell(done: Exported, options: ExportOptions) -> None:
+    where = "" if options.output == _STDOUT else f" to {options.output}"
+    typer.echo(
+        f"Wrote {_count(done.points, 'point')} of {_count(done.series, 'series', 'series')} in "
+        f"{_count(done.runs, 'run')}{where}",
+        err=True,
+    )
+    if done.left_out:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in done.left_out.items())
+        typer.echo(f"Left out {_count(done.left_out.total(), 'tag')} that are no curves: {kinds}", err=True)
+    if done.unreadable_files:
+        typer.echo(f"{_count(done.unreadable_files, 'file')} could not be read", err=True)
+    if done.damaged_files:
+        damaged, records = _count(done.damaged_files, "file"), _count(done.bad_records, "record")
+        typer.echo(f"Damage in {damaged}: {records} left out; aboard doctor tells more", err=True)
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

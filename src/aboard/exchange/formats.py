@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats of an export by name, and which one an output asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aboard.errors import InvalidValue
+from aboard.exchange.csv_points import CsvPoints
+from aboard.exchange.json_points import JsonLinesPoints, JsonPoints
+from aboard.exchange.parquet_points import ParquetPoints
+from aboard.exchange.point_format import PointFormat
+
+FORMATS: dict[str, type[PointFormat]] = {
+    "csv": CsvPoints,
+    "parquet": ParquetPoints,
+    "json": JsonPoints,
+    "jsonl": JsonLinesPoints,
+}
+_COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst", ".zip"})
+
+
+def format_for(output: str) -> type[PointFormat]:
+    """The format that the suffix of an output names, else CSV."""
+    suffix = Path(output).suffix.lower()
+    if suffix in _COMPRESSED:
+        raise InvalidValue(
+            f"{output!r} should be compressed, which aboard export does not do",
+            hint="write .parquet, which is compressed in itself, or write to - and pipe it to a compressor",
+        )
+    return next((one for one in FORMATS.values() if suffix in one.suffixes), CsvPoints)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A curve: every point of one scalar tag as columns that are not copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from operator import index
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aboard._native import Points
+from aboard.errors import InvalidValue
+from aboard.reader.opened.frames import AsTable
+from aboard.reader.opened.long_table import Rows
+from aboard.reader.run_reader import Tag
+
+_LOWEST_STEP, _HIGHEST_STEP = -(2**63), 2**63 - 1
+
+
+class Point(NamedTuple):
+    """One logged number."""
+
+    step: int
+    wall_time: float
+    value: float
+
+
+class ScalarSeries(AsTable, Sequence[Point]):
+    """The points of one tag of one run as they were when it was looked up; look it up again after `refresh()`.
+
+    Every point that counts is here, in the order of the run's history. A step that was logged twice is here twice
+    (`newest` has the newer one alone); what a restarted run has logged anew is not (`superseded` has it). Columns are
+    read-only and stay valid and unchanged for as long as somebody holds them.
+    """
+
+    def __init__(self, run: str, tag: str, points: Points, newest: Points | None, superseded: Points | None) -> None:
+        self.run = run
+        self.tag = tag
+        self._points, self._newest, self._superseded = points, newest, superseded
+
+    @classmethod
+    def of(cls, run: str, tag: Tag) -> ScalarSeries:
+        """The series of a tag as it is now."""
+        logdir = tag.run.logdir
+        return cls(run, tag.name, logdir.scalars(tag.number, False), tag.points(), logdir.superseded(tag.number))
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """The column of steps, without a copy."""
+        return self._points.steps
+
+    @property
+    def wall_times(self) -> NDArray[np.float64]:
+        """When the points were logged, in seconds since 1970, without a copy."""
+        return self._points.wall_times
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The column of values, without a copy."""
+        return self._points.values
+
+    @property
+    def newest(self) -> ScalarSeries:
+        """The newest point of each step, in ascending steps: the curve that a board shows."""
+        return self._part(self._ascending())
+
+    @property
+    def superseded(self) -> ScalarSeries:
+        """Points of earlier attempts at steps that a later attempt has logged anew."""
+        if self._superseded is None:
+            raise InvalidValue(f"{self!r} is a part, which has no superseded points", hint="ask the whole series")
+        points = self._superseded
+        ascends = bool(np.all(points.steps[1:] > points.steps[:-1]))
+        return ScalarSeries(self.run, self.tag, points, points if ascends else None, None)
+
+    def reduced(self, count: int) -> ScalarSeries:
+        """At most `count` points of `newest` that keep the shape: extremes, ends and gaps of every stretch."""
+        if index(count) < 1:
+            raise InvalidValue(f"reduced() got {count}; allowed are positive numbers of points")
+        points = self._points if self._newest is None else self._newest
+        return self._part(points.reduced(min(index(count), len(points))) if len(points) else points)
+
+    def window(self, first: int, last: int) -> ScalarSeries:
+        """The points of `newest` with steps from `first` to `last`, and one more on either side."""
+        first, last = index(first), index(last)
+        if first > last:
+            raise InvalidValue(f"window() got steps from {first} to {last}; the first must not be above the last")
+        first, last = (min(max(step, _LOWEST_STEP), _HIGHEST_STEP) for step in (first, last))
+        return self._part(self._ascending().window(first, last))
+
+    @property
+    def first(self) -> Point | None:
+        """The first point; None when there is none."""
+        return self[0] if len(self) else None
+
+    @property
+    def last(self) -> Point | None:
+        """The last point; None when there is none."""
+        return self[-1] if len(self) else None
+
+    @property
+    def min(self) -> Point | None:
+        """The first point with the smallest value; NaN counts only when there is nothing else."""
+        return self._extreme(np.nanargmin)
+
+    @property
+    def max(self) -> Point | None:
+        """The first point with the largest value; NaN counts only when there is nothing else."""
+        return self._extreme(np.nanargmax)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    @overload
+    def __getitem__(self, position: int) -> Point: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Point]: ...
+    def __getitem__(self, position: int | slice) -> Point | list[Point]:
+        if isinstance(position, slice):
+            return [Point(*row) for row in self._zipped(position)]
+        return Point(int(self.steps[position]), float(self.wall_times[position]), float(self.values[position]))
+
+    def __iter__(self) -> Iterator[Point]:
+        return (Point(*row) for row in self._zipped(slice(None)))
+
+    def __repr__(self) -> str:
+        steps = f", steps {self.steps.min()} to {self.steps.max()}" if len(self) else ""
+        return f"<{self.tag!r} of {self.run!r}: {len(self)} points{steps}>"
+
+    def _zipped(self, part: slice) -> Iterator[tuple[int, float, float]]:
+        columns = self.steps[part].tolist(), self.wall_times[part].tolist(), self.values[part].tolist()
+        return zip(*columns, strict=True)
+
+    def _extreme(self, position_of: Any) -> Point | None:
+        if not len(self):
+            return None
+        return self[0] if np.isnan(self.values).all() else self[int(position_of(self.values))]
+
+    def _ascending(self) -> Points:
+        if self._newest is None:
+            raise InvalidValue(f"the steps of {self!r} go back: several attempts have superseded points")
+        return self._newest
+
+    def _part(self, points: Points) -> ScalarSeries:
+        return ScalarSeries(self.run, self.tag, points, points, None)
+
+    def rows(self, *, superseded: bool = False) -> Iterator[Rows]:
+        """The points as rows of the long table."""
+        yield Rows.of(self.run, self.tag, self._points)
+        if superseded:
+            yield from (replace(rows, superseded=True) for rows in self.superseded.rows())
