@@ -13,6 +13,7 @@ void bind_message(nanobind::module_& module);
 void bind_histogram(nanobind::module_& module);
 void bind_event_log(nanobind::module_& module);
 void bind_logdir(nanobind::module_& module);
+void bind_log_tree(nanobind::module_& module);
 void bind_messages(nanobind::module_& module);
 
 inline std::string_view view_of(const nanobind::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }

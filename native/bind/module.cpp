@@ -17,5 +17,6 @@ NB_MODULE(_core, module) {
   aboard::bind_histogram(module);
   aboard::bind_event_log(module);
   aboard::bind_logdir(module);
+  aboard::bind_log_tree(module);
   aboard::bind_messages(module);
 }

@@ -4,6 +4,7 @@
 from aboard._native._core import (
     EventLog,
     Logdir,
+    LogTree,
     Message,
     Points,
     close_all_logs,
@@ -15,6 +16,7 @@ from aboard._native._core import (
     default_histogram_edges,
     frame_record,
     is_debug_build,
+    is_event_file,
     masked_crc32c,
     memory_limit,
     refresh_logdirs,
@@ -24,6 +26,7 @@ from aboard._native._core import (
 
 __all__ = [
     "EventLog",
+    "LogTree",
     "Logdir",
     "Message",
     "Points",
@@ -36,6 +39,7 @@ __all__ = [
     "default_histogram_edges",
     "frame_record",
     "is_debug_build",
+    "is_event_file",
     "masked_crc32c",
     "memory_limit",
     "refresh_logdirs",

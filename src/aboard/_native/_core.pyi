@@ -128,4 +128,30 @@ class Logdir:
     def files(self) -> list[tuple[bytes, int, int, int, int, int, int, int, float, float, int]]:
         """Name, bytes read, bytes, records, bad records, skipped bytes, first damage, errno, wall times, attempt."""
 
+class LogTree:
+    """The logdirs below some roots, found and followed; see native/core/log_tree.hpp."""
+
+    def __init__(self, roots: list[bytes], notifications: bool = True, most_watches: int | None = None) -> None: ...
+    def look(self) -> None:
+        """Ask for a look at everything."""
+    @property
+    def is_looking(self) -> bool:
+        """Whether some of it is still to be done."""
+    def take(
+        self, seconds: float, /
+    ) -> tuple[list[int], list[tuple[int, int, bytes, bytes]], list[tuple[int, list[bytes], int]]]:
+        """Look for so long at the most. Ids gone; (id, root, name, path) found; (id, files, bytes) to be read."""
+    def watch(self) -> None:
+        """Be told of changes from now on, where the kernel does so; includes a look at everything."""
+    def wait(self, pause: float, longest: float, /) -> bool:
+        """Wait until there is something to take, looking every `pause` seconds; False when there is not."""
+    def wake(self) -> None:
+        """End a wait, or the next one."""
+    def look_again(self, id: int, /) -> None:
+        """Hand out a logdir again after a while, and with every complete look: it could not all be read."""
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Folders, and those that the kernel watches."""
+
+def is_event_file(path: bytes, /) -> bool: ...
 def refresh_logdirs(work: list[tuple[Logdir, list[bytes]]], threads: int, /) -> int: ...

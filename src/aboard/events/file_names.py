@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import os
+
+from aboard import _native
+
 
 def is_event_file(name: str) -> bool:
     """Whether TensorBoard would read the file: "tfevents" anywhere in its own name, folders left aside."""
-    return "tfevents" in name.rpartition("/")[2]
+    return _native.is_event_file(os.fsencode(name))

@@ -7,43 +7,58 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from aboard._native import refresh_logdirs
-from aboard.reader.find_logdirs import find_logdirs
+from aboard._native import LogTree, refresh_logdirs
+from aboard.reader.progress import Progress, ReadingTally
 from aboard.reader.run_reader import RunReader
 
 _LOG = logging.getLogger("aboard.reader")
 _THREADS = max(2, os.cpu_count() or 1)
-_RUNS_AT_ONCE = 64  # read between two looks at the progress
+# Read between two looks at the progress, and at whether to stop.
+_RUNS_AT_ONCE = 64
+_BYTES_AT_ONCE = 256 << 20
+_SLICE = 0.05  # seconds of looking for runs before those found are read
+_LONGEST_WAIT = 60.0
+_LONGEST_REST = 0.5
+_REST_AFTER_FAILURE = 1.0
+_PATIENCE = 10.0  # with a file that takes long to read, when a follower is to stop
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far reading has come."""
+class _Logdir(NamedTuple):
+    root: int
+    name: str
+    run: RunReader
 
-    runs_read: int
-    runs_found: int
-    bytes_read: int
-    cycles: int
-    newest_wall_time: float
+
+class _Unread(NamedTuple):
+    files: list[bytes]
+    size: int
 
 
 class RunCollection:
     """The runs below `roots`, which map a name to a folder; a board shows run `r` below name `n` as `n/r`.
 
-    A root without a name (the empty string) adds nothing to the names of its runs. `refresh` finds new runs and reads
-    new points; readers see what is there while it works.
+    A root without a name (the empty string) adds nothing to the names of its runs; where two runs come to the same
+    name, that of the later root is shown. `refresh` finds new runs and reads new points; readers see what is there
+    while it works. `notifications` and `most_watches` say whether, and for how many folders, the kernel is asked to
+    tell a follower of changes; the others are looked at again and again.
     """
 
-    def __init__(self, roots: Mapping[str, Path]) -> None:
+    def __init__(
+        self, roots: Mapping[str, Path], *, notifications: bool = True, most_watches: int | None = None
+    ) -> None:
         self._roots = dict(roots)
+        self._root_names = list(self._roots)
+        self._tree = LogTree([os.fsencode(path) for path in self._roots.values()], notifications, most_watches)
         self._refreshing = threading.Lock()
-        self._runs: dict[str, RunReader] = {}
-        self._files: dict[str, list[bytes]] = {}
-        self._read: set[str] = set()
+        self._runs: dict[str, RunReader] = {}  # replaced as a whole
+        self._logdirs: dict[int, _Logdir] = {}
+        self._by_name: dict[str, list[int]] = {}  # logdirs, the one that is shown last
+        self._unread: dict[int, _Unread] = {}  # kept until it was read, whatever happens
+        self._tally = ReadingTally()
         self._cycles = 0
 
     @property
@@ -59,44 +74,116 @@ class RunCollection:
     @property
     def progress(self) -> Progress:
         """How far reading has come."""
-        runs = self._runs
-        newest = max((file[9] for run in runs.values() for file in run.logdir.files() if file[3]), default=0.0)
-        bytes_read = sum(run.logdir.bytes_read for run in runs.values())
-        return Progress(len(self._read), len(runs), bytes_read, self._cycles, newest)
+        return self._tally.progress(len(self._logdirs), self._cycles)
 
     def refresh(self) -> bool:
         """Find new and vanished runs and read what is new in all; whether anything changed."""
         with self._refreshing:
-            changed = self._discover()
-            names = list(self._runs)
-            for start in range(0, len(names), _RUNS_AT_ONCE):
-                part = names[start : start + _RUNS_AT_ONCE]
-                work = [(self._runs[name].logdir, self._files[name]) for name in part]
-                changed = refresh_logdirs(work, _THREADS) > 0 or changed
-                self._read.update(part)
-            self._cycles += 1
-            return changed
+            self._tree.look()
+            return self._read_found(lambda: False)
 
-    def _discover(self) -> bool:
-        found: dict[str, tuple[Path, list[bytes]]] = {}
-        for root_name, root in self._roots.items():
-            for name, folder, files in find_logdirs(root):
-                found[_joined(root_name, name)] = folder, [os.fsencode(file) for file in files]
-        runs = {
-            name: self._runs[name]
-            if name in self._runs and self._runs[name].folder == folder
-            else RunReader(name, folder)
-            for name, (folder, _) in found.items()
-        }
-        changed = runs.keys() != self._runs.keys()
-        self._files = {name: files for name, (_, files) in found.items()}
-        self._read &= runs.keys()
-        self._runs = runs
+    def watch(self) -> None:
+        """Prepare for `wait`: from now on the kernel tells of changes, where it can."""
+        self._tree.watch()
+
+    def wait(self, interval: float) -> bool:
+        """Wait until there may be something to `read_new`, without the GIL; False after a while, or when woken.
+
+        Where the kernel does not tell of changes, what changed lately is looked at every `interval` seconds.
+        """
+        return bool(self._unread) or self._tree.is_looking or self._tree.wait(interval, _LONGEST_WAIT)
+
+    def wake(self) -> None:
+        """End a `wait` at once, or the next one."""
+        self._tree.wake()
+
+    def read_new(self, stopped: Callable[[], bool]) -> bool:
+        """Read what `wait` waited for, or as much as there is time for; whether anything changed."""
+        with self._refreshing:
+            return self._read_found(stopped)
+
+    def _read_found(self, stopped: Callable[[], bool]) -> bool:
+        changed = False
+        looking = True
+        while looking:
+            gone, found, to_read = self._tree.take(_SLICE)
+            looking = self._tree.is_looking
+            changed = self._take_runs(gone, found) or changed
+            self._unread.update((logdir, _Unread(files, size)) for logdir, files, size in to_read)
+            while part := self._next_part():
+                if stopped():
+                    return changed
+                changed = self._read(part) or changed
+            if stopped():
+                return changed
+        self._cycles += 1
         return changed
+
+    def _take_runs(self, gone: list[int], found: list[tuple[int, int, bytes, bytes]]) -> bool:
+        if not gone and not found:
+            return False
+        names = {self._drop(number) for number in gone}
+        self._tally.forget(gone)
+        names |= {self._add(number, root, os.fsdecode(name), path) for number, root, name, path in found}
+        runs = dict(self._runs)
+        for name in names:
+            numbers = self._by_name[name]
+            if numbers:
+                runs[name] = self._logdirs[numbers[-1]].run
+            else:
+                del self._by_name[name], runs[name]
+        self._runs = runs
+        return True
+
+    def _drop(self, number: int) -> str:
+        logdir = self._logdirs.pop(number)
+        self._by_name[logdir.name].remove(number)
+        self._unread.pop(number, None)
+        return logdir.name
+
+    def _add(self, number: int, root: int, name_below_root: str, path: bytes) -> str:
+        name = _joined(self._root_names[root], name_below_root)
+        self._logdirs[number] = _Logdir(root, name, self._make_run(name, Path(os.fsdecode(path))))
+        numbers = self._by_name.setdefault(name, [])
+        numbers.append(number)
+        numbers.sort(key=lambda number: self._logdirs[number].root)
+        return name
+
+    def _make_run(self, name: str, folder: Path) -> RunReader:
+        return RunReader(name, folder)
+
+    def _next_part(self) -> list[int]:
+        part: list[int] = []
+        size = 0
+        for number, unread in self._unread.items():
+            size += unread.size
+            if part and (size > _BYTES_AT_ONCE or len(part) == _RUNS_AT_ONCE):
+                break
+            part.append(number)
+        return part
+
+    def _read(self, part: list[int]) -> bool:
+        runs = {number: self._logdirs[number].run for number in part}
+        self._tally.begin(runs)
+        changed = refresh_logdirs([(run.logdir, self._unread[number].files) for number, run in runs.items()], _THREADS)
+        self._tally.end(runs)
+        for number, run in runs.items():
+            if _is_behind(run, self._unread.pop(number).size):
+                self._tree.look_again(number)
+        return changed > 0
+
+
+def _is_behind(run: RunReader, size: int) -> bool:
+    """Whether not all was read that is there: an error, a cut-off record, or a file whose turn has not come yet."""
+    files = run.logdir.files()
+    return any(file[7] for file in files) or sum(file[1] for file in files) < size
 
 
 class Follower:
-    """A thread that refreshes a collection again and again until it is stopped."""
+    """A thread that reads what is new in a collection, again and again until it is stopped.
+
+    Where the kernel does not tell of changes, `interval` is the pause between two looks, in seconds.
+    """
 
     def __init__(self, collection: RunCollection, interval: float) -> None:
         self._collection, self._interval = collection, interval
@@ -108,23 +195,34 @@ class Follower:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the cycle that is under way."""
+        """Stop at once, or as soon as the files that are just being read are done."""
         self._stopped.set()
-        self._thread.join()
+        self._collection.wake()
+        self._thread.join(_PATIENCE)
 
     def _follow(self) -> None:
+        self._collection.watch()
         while not self._stopped.is_set():
-            started = time.monotonic()
             try:
-                self._collection.refresh()
+                self._cycle()
             except Exception:
                 # Out of memory, say: what was read stays to be seen, and the next cycle tries again.
                 _LOG.exception("reading new points failed")
-            # Never more than half the time on looking, however many files there are.
-            self._stopped.wait(max(self._interval, time.monotonic() - started))
+                self._stopped.wait(max(self._interval, _REST_AFTER_FAILURE))
+
+    def _cycle(self) -> None:
+        if not self._collection.wait(self._interval):
+            return
+        started = time.monotonic()
+        self._collection.read_new(self._stopped.is_set)
+        # However much is written, others get the processor too.
+        self._stopped.wait(min(time.monotonic() - started, _LONGEST_REST))
 
 
 def _joined(root_name: str, name: str) -> str:
     if not root_name:
         return name
     return root_name if name == "." else f"{root_name}/{name}"
+
+
+__all__ = ["Follower", "Progress", "RunCollection"]

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log_tree.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+
+#include <system_error>
+
+#include "bindings.hpp"
+#include "file_names.hpp"
+#include "without_gil.hpp"
+
+namespace nb = nanobind;
+
+namespace aboard {
+namespace {
+
+void make_log_tree(LogTree* self, const nb::list& roots, bool notifications, std::optional<size_t> most_watches) {
+  std::vector<std::string> paths;
+  for (const nb::handle root : roots) paths.emplace_back(view_of(nb::cast<nb::bytes>(root)));
+  LogTree::Options options;
+  options.notifications = notifications;
+  options.most_watches = most_watches;
+  try {
+    new (self) LogTree(std::move(paths), options);
+  } catch (const std::system_error& error) {
+    PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code().value(), error.what()).ptr());
+    throw nb::python_error();
+  }
+}
+
+// (gone, found, to read)
+nb::tuple take(LogTree& self, double seconds) {
+  LogTree::Changes changes;
+  {
+    const WithoutGil release;
+    changes = self.take(seconds);
+  }
+  nb::list gone, found, to_read;
+  for (const LogTree::Id id : changes.gone) gone.append(id);
+  for (const LogTree::Found& logdir : changes.found) {
+    found.append(nb::make_tuple(logdir.id, logdir.root, bytes_of(logdir.name), bytes_of(logdir.path)));
+  }
+  for (const LogTree::ToRead& logdir : changes.to_read) {
+    nb::list files;
+    for (const std::string& file : logdir.files) files.append(bytes_of(file));
+    to_read.append(nb::make_tuple(logdir.id, files, logdir.bytes));
+  }
+  return nb::make_tuple(gone, found, to_read);
+}
+
+}  // namespace
+
+void bind_log_tree(nb::module_& module) {
+  module.def("is_event_file", [](const nb::bytes& path) { return is_event_file(view_of(path)); });
+
+  nb::class_<LogTree>(module, "LogTree")
+      .def("__init__", &make_log_tree, nb::arg("roots"), nb::arg("notifications") = true,
+           nb::arg("most_watches") = nb::none())
+      .def("look", &LogTree::look, nb::call_guard<WithoutGil>())
+      .def_prop_ro("is_looking", &LogTree::is_looking, nb::call_guard<WithoutGil>())
+      .def("take", &take)
+      .def("watch", &LogTree::watch, nb::call_guard<WithoutGil>())
+      .def("wait", &LogTree::wait, nb::call_guard<WithoutGil>())
+      .def("wake", &LogTree::wake)
+      .def("look_again", &LogTree::look_again, nb::call_guard<WithoutGil>())
+      .def_prop_ro("counts", [](const LogTree& self) {
+        LogTree::Counts counts;
+        {
+          const WithoutGil release;
+          counts = self.counts();
+        }
+        return nb::make_tuple(counts.folders, counts.watched);
+      });
+}
+
+}  // namespace aboard

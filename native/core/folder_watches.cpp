@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "folder_watches.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <system_error>
+
+#if defined(__linux__)
+#include <sys/inotify.h>
+#include <sys/vfs.h>
+#endif
+
+namespace aboard {
+
+FolderWatches::FolderWatches() {
+  int ends[2];
+  if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "a pipe to wake up from");
+  wake_read_ = ends[0];
+  wake_write_ = ends[1];
+  for (const int end : ends) {
+    ::fcntl(end, F_SETFD, FD_CLOEXEC);
+    ::fcntl(end, F_SETFL, O_NONBLOCK);
+  }
+}
+
+FolderWatches::~FolderWatches() {
+  for (const int descriptor : {notifications_, wake_read_, wake_write_}) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+}
+
+bool FolderWatches::sleep(double seconds, int descriptor) {
+  pollfd waits[] = {{wake_read_, POLLIN, 0}, {descriptor, POLLIN, 0}};
+  const double milliseconds = std::clamp(std::ceil(seconds * 1000), 0.0, 3.6e6);
+  // A signal ends the sleep early, as anything else would.
+  ::poll(waits, 2, static_cast<int>(milliseconds));
+  if ((waits[0].revents & POLLIN) == 0) return false;
+  for (char bytes[64]; ::read(wake_read_, bytes, sizeof bytes) > 0;) {
+  }
+  woken_ = false;
+  return true;
+}
+
+void FolderWatches::wake() noexcept {
+  woken_ = true;
+  const char byte = 0;
+  // When the pipe is full, there is enough in it.
+  [[maybe_unused]] const ssize_t written = ::write(wake_write_, &byte, 1);
+}
+
+#if defined(__linux__)
+
+namespace {
+
+constexpr double kRestSeconds = 60;  // before a system without room for watches is asked again
+constexpr uint32_t kEntry = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
+constexpr uint32_t kWritten = IN_MODIFY | IN_CLOSE_WRITE;
+constexpr uint32_t kSelf = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT;
+constexpr uint32_t kMask = kEntry | kWritten | kSelf | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK;
+constexpr int kReadsAtOnce = 64;  // writers must not keep the reader of their events from anything else
+
+FolderEvent::Kind kind_of(uint32_t mask) noexcept {
+  using enum FolderEvent::Kind;
+  if (mask & IN_Q_OVERFLOW) return overflow;
+  if (mask & IN_IGNORED) return ended;
+  if (mask & kSelf) return self;
+  if (mask & kEntry) return entry;
+  return mask & kWritten ? written : attributes;
+}
+
+}  // namespace
+
+Reach reach_of(const std::string& folder) {
+  struct statfs status;
+  if (::statfs(folder.c_str(), &status) != 0) return Reach::remote;
+  switch (static_cast<uint32_t>(status.f_type)) {
+    case 0x0000ef53:  // ext2, ext3, ext4
+    case 0x58465342:  // xfs
+    case 0x9123683e:  // btrfs
+    case 0x01021994:  // tmpfs
+    case 0x858458f6:  // ramfs
+    case 0x794c7630:  // overlayfs
+    case 0xf2f52010:  // f2fs
+    case 0x2fc12fc1:  // zfs
+    case 0xca451a4e:  // bcachefs
+    case 0x3153464a:  // jfs
+    case 0x52654973:  // reiserfs
+      return Reach::notified;
+    default:
+      return Reach::remote;
+  }
+}
+
+int FolderWatches::add(const std::string& folder, double now) {
+  if (now < next_try_) return -1;
+  if (notifications_ < 0) notifications_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  const int watch = notifications_ < 0 ? -1 : ::inotify_add_watch(notifications_, folder.c_str(), kMask);
+  if (watch < 0 && (notifications_ < 0 || errno == ENOSPC || errno == ENOMEM)) next_try_ = now + kRestSeconds;
+  return watch;
+}
+
+void FolderWatches::remove(int watch) {
+  if (notifications_ >= 0) ::inotify_rm_watch(notifications_, watch);
+}
+
+bool FolderWatches::drain(const std::function<void(const FolderEvent&)>& handler) {
+  if (notifications_ < 0) return false;
+  alignas(inotify_event) char bytes[64 << 10];
+  bool any = false;
+  for (int reads = 0; reads < kReadsAtOnce; ++reads) {
+    const ssize_t got = ::read(notifications_, bytes, sizeof bytes);
+    if (got <= 0) break;
+    any = true;
+    for (const char* at = bytes; at < bytes + got;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(at);
+      at += sizeof(inotify_event) + event->len;
+      handler({event->wd, kind_of(event->mask), (event->mask & IN_ISDIR) != 0,
+               event->len > 0 ? std::string_view(event->name) : std::string_view()});
+    }
+  }
+  return any;
+}
+
+size_t FolderWatches::fair_share() {
+  size_t granted = 0;
+  std::ifstream file("/proc/sys/fs/inotify/max_user_watches");
+  return file >> granted ? granted / 2 : std::numeric_limits<size_t>::max();
+}
+
+#else  // elsewhere folders are polled
+
+Reach reach_of(const std::string&) { return Reach::remote; }
+int FolderWatches::add(const std::string&, double) { return -1; }
+void FolderWatches::remove(int) {}
+bool FolderWatches::drain(const std::function<void(const FolderEvent&)>&) { return false; }
+size_t FolderWatches::fair_share() { return 0; }
+
+#endif
+
+}  // namespace aboard

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notifications about folders, where the system and the file system give any, and sleep that they end.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace aboard {
+
+// How changes below a folder come to be known.
+enum class Reach : uint8_t {
+  notified,  // the kernel tells, as every writer goes through it
+  local,     // it does not, but what it answers is true
+  remote,    // somebody else may write, and the kernel may answer from what it remembers
+};
+
+// By the type of the file system: what is not known to notify counts as remote.
+Reach reach_of(const std::string& folder);
+
+struct FolderEvent {
+  enum class Kind : uint8_t {
+    written,     // to the file `name`
+    entry,       // `name` came, went or was replaced
+    attributes,  // permissions, say; of the folder itself when `name` is empty
+    self,        // the folder was moved or deleted
+    ended,       // the watch is gone
+    overflow,    // of the queue: events were lost
+  };
+  int watch = -1;
+  Kind kind = Kind::overflow;
+  bool is_folder = false;  // what `name` is
+  std::string_view name;
+};
+
+// Not thread-safe, but for `sleep` and `wake`.
+class FolderWatches {
+ public:
+  FolderWatches();
+  ~FolderWatches();
+  FolderWatches(const FolderWatches&) = delete;
+  FolderWatches& operator=(const FolderWatches&) = delete;
+
+  // The number of the watch on a folder, the same for each path to it; -1 when it cannot be watched. After the system
+  // has refused one for want of room, it is not asked again for a minute.
+  int add(const std::string& folder, double now);
+  void remove(int watch);
+  // Hands on what has happened; whether there was anything.
+  bool drain(const std::function<void(const FolderEvent&)>& handler);
+  // For `sleep`; -1 while there are no watches.
+  int descriptor() const noexcept { return notifications_; }
+
+  // Until `seconds` have passed, `descriptor` has events or somebody calls `wake`: true only then.
+  bool sleep(double seconds, int descriptor);
+  void wake() noexcept;
+  // Whether a call of `wake` has not ended a sleep yet.
+  bool is_woken() const noexcept { return woken_.load(); }
+
+  // Half of the watches that the system grants a person: editors want some too.
+  static size_t fair_share();
+
+ private:
+  int notifications_ = -1;
+  [[maybe_unused]] double next_try_ = 0;
+  int wake_read_ = -1, wake_write_ = -1;
+  std::atomic<bool> woken_{false};
+};
+
+}  // namespace aboard
