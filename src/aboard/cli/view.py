@@ -20,6 +20,7 @@ from aboard.cli.reading_report import report_reading, say
 from aboard.cli.roots import roots_of
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
 from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
+from aboard.reader.index_cache import IndexCache
 from aboard.reader.run_collection import Follower, RunCollection
 
 _LOOPBACK = "127.0.0.1"
@@ -84,7 +85,7 @@ def view(options: ViewOptions) -> None:
     listener = listen(host, options.port, reuse_port=options.reuse_port)
     private = is_loopback(host)
     token = None if private else secrets.token_urlsafe(32)
-    collection = RunCollection(options.roots)
+    collection = RunCollection(options.roots, cache=IndexCache.default())
     app = AccessGuard(
         view_app(collection, lambda: _board_app(collection, template, options), prefix),
         hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aboard._native import LogTree, refresh_logdirs
+from aboard.reader.index_cache import IndexCache
 from aboard.reader.progress import Progress, ReadingTally
 from aboard.reader.run_reader import RunReader
 
@@ -24,6 +25,7 @@ _SLICE = 0.05  # seconds of looking for runs before those found are read
 _LONGEST_WAIT = 60.0
 _LONGEST_REST = 0.5
 _REST_AFTER_FAILURE = 1.0
+_KEEP_EVERY = 30.0
 _PATIENCE = 10.0  # with a file that takes long to read, when a follower is to stop
 
 
@@ -44,13 +46,20 @@ class RunCollection:
     A root without a name (the empty string) adds nothing to the names of its runs; where two runs come to the same
     name, that of the later root is shown. `refresh` finds new runs and reads new points; readers see what is there
     while it works. `notifications` and `most_watches` say whether, and for how many folders, the kernel is asked to
-    tell a follower of changes; the others are looked at again and again.
+    tell a follower of changes; the others are looked at again and again. `cache` keeps what was decoded for the next
+    process.
     """
 
     def __init__(
-        self, roots: Mapping[str, Path], *, notifications: bool = True, most_watches: int | None = None
+        self,
+        roots: Mapping[str, Path],
+        *,
+        cache: IndexCache | None = None,
+        notifications: bool = True,
+        most_watches: int | None = None,
     ) -> None:
         self._roots = dict(roots)
+        self._cache = cache
         self._root_names = list(self._roots)
         self._tree = LogTree([os.fsencode(path) for path in self._roots.values()], notifications, most_watches)
         self._refreshing = threading.Lock()
@@ -81,6 +90,11 @@ class RunCollection:
         with self._refreshing:
             self._tree.look()
             return self._read_found(lambda: False)
+
+    def keep(self, *, all_that_is_new: bool = False) -> None:
+        """Keep what was decoded in the cache, where it has grown much since it was kept, or at all."""
+        if self._cache is not None:
+            self._cache.keep([run.logdir for run in self._runs.values()], all_that_is_new=all_that_is_new)
 
     def watch(self) -> None:
         """Prepare for `wait`: from now on the kernel tells of changes, where it can."""
@@ -132,8 +146,13 @@ class RunCollection:
                 runs[name] = self._logdirs[numbers[-1]].run
             else:
                 del self._by_name[name], runs[name]
-        self._runs = runs
+        self._runs = dict(sorted(runs.items(), key=lambda item: self._place(item[0])))
         return True
+
+    def _place(self, name: str) -> tuple[int, list[str]]:
+        """Root by root, each folder before those below it: the same order whatever was found first."""
+        logdir = self._logdirs[self._by_name[name][-1]]
+        return logdir.root, [] if name == "." else name.split("/")
 
     def _drop(self, number: int) -> str:
         logdir = self._logdirs.pop(number)
@@ -143,14 +162,18 @@ class RunCollection:
 
     def _add(self, number: int, root: int, name_below_root: str, path: bytes) -> str:
         name = _joined(self._root_names[root], name_below_root)
-        self._logdirs[number] = _Logdir(root, name, self._make_run(name, Path(os.fsdecode(path))))
+        self._logdirs[number] = _Logdir(root, name, self._make_run(root, name, Path(os.fsdecode(path))))
         numbers = self._by_name.setdefault(name, [])
         numbers.append(number)
         numbers.sort(key=lambda number: self._logdirs[number].root)
         return name
 
-    def _make_run(self, name: str, folder: Path) -> RunReader:
-        return RunReader(name, folder)
+    def _make_run(self, root: int, name: str, folder: Path) -> RunReader:
+        if self._cache is None:
+            return RunReader(name, folder)
+        root_path = self._roots[self._root_names[root]]
+        only_file = root_path.name if root_path != folder and folder == root_path.parent else None
+        return RunReader(name, folder, self._cache.path_for(folder, only_file))
 
     def _next_part(self) -> list[int]:
         part: list[int] = []
@@ -188,6 +211,7 @@ class Follower:
     def __init__(self, collection: RunCollection, interval: float) -> None:
         self._collection, self._interval = collection, interval
         self._stopped = threading.Event()
+        self._kept_at = float("-inf")
         self._thread = threading.Thread(target=self._follow, name="aboard-follower", daemon=True)
 
     def start(self) -> None:
@@ -209,12 +233,17 @@ class Follower:
                 # Out of memory, say: what was read stays to be seen, and the next cycle tries again.
                 _LOG.exception("reading new points failed")
                 self._stopped.wait(max(self._interval, _REST_AFTER_FAILURE))
+        self._collection.keep(all_that_is_new=True)
 
     def _cycle(self) -> None:
         if not self._collection.wait(self._interval):
+            self._collection.keep(all_that_is_new=True)
             return
         started = time.monotonic()
         self._collection.read_new(self._stopped.is_set)
+        if started - self._kept_at > _KEEP_EVERY and self._collection.progress.cycles > 0:
+            self._collection.keep()
+            self._kept_at = started
         # However much is written, others get the processor too.
         self._stopped.wait(min(time.monotonic() - started, _LONGEST_REST))
 

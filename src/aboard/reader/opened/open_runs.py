@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias
 
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable
 from aboard.reader.hparams import HParam, HParamsOfRuns, own_hparams
+from aboard.reader.index_cache import IndexCache
 from aboard.reader.opened.frames import AsTable
 from aboard.reader.opened.long_table import Rows
 from aboard.reader.opened.opened_run import OpenedRun
@@ -45,7 +46,7 @@ class OpenedRuns(AsTable):
             _refuse_unreadable(root)
         # What is read later must not depend on the folder in which the process is then.
         self._roots = {name: root.absolute() for name, root in roots.items()}
-        self._collection: RunCollection | None = RunCollection(self._roots)
+        self._collection: RunCollection | None = RunCollection(self._roots, cache=IndexCache.default())
         self._hparams: HParamsOfRuns[HParam] | None = None
         self._runs = RunList({})
 
@@ -59,6 +60,7 @@ class OpenedRuns(AsTable):
         """Find new runs and read new points; whether there was anything new. Series must be looked up again."""
         collection = self._opened()
         changed = collection.refresh()
+        collection.keep()
         self._hparams = None
         self._runs = RunList({name: self._run(name, reader) for name, reader in collection.runs.items()})
         return changed
