@@ -171,6 +171,7 @@ def test_refresh_reads_what_is_new(logs):
 def test_several_folders_names_patterns_and_single_files(logs, monkeypatch):
     monkeypatch.chdir(logs)
     assert aboard.open("a", "b").runs.keys() == ["a/train", "b"]
+    assert aboard.open("b", "a").runs.keys() == ["b", "a/train"]
     assert aboard.open("x=a", "y=b").runs.keys() == ["x/train", "y"]
     assert aboard.open({"x": "a", "y": Path("b")}).runs.keys() == ["x/train", "y"]
     assert aboard.open("*").runs.keys() == ["a/train", "b"]
@@ -290,6 +291,29 @@ def test_a_file_of_anything_is_a_run_without_tags(tmp_path, content):
     assert not run.tensors
     assert run.files[0].size == len(content)
     assert run.to_pandas().shape == (0, 5)
+
+
+def test_runs_stand_in_the_order_of_their_paths(tmp_path):
+    for name in ("b", "a-b/c", "a/c", "a", ".", "a/b/d"):
+        write(tmp_path / name, [1.0])
+    opened = aboard.open(tmp_path)
+    assert opened.runs.keys() == [".", "a", "a/b/d", "a/c", "a-b/c", "b"]
+    write(tmp_path / "a" / "a", [1.0])
+    opened.refresh()
+    assert opened.runs.keys() == [".", "a", "a/a", "a/b/d", "a/c", "a-b/c", "b"]
+
+
+def open_descriptors():
+    return sorted(path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+
+
+def test_no_event_file_stays_open_and_closing_leaves_nothing(logs):
+    before = open_descriptors()
+    opened = aboard.open(logs)
+    opened.refresh()
+    assert not [path for path in open_descriptors() if path.is_relative_to(logs)]
+    opened.close()
+    assert open_descriptors() == before
 
 
 def test_closing_gives_up_the_runs_but_not_the_columns(logs):

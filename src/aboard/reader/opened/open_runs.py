@@ -38,7 +38,7 @@ def open(*paths: Where | Mapping[str, Where]) -> OpenedRuns:  # noqa: A001 - rea
 class OpenedRuns(AsTable):
     """The runs below some folders, as they were at the last `refresh()`, before which there are none.
 
-    No file stays open; `close`, or leaving a `with`, only gives memory back.
+    No event file stays open; `close`, or leaving a `with`, gives the memory back.
     """
 
     def __init__(self, roots: Mapping[str, Path]) -> None:
@@ -46,7 +46,9 @@ class OpenedRuns(AsTable):
             _refuse_unreadable(root)
         # What is read later must not depend on the folder in which the process is then.
         self._roots = {name: root.absolute() for name, root in roots.items()}
-        self._collection: RunCollection | None = RunCollection(self._roots, cache=IndexCache.default())
+        self._collection: RunCollection | None = RunCollection(
+            self._roots, cache=IndexCache.default(), notifications=False
+        )
         self._hparams: HParamsOfRuns[HParam] | None = None
         self._runs = RunList({})
 
