@@ -18,4 +18,5 @@ NB_MODULE(_core, module) {
   aboard::bind_event_log(module);
   aboard::bind_logdir(module);
   aboard::bind_messages(module);
+  aboard::bind_tag_index(module);
 }

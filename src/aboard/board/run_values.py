@@ -12,13 +12,14 @@ import numpy as np
 from aboard.board.tensorboard_parts import hparams_data_pb2, json_format, message
 from aboard.model.name_template import Field, Value
 from aboard.reader.run_reader import RunReader
+from aboard.reader.run_tags import find_tag
 
 _SESSION_START = "_hparams_/session_start_info"
 
 
 def hparams_of(run: RunReader) -> Mapping[str, Value]:
     """The hyperparameters that were logged into the run's own folder."""
-    tag = run.by_plugin("hparams").get(_SESSION_START)
+    tag = find_tag(run, "hparams", _SESSION_START)
     if tag is None:
         return {}
     try:
@@ -30,7 +31,7 @@ def hparams_of(run: RunReader) -> Mapping[str, Value]:
 
 def metric_of(run: RunReader, wanted: Field) -> Value:
     """One value of a scalar; None when there is none. NaN is no extreme unless there is nothing else."""
-    tag = run.by_plugin("scalars").get(wanted.key)
+    tag = find_tag(run, "scalars", wanted.key)
     if tag is None:
         return None
     values = tag.points().values

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         _get_invalid_request_error: Any
         _get_run_to_histogram_series: Any
         _get_run_to_image_series: Any
+        _filter_by_version: Any
+        _image_version_checker: Any
 
     class ScalarsPlugin:
         """The plugin behind the Scalars dashboard, whose values Custom Scalars takes."""
@@ -71,9 +73,11 @@ default = _module("tensorboard.default")
 errors = _module("tensorboard.errors")
 hparams_data_pb2 = _module("tensorboard.plugins.hparams.plugin_data_pb2")
 http_util = _module("tensorboard.backend.http_util")
+image_metadata = _module("tensorboard.plugins.image.metadata")
 json_format = _module("google.protobuf.json_format")
 json_util = _module("tensorboard.backend.json_util")
 message = _module("google.protobuf.message")
+metrics_plugin = _module("tensorboard.plugins.metrics.metrics_plugin")
 plugin_util = _module("tensorboard.plugin_util")
 projector_config_pb2 = _module("tensorboard.plugins.projector.projector_config_pb2")
 projector_plugin = _module("tensorboard.plugins.projector.projector_plugin")
@@ -95,9 +99,11 @@ __all__ = [
     "errors",
     "hparams_data_pb2",
     "http_util",
+    "image_metadata",
     "json_format",
     "json_util",
     "message",
+    "metrics_plugin",
     "plugin_util",
     "projector_config_pb2",
     "projector_plugin",
