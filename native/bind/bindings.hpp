@@ -15,6 +15,7 @@ void bind_event_log(nanobind::module_& module);
 void bind_logdir(nanobind::module_& module);
 void bind_log_tree(nanobind::module_& module);
 void bind_messages(nanobind::module_& module);
+void bind_tag_index(nanobind::module_& module);
 
 inline std::string_view view_of(const nanobind::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 inline nanobind::bytes bytes_of(std::string_view view) { return nanobind::bytes(view.data(), view.size()); }

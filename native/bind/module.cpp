@@ -19,4 +19,5 @@ NB_MODULE(_core, module) {
   aboard::bind_logdir(module);
   aboard::bind_log_tree(module);
   aboard::bind_messages(module);
+  aboard::bind_tag_index(module);
 }

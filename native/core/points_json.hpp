@@ -15,5 +15,7 @@ enum class PointsForm {
 
 // Appends an array. NaN and infinities are strings, as TensorBoard writes them.
 void append_points_json(std::string& out, const ColumnView& points, PointsForm form);
+// The same for at most `budget` of the points; see reduce.hpp.
+void append_points_json(std::string& out, const ColumnView& points, size_t budget, PointsForm form);
 
 }  // namespace aboard

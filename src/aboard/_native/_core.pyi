@@ -154,4 +154,37 @@ class LogTree:
         """Folders, and those that the kernel watches."""
 
 def is_event_file(path: bytes, /) -> bool: ...
+
+TagRow: TypeAlias = tuple[int, str, int, int, str, bytes, str, str, int, tuple[int, int, int, float]]
+"""Number, name, source, kind, plugin, content, display name, description, data class and status of a tag."""
+
+class TagIndex:
+    """The tags of a logdir by plugin and name; see native/core/tag_index.hpp."""
+
+    def __init__(self, logdir: Logdir, /) -> None: ...
+    def find(self, plugin: str, name: str, /) -> TagRow | None: ...
+    def with_points(self, plugin: str, data_class: int, /) -> list[TagRow]:
+        """The tags that have points, in the order in which they were first seen."""
+
+def plugins_of(indexes: list[TagIndex], /) -> set[str]:
+    """The plugins that any of them has tags of."""
+
+def described_tags(indexes: list[TagIndex], plugin: str, data_class: int, /) -> list[tuple[int, str, str]]:
+    """(number of the index, tag, description) of each tag that has points and a description."""
+
+Runs: TypeAlias = list[tuple[bytes, TagIndex]]
+"""Runs by name, which is a JSON string. Of the following, those that have nothing to tell are left out."""
+
+def names_json(runs: Runs, plugin: str, data_class: int, /) -> bytes:
+    """{"run": ["tag", …]}."""
+
+def display_names_json(runs: Runs, plugin: str, data_class: int, html: dict[str, bytes], /) -> bytes:
+    """{"run": {"tag": {"displayName": …, "description": …}}}; `html` has descriptions as JSON strings."""
+
+def points_json(runs: Runs, plugin: str, tag: str, budget: int, objects: bool, /) -> bytes:
+    """{"run": points}, as in `Points.json`."""
+
+def tag_meaning(name: bytes, source: int, kind: int, metadata: bytes, /) -> tuple[str, bytes, str, str, int]:
+    """Plugin, content, display name, description and data class of a tag whose first value was like this."""
+
 def refresh_logdirs(work: list[tuple[Logdir, list[bytes]]], threads: int, /) -> int: ...

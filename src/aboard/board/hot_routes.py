@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The routes that curves come from, with JSON made by the native core instead of TensorBoard's recursive cleaner.
+"""The routes that list tags and send curves, with JSON made by the native core instead of TensorBoard's cleaner.
 
-The answers mean the same as TensorBoard's; twenty runs of ten thousand points take 0.12 s instead of 2.7 s.
+The answers mean the same as TensorBoard's. All 50 curves of 200 runs take a hundredth of the time, and a run with a
+million tags is listed without an object for each.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,16 @@ import orjson
 from werkzeug import exceptions
 from werkzeug.wrappers import Request
 
-from aboard._native import Points
-from aboard.board.selected_tags import Wanted
+from aboard.board.responses import json_response
+from aboard.board.tag_listing import display_names, names_and_descriptions
 from aboard.board.tensorboard_parts import (
     MetricsPlugin,
     ScalarsPlugin,
     errors,
     http_util,
+    image_metadata,
     json_util,
+    metrics_plugin,
     plugin_util,
     route,
 )
@@ -32,6 +34,24 @@ from aboard.reader.run_reader import DataClass
 
 class BoardMetricsPlugin(MetricsPlugin):
     """The Time Series dashboard."""
+
+    @route
+    def _serve_tags(self, request: Request) -> Any:
+        source = self._data_provider.source
+        ctx = plugin_util.context(request.environ)
+        experiment = plugin_util.experiment_id(request.environ)
+        images = self._list_images(ctx, experiment)
+        parts = {
+            "scalars": names_and_descriptions(source, "scalars", DataClass.SCALAR),
+            "histograms": names_and_descriptions(source, "histograms", DataClass.TENSOR),
+            "images": _dumped(images),
+        }
+        return json_response(request, _joined(parts))
+
+    def _list_images(self, ctx: Any, experiment: str) -> dict[str, Any]:
+        mapping = self._data_provider.list_blob_sequences(ctx, experiment_id=experiment, plugin_name="images")
+        known = self._filter_by_version(mapping, image_metadata.parse_plugin_metadata, self._image_version_checker)
+        return metrics_plugin._format_image_mapping(known)  # noqa: SLF001
 
     @route
     def _serve_time_series(self, request: Request) -> Any:
@@ -46,29 +66,31 @@ class BoardMetricsPlugin(MetricsPlugin):
             raise errors.InvalidArgumentError("'requests' is not a list of objects")
         ctx = plugin_util.context(request.environ)
         experiment = plugin_util.experiment_id(request.environ)
-        answers = [self._answer(ctx, experiment, one) for one in _elements(wanted)]
-        return http_util.Respond(request, b"[" + b",".join(answers) + b"]", "application/json")
+        pieces: list[bytes] = []
+        for one in _elements(wanted):
+            pieces += [b"," if pieces else b"[", *self._answer(ctx, experiment, one)]
+        return json_response(request, *(pieces or [b"["]), b"]")
 
-    def _answer(self, ctx: Any, experiment: str, wanted: dict[str, Any]) -> bytes:
+    def _answer(self, ctx: Any, experiment: str, wanted: dict[str, Any]) -> list[bytes]:
         answer = self._create_base_response(wanted)
         run, tag = wanted.get("run"), wanted.get("tag")
         error = self._get_invalid_request_error(wanted)
         if not error and run is not None and not isinstance(run, str):
             error = "Invalid run"
         if error:
-            return _dumped({**answer, "error": error})
+            return [_dumped({**answer, "error": error})]
         runs = [run] if run else None
         match wanted["plugin"]:
             case "scalars":
                 count = self._plugin_downsampling["scalars"]
-                series = _series_of_tag(self._data_provider, runs, str(tag), count, objects=True)
+                series = self._data_provider.read_points_json(str(tag), runs, count, objects=True)
             case "histograms":
                 found = self._get_run_to_histogram_series(ctx, experiment, tag, runs)
-                series = {name: orjson.dumps(data) for name, data in found.items()}
+                series = _joined({name: orjson.dumps(data) for name, data in found.items()})
             case _:
                 found = self._get_run_to_image_series(ctx, experiment, tag, wanted["sample"], runs)
-                series = {name: orjson.dumps(data) for name, data in found.items()}
-        return _dumped(answer)[:-1] + b',"runToSeries":' + _joined(series) + b"}"
+                series = _joined({name: orjson.dumps(data) for name, data in found.items()})
+        return [_dumped(answer)[:-1] + b',"runToSeries":', series, b"}"]
 
     def _format_histogram_datum_bins(self, datum: Any) -> list[dict[str, float | str]]:
         rows: list[list[float]] = datum.numpy.tolist()
@@ -81,6 +103,11 @@ class BoardScalarsPlugin(ScalarsPlugin):
     """The Scalars dashboard."""
 
     @route
+    def tags_route(self, request: Request) -> Any:
+        """All tags of all runs."""
+        return json_response(request, display_names(self._data_provider.source, "scalars", DataClass.SCALAR))
+
+    @route
     def scalars_route(self, request: Request) -> Any:
         """All points of one tag in one run."""
         tag, run = request.args.get("tag"), request.args.get("run")
@@ -90,10 +117,10 @@ class BoardScalarsPlugin(ScalarsPlugin):
             ctx, experiment = plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
             body, content_type = self.scalars_impl(ctx, tag, run, experiment, "csv")
             return http_util.Respond(request, body, content_type)
-        series = _series_of_tag(self._data_provider, [run], tag, self._downsample_to, objects=False)
-        if run not in series:
+        series = self._data_provider.read_points_json(tag, [run], self._downsample_to, objects=False)
+        if series == b"{}":
             raise errors.NotFoundError(f"No scalar data for run={run!r}, tag={tag!r}")
-        return http_util.Respond(request, series[run], "application/json")
+        return json_response(request, series[len(json.dumps(run)) + 2 : -1])
 
     @route
     def scalars_multirun_route(self, request: Request) -> Any:
@@ -103,16 +130,9 @@ class BoardScalarsPlugin(ScalarsPlugin):
         tags, runs = request.form.getlist("tag"), request.form.getlist("runs")
         if len(tags) != 1:
             raise errors.InvalidArgumentError("tag must be specified exactly once")
-        series = _series_of_tag(self._data_provider, runs, tags[0], self._downsample_to, objects=False)
-        return http_util.Respond(request, _joined(series), "application/json")
-
-
-def _series_of_tag(
-    provider: Any, runs: Collection[str] | None, tag: str, count: int, *, objects: bool
-) -> dict[str, bytes]:
-    wanted = Wanted("scalars", DataClass.SCALAR, runs, [tag])
-    found: dict[str, dict[str, Points]] = provider.read_points(wanted, count)
-    return {run: series[tag].json(objects) for run, series in found.items()}
+        return json_response(
+            request, self._data_provider.read_points_json(tags[0], runs, self._downsample_to, objects=False)
+        )
 
 
 def _elements(value: Any) -> list[Any]:

@@ -20,6 +20,7 @@ from aboard.model.distinct_names import DistinctNames, Wish
 from aboard.model.name_template import Field, NameTemplate, Value, short_form
 from aboard.reader.hparams import HParamsOfRuns
 from aboard.reader.run_reader import RunReader
+from aboard.reader.run_tags import find_tag
 
 _LOOK_AGAIN_SECONDS = 0.5
 _SETTLED_SECONDS = 10.0  # between two looks at runs of which nothing new was read
@@ -149,7 +150,7 @@ class _Naming:
     def _may_follow(self, wanted: Field, run: RunReader) -> bool:
         if wanted not in self.known or time.monotonic() - self.taken_at[wanted] > _MOVING_SECONDS:
             return True
-        tag = run.by_plugin("scalars").get(wanted.key)
+        tag = find_tag(run, "scalars", wanted.key)
         return tag is not None and time.time() - tag.status.last_wall_time > _RESTING_SECONDS
 
 

@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 _CONFIG = "projector_config.pbtxt"
 _PLACES = (_CONFIG, f"plugins/org_tensorflow_tensorboard_projector/{_CONFIG}")
 _LOOK_AGAIN_SECONDS = 5.0
+_PART_OF_TIME = 50  # for one look, so many times as long without one
 _LARGEST_CONFIG = 1 << 20
 
 _Stamp = tuple[int, int]
@@ -43,7 +44,7 @@ class BoardProjectorPlugin(ProjectorPlugin):
         self.config_fpaths = {}
         self._folders = context.data_provider.run_folders
         self._updating = threading.Lock()
-        self._looked_at = -_LOOK_AGAIN_SECONDS
+        self._look_again_at = float("-inf")
         self._names = frozenset[str]()
         self._stamps: dict[str, tuple[Path, _Stamp]] = {}
 
@@ -61,8 +62,8 @@ class BoardProjectorPlugin(ProjectorPlugin):
         """Read the configurations that are new or have changed; a damaged one hides its own run only."""
         with self._updating:
             folders = self._folders()
-            is_fresh = time.monotonic() - self._looked_at < _LOOK_AGAIN_SECONDS
-            if is_fresh and folders.keys() == self._names:
+            started = time.monotonic()
+            if started < self._look_again_at and folders.keys() == self._names:
                 return
             stamps = _find_configs(folders)
             if stamps != self._stamps:
@@ -77,7 +78,10 @@ class BoardProjectorPlugin(ProjectorPlugin):
                 self._configs = configs
                 self.tensor_cache = projector_plugin.LRUCache(1)
                 self._stamps = stamps
-            self._names, self._looked_at = frozenset(folders), time.monotonic()
+            self._names = frozenset(folders)
+            # A look at tens of thousands of folders takes a good part of a second.
+            pause = max(_LOOK_AGAIN_SECONDS, _PART_OF_TIME * (time.monotonic() - started))
+            self._look_again_at = time.monotonic() + pause
 
 
 def _find_configs(folders: dict[str, Path]) -> dict[str, tuple[Path, _Stamp]]:

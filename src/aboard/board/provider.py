@@ -7,19 +7,21 @@ experiment ids that the frontend sends (it sends two different ones) do not matt
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aboard._native import Points
+from aboard._native import points_json
 from aboard.board.blob_counts import BlobCounts
 from aboard.board.blob_keys import BlobKeys, BlobPlace
 from aboard.board.limits import Limits, spread
-from aboard.board.selected_tags import RunSource, Wanted, select_tags
+from aboard.board.selected_tags import RunSource, Wanted, indexed_runs, select_tags
 from aboard.board.tensorboard_parts import DataProvider, errors
 from aboard.board.tensorboard_parts import provider as api
 from aboard.board.time_series import reduced, scalar_data, series_arguments, tensor_data, wanted_of
 from aboard.reader.run_reader import DataClass, Tag
+from aboard.reader.run_tags import find_tag, plugins_of_runs
 
 # torch and tensorboardX write this into every run, and TensorBoard would take any one of them for all.
 _HPARAMS_EXPERIMENT = "_hparams_/experiment"
@@ -47,7 +49,7 @@ class BoardProvider(DataProvider):
         limits: Limits | None = None,
         secret: bytes | None = None,
     ) -> None:
-        self._source = source
+        self.source = source
         self._about = about or About()
         self._limits = limits or Limits()
         self._keys = BlobKeys(secret)
@@ -63,17 +65,17 @@ class BoardProvider(DataProvider):
         )
 
     def list_plugins(self, ctx: Any = None, *, experiment_id: str) -> list[str]:
-        return sorted({plugin for run in self._source.runs.values() for plugin in run.plugins()} - {""})
+        return sorted(plugins_of_runs(self.source.runs.values()) - {""})
 
     def list_runs(self, ctx: Any = None, *, experiment_id: str) -> list[Any]:
         return [
             api.Run(run_id=name, run_name=name, start_time=run.logdir.first_wall_time)
-            for name, run in self._source.runs.items()
+            for name, run in self.source.runs.items()
         ]
 
     def run_folders(self) -> dict[str, Path]:
         """Where the files of each run lie, for plugins that read files."""
-        return {name: run.folder for name, run in self._source.runs.items()}
+        return {name: run.folder for name, run in self.source.runs.items()}
 
     def list_scalars(
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
@@ -90,24 +92,24 @@ class BoardProvider(DataProvider):
         run_tag_filter: Any = None,
     ) -> dict[str, dict[str, Any]]:
         wanted = wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter)
+        count = self._limits.budget(plugin_name, DataClass.SCALAR, downsample)
         return {
-            run: {tag: scalar_data(points) for tag, points in series.items()}
-            for run, series in self.read_points(wanted, downsample).items()
+            run: {tag.name: scalar_data(reduced(tag.points(), count)) for tag, _ in tags}
+            for run, tags in select_tags(self.source, wanted)
         }
 
-    def read_points(self, wanted: Wanted, downsample: int | None) -> dict[str, dict[str, Points]]:
-        """What `read_scalars` answers, as columns: {run: {tag: points}}."""
-        count = self._limits.budget(wanted.plugin, wanted.data_class, downsample)
-        return {
-            run: {tag.name: reduced(tag.points(), count) for tag, _ in tags}
-            for run, tags in select_tags(self._source, wanted)
-        }
+    def read_points_json(
+        self, tag: str, runs: Collection[str] | None, downsample: int | None, *, objects: bool
+    ) -> bytes:
+        """The points of one scalar tag in some runs or all, as a JSON object by run; see PointsForm for the forms."""
+        count = self._limits.budget("scalars", DataClass.SCALAR, downsample)
+        return points_json(indexed_runs(self.source, runs), "scalars", tag, count, objects)
 
     def read_last_scalars(
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
     ) -> dict[str, dict[str, Any]]:
         result: dict[str, dict[str, Any]] = {}
-        for run, tags in select_tags(self._source, wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter)):
+        for run, tags in select_tags(self.source, wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter)):
             for tag, _ in tags:
                 last = scalar_data(reduced(tag.points(), 1))
                 if last:
@@ -138,7 +140,7 @@ class BoardProvider(DataProvider):
         count = self._limits.budget(plugin_name, DataClass.TENSOR, downsample)
         return {
             run: {tag.name: tensor_data(tag, count) for tag, _ in tags}
-            for run, tags in select_tags(self._source, wanted_of(plugin_name, DataClass.TENSOR, run_tag_filter))
+            for run, tags in select_tags(self.source, wanted_of(plugin_name, DataClass.TENSOR, run_tag_filter))
         }
 
     def list_blob_sequences(
@@ -150,7 +152,7 @@ class BoardProvider(DataProvider):
                 tag.name: api.BlobSequenceTimeSeries(**series_arguments(tag, status), max_length=self._max_length(tag))
                 for tag, status in tags
             }
-            for run, tags in select_tags(self._source, wanted)
+            for run, tags in select_tags(self.source, wanted)
         }
 
     def read_blob_sequences(
@@ -166,15 +168,15 @@ class BoardProvider(DataProvider):
         wanted = wanted_of(plugin_name, DataClass.BLOB_SEQUENCE, run_tag_filter)
         return {
             run: {tag.name: self._blob_data(run, tag, count) for tag, _ in tags}
-            for run, tags in select_tags(self._source, wanted)
+            for run, tags in select_tags(self.source, wanted)
         }
 
     def read_blob(self, ctx: Any = None, *, blob_key: str) -> bytes:
         place = self._keys.place(blob_key)
-        run = None if place is None else self._source.runs.get(place.run)
+        run = None if place is None else self.source.runs.get(place.run)
         if place is None or run is None:
             raise errors.NotFoundError("No such blob on this board")
-        tag = run.by_plugin(place.plugin).get(place.tag)
+        tag = find_tag(run, place.plugin, place.tag)
         entry = next((entry for entry in tag.entries() if entry.step == place.step), None) if tag else None
         blobs = tag.blobs(entry) if tag and entry else None
         if not blobs or not 0 <= place.number < len(blobs):
@@ -184,7 +186,7 @@ class BoardProvider(DataProvider):
     def _list(self, series: type[Any], wanted: Wanted) -> dict[str, dict[str, Any]]:
         return {
             run: {tag.name: series(**series_arguments(tag, status)) for tag, status in tags}
-            for run, tags in select_tags(self._source, wanted)
+            for run, tags in select_tags(self.source, wanted)
         }
 
     def _max_length(self, tag: Tag) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from aboard.model.name_template import Field, Value
 from aboard.reader.hparams import HParam, own_hparams
 from aboard.reader.run_reader import RunReader
+from aboard.reader.run_tags import find_tag
 
 
 def hparams_of(run: RunReader) -> Mapping[str, Value]:
@@ -20,7 +21,7 @@ def hparams_of(run: RunReader) -> Mapping[str, Value]:
 
 def metric_of(run: RunReader, wanted: Field) -> Value:
     """One value of a scalar; None when there is none. NaN is no extreme unless there is nothing else."""
-    tag = run.by_plugin("scalars").get(wanted.key)
+    tag = find_tag(run, "scalars", wanted.key)
     if tag is None:
         return None
     values = tag.points().values

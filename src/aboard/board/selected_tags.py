@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
+from aboard._native import TagIndex
 from aboard.reader.run_reader import DataClass, RunReader, Tag, TagStatus
+from aboard.reader.run_tags import find_tag, indexes_of, tags_with_points
 
 
 class RunSource(Protocol):
@@ -29,35 +32,30 @@ class Wanted(NamedTuple):
 
 def select_tags(source: RunSource, wanted: Wanted) -> Iterator[tuple[str, list[tuple[Tag, TagStatus]]]]:
     """(run, its tags with their status) for each run that has any; tags without a point are left out."""
-    runs = source.runs
-    names = runs if wanted.runs is None else [name for name in dict.fromkeys(wanted.runs) if name in runs]
-    for name in names:
-        run = runs[name]
-        candidates = _candidates(run, wanted)
-        if not candidates:
-            continue
-        # One call for all tags: a board with a hundred thousand of them is listed at every page load.
-        statuses = run.logdir.statuses() if len(candidates) > 1 else None
-        found: list[tuple[Tag, TagStatus]] = []
-        for tag in candidates:
-            status = _status(tag, statuses)
-            if status.points:
-                found.append((tag, status))
+    for name, run in select_runs(source, wanted.runs).items():
+        if wanted.tags is None:
+            found = tags_with_points(run, wanted.plugin, wanted.data_class)
+        else:
+            found = list(_named(run, wanted, wanted.tags))
         if found:
             yield name, found
 
 
-def _candidates(run: RunReader, wanted: Wanted) -> list[Tag]:
-    tags = run.by_plugin(wanted.plugin)
-    if wanted.tags is None:
-        chosen = list(tags.values())
-    else:
-        chosen = [tags[name] for name in dict.fromkeys(wanted.tags) if name in tags]
-    return [tag for tag in chosen if tag.meaning.data_class == wanted.data_class]
+def select_runs(source: RunSource, names: Collection[str] | None) -> dict[str, RunReader]:
+    """The runs of these names, as far as there are any; all without names."""
+    runs = source.runs
+    return {name: runs[name] for name in (runs if names is None else names) if name in runs}
 
 
-def _status(tag: Tag, statuses: list[tuple[int, int, int, float]] | None) -> TagStatus:
-    if statuses is None:
-        return tag.status
-    # The logdir may have been read anew between the two calls; the next request sees it whole.
-    return TagStatus(*statuses[tag.number]) if tag.number < len(statuses) else TagStatus(0, 0, 0, 0.0)
+def indexed_runs(source: RunSource, names: Collection[str] | None = None) -> list[tuple[bytes, TagIndex]]:
+    """The same runs as the native core takes them: a name as JSON, because a folder's name need not be text."""
+    runs = select_runs(source, names)
+    called = [json.dumps(name).encode("ascii") for name in runs]
+    return list(zip(called, indexes_of(list(runs.values())), strict=True))
+
+
+def _named(run: RunReader, wanted: Wanted, names: Collection[str]) -> Iterator[tuple[Tag, TagStatus]]:
+    for name in dict.fromkeys(names):
+        tag = find_tag(run, wanted.plugin, name)
+        if tag is not None and tag.meaning.data_class == wanted.data_class and (status := tag.status).points:
+            yield tag, status

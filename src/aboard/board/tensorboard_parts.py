@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         _get_invalid_request_error: Any
         _get_run_to_histogram_series: Any
         _get_run_to_image_series: Any
+        _filter_by_version: Any
+        _image_version_checker: Any
 
     class ScalarsPlugin:
         """The plugin behind the Scalars dashboard, whose values Custom Scalars takes."""
@@ -70,7 +72,9 @@ core_plugin = _module("tensorboard.plugins.core.core_plugin")
 default = _module("tensorboard.default")
 errors = _module("tensorboard.errors")
 http_util = _module("tensorboard.backend.http_util")
+image_metadata = _module("tensorboard.plugins.image.metadata")
 json_util = _module("tensorboard.backend.json_util")
+metrics_plugin = _module("tensorboard.plugins.metrics.metrics_plugin")
 plugin_util = _module("tensorboard.plugin_util")
 projector_config_pb2 = _module("tensorboard.plugins.projector.projector_config_pb2")
 projector_plugin = _module("tensorboard.plugins.projector.projector_plugin")
@@ -91,7 +95,9 @@ __all__ = [
     "default",
     "errors",
     "http_util",
+    "image_metadata",
     "json_util",
+    "metrics_plugin",
     "plugin_util",
     "projector_config_pb2",
     "projector_plugin",

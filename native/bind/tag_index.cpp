@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tag_index.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string_view.h>
+
+#include <set>
+
+#include "bindings.hpp"
+#include "points_json.hpp"
+#include "reduce.hpp"
+#include "without_gil.hpp"
+
+namespace nb = nanobind;
+
+namespace aboard {
+namespace {
+
+// Runs by name, as JSON strings: the name of a folder need not be text.
+using Runs = std::vector<std::pair<std::string, std::shared_ptr<TagIndex>>>;
+
+// The text of a str; none when it is no text but carries bytes that were none.
+std::optional<std::string_view> utf8_of(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (bytes == nullptr) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return std::string_view(bytes, static_cast<size_t>(size));
+}
+
+Runs runs_of(const nb::list& given) {
+  Runs runs;
+  runs.reserve(given.size());
+  for (const nb::handle item : given) {
+    const auto pair = nb::cast<nb::tuple>(item);
+    runs.emplace_back(view_of(nb::cast<nb::bytes>(pair[0])), nb::cast<std::shared_ptr<TagIndex>>(pair[1]));
+  }
+  return runs;
+}
+
+// Appends {"run": …} with what `append` says of each run; runs of which it says nothing are left out.
+template <typename Append>
+nb::bytes object_of(const Runs& runs, const Append& append) {
+  std::string json;
+  {
+    const WithoutGil release;
+    json.push_back('{');
+    for (const auto& [name, index] : runs) {
+      const size_t before = json.size();
+      if (before > 1) json.push_back(',');
+      json += name;
+      json.push_back(':');
+      if (!append(json, *index)) json.resize(before);
+    }
+    json.push_back('}');
+  }
+  return bytes_of(json);
+}
+
+nb::bytes names_json(const nb::list& runs, std::string_view plugin, uint8_t data_class) {
+  return object_of(runs_of(runs), [&](std::string& json, TagIndex& index) {
+    return index.append_names(json, plugin, static_cast<DataClass>(data_class));
+  });
+}
+
+nb::bytes display_names_json(const nb::list& runs, std::string_view plugin, uint8_t data_class, const nb::dict& html) {
+  TagIndex::Texts texts;
+  for (const auto [description, text] : html) {
+    if (const auto key = utf8_of(description)) texts.emplace(*key, view_of(nb::cast<nb::bytes>(text)));
+  }
+  return object_of(runs_of(runs), [&](std::string& json, TagIndex& index) {
+    return index.append_display_names(json, plugin, static_cast<DataClass>(data_class), texts);
+  });
+}
+
+nb::bytes points_json(const nb::list& runs, std::string_view plugin, const nb::str& tag, size_t budget, bool objects) {
+  const auto name = utf8_of(tag);
+  const auto form = objects ? PointsForm::objects : PointsForm::triples;
+  return object_of(runs_of(runs), [&](std::string& json, TagIndex& index) {
+    const auto number = name ? index.number(plugin, DataClass::scalar, *name) : std::nullopt;
+    const ColumnView points = number ? index.logdir().scalars(*number, true) : ColumnView{};
+    if (points.size > 0) append_points_json(json, points, budget, form);
+    return points.size > 0;
+  });
+}
+
+// (number, name, source, kind, plugin, content, display name, description, data class, status)
+nb::tuple tuple_of(const TagIndex::Found& found) {
+  const TagStatus& status = found.status;
+  return nb::make_tuple(found.number, text_of(found.name), static_cast<int>(found.source), static_cast<int>(found.kind),
+                        text_of(found.plugin), bytes_of(found.content), text_of(found.display_name),
+                        text_of(found.description), static_cast<int>(found.data_class),
+                        nb::make_tuple(status.count, status.superseded, status.last_step, status.last_wall_time));
+}
+
+nb::list with_points(TagIndex& self, std::string_view plugin, uint8_t data_class) {
+  std::vector<TagIndex::Found> found;
+  {
+    const WithoutGil release;
+    found = self.with_points(plugin, static_cast<DataClass>(data_class));
+  }
+  nb::list result;
+  for (const TagIndex::Found& one : found) result.append(tuple_of(one));
+  return result;
+}
+
+std::vector<std::shared_ptr<TagIndex>> indexes_of(const nb::list& given) {
+  std::vector<std::shared_ptr<TagIndex>> indexes;
+  for (const nb::handle index : given) indexes.push_back(nb::cast<std::shared_ptr<TagIndex>>(index));
+  return indexes;
+}
+
+// (number of the run, tag, description) of each tag that has one
+nb::list described_tags(const nb::list& given, std::string_view plugin, uint8_t data_class) {
+  const auto indexes = indexes_of(given);
+  std::vector<std::pair<size_t, TagIndex::Described>> found;
+  {
+    const WithoutGil release;
+    for (size_t run = 0; run < indexes.size(); ++run) {
+      for (auto& one : indexes[run]->descriptions(plugin, static_cast<DataClass>(data_class))) {
+        found.emplace_back(run, std::move(one));
+      }
+    }
+  }
+  nb::list result;
+  for (const auto& [run, one] : found) {
+    result.append(nb::make_tuple(run, text_of(one.name), text_of(one.description)));
+  }
+  return result;
+}
+
+nb::object find(TagIndex& self, const nb::str& plugin, const nb::str& name) {
+  const auto of = utf8_of(plugin), called = utf8_of(name);
+  std::optional<TagIndex::Found> found;
+  if (of && called) {
+    const WithoutGil release;
+    found = self.find(*of, *called);
+  }
+  return found ? nb::object(tuple_of(*found)) : nb::none();
+}
+
+nb::set plugins_of(const nb::list& indexes) {
+  const auto all = indexes_of(indexes);
+  std::set<std::string> plugins;
+  {
+    const WithoutGil release;
+    for (const auto& index : all) {
+      for (std::string& plugin : index->plugins()) plugins.insert(std::move(plugin));
+    }
+  }
+  nb::set result;
+  for (const std::string& plugin : plugins) result.add(text_of(plugin));
+  return result;
+}
+
+nb::tuple meaning_tuple(const nb::bytes& name, int source, int kind, const nb::bytes& metadata) {
+  const TagMeaning meaning =
+      meaning_of(view_of(name), static_cast<TagSource>(source), static_cast<ValueKind>(kind), view_of(metadata));
+  return nb::make_tuple(text_of(meaning.plugin), bytes_of(meaning.content), text_of(meaning.display_name),
+                        text_of(meaning.description), static_cast<int>(meaning.data_class));
+}
+
+}  // namespace
+
+void bind_tag_index(nb::module_& module) {
+  nb::class_<TagIndex>(module, "TagIndex")
+      .def(nb::new_([](const std::shared_ptr<Logdir>& logdir) { return std::make_shared<TagIndex>(logdir); }))
+      .def("find", &find)
+      .def("with_points", &with_points);
+  module.def("described_tags", &described_tags);
+  module.def("plugins_of", &plugins_of);
+  module.def("names_json", &names_json);
+  module.def("display_names_json", &display_names_json);
+  module.def("points_json", &points_json);
+  module.def("tag_meaning", &meaning_tuple);
+}
+
+}  // namespace aboard
