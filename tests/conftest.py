@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests, and the processes that they start, leave the home folder of the person who runs them alone."""
+"""Tests leave the home folder of the person who runs them alone, and share the servers that several suites need."""
 
 import os
 from collections.abc import Iterator
 
 import pytest
+
+from support.object_servers import AzureServer, S3Server, azurite, seaweedfs, why_no_azurite, why_no_seaweedfs
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -14,3 +16,27 @@ def _a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
             patch.delenv(name)
         patch.setenv("ABOARD_HOME", str(tmp_path_factory.mktemp("home")))
         yield
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server with an empty bucket `contract`, started when the first test asks for it."""
+    _needs(why_no_seaweedfs())
+    with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as server:
+        server.make_bucket("contract")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureServer]:
+    """A real Azure Blob Storage emulator with an empty container `contract`, started when the first test asks for it."""
+    _needs(why_no_azurite())
+    with azurite(tmp_path_factory.mktemp("azurite")) as server:
+        server.make_container("contract")
+        yield server
+
+
+def _needs(reason_against: str) -> None:
+    from support.processes import needs  # imports TensorBoard, which most test runs can do without
+
+    needs(reason_against)

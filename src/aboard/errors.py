@@ -6,7 +6,20 @@ AboardError
 ├── InvalidType        (also a TypeError)            an object of the wrong kind
 ├── UnknownName        (also a KeyError)             a name that nothing has
 ├── MissingPackage     (also an ImportError)         an optional package that this call needs
-└── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
+├── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
+└── StoreError         (also an OSError)             a store refused or failed; `temporary` says whether to try again
+    ├── NoSuchStore                                  the folder, bucket or container does not exist
+    ├── KeyNotFound    (also a FileNotFoundError)    there is nothing under this key
+    ├── KeyExists      (also a FileExistsError)      a create-only put found something under this key
+    ├── PositionMismatch                             an append at another place than the end
+    ├── StoreReadOnly  (also a PermissionError)      a write through a store that was opened for reading
+    ├── AccessDenied   (also a PermissionError)      the credentials are good, but do not allow this
+    ├── CredentialsMissing                           no credentials were found
+    ├── CredentialsRefused                           the credentials are not accepted
+    │   └── CredentialsExpired                       they were good once
+    ├── StoreFull                                    no space or quota is left (temporary)
+    ├── WrongRegion                                  the bucket is in another region
+    └── StoreUnreachable (also a ConnectionError)    no network, no answer in time, or the server failed (temporary)
 WriteWarning           (a RuntimeWarning)            points are delayed or lost; training goes on
 """
 
@@ -63,6 +76,104 @@ class StorageUnavailable(AboardError, OSError):
 
     status: ClassVar[int] = 503
     code: ClassVar[str] = "StorageUnavailable"
+
+
+class StoreError(AboardError, OSError):
+    """A store refused or failed."""
+
+    status: ClassVar[int] = 502
+    code: ClassVar[str] = "StoreError"
+    temporary: ClassVar[bool] = False
+    """Whether the same call may succeed later without anybody changing anything."""
+
+
+class NoSuchStore(StoreError):
+    """The folder, bucket or container does not exist."""
+
+    status: ClassVar[int] = 404
+    code: ClassVar[str] = "NoSuchStore"
+
+
+class KeyNotFound(StoreError, FileNotFoundError):
+    """There is nothing under this key."""
+
+    status: ClassVar[int] = 404
+    code: ClassVar[str] = "KeyNotFound"
+
+
+class KeyExists(StoreError, FileExistsError):
+    """A create-only put found something under this key."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "KeyExists"
+
+
+class PositionMismatch(StoreError):
+    """An append at another place than the end."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "PositionMismatch"
+
+    def __init__(self, message: str, *, size: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.size = size
+
+
+class StoreReadOnly(StoreError, PermissionError):
+    """A write through a store that was opened for reading."""
+
+    status: ClassVar[int] = 403
+    code: ClassVar[str] = "StoreReadOnly"
+
+
+class AccessDenied(StoreError, PermissionError):
+    """The credentials are good, but do not allow this."""
+
+    status: ClassVar[int] = 403
+    code: ClassVar[str] = "AccessDenied"
+
+
+class CredentialsMissing(StoreError):
+    """No credentials were found."""
+
+    status: ClassVar[int] = 401
+    code: ClassVar[str] = "CredentialsMissing"
+
+
+class CredentialsRefused(StoreError):
+    """The credentials are not accepted."""
+
+    status: ClassVar[int] = 401
+    code: ClassVar[str] = "CredentialsRefused"
+
+
+class CredentialsExpired(CredentialsRefused):
+    """The credentials were good once."""
+
+    code: ClassVar[str] = "CredentialsExpired"
+
+
+class StoreFull(StoreError):
+    """No space or quota is left: the same call may succeed when somebody has made room."""
+
+    status: ClassVar[int] = 507
+    code: ClassVar[str] = "StoreFull"
+    temporary: ClassVar[bool] = True
+
+
+class WrongRegion(StoreError):
+    """The bucket is in another region."""
+
+    status: ClassVar[int] = 400
+    code: ClassVar[str] = "WrongRegion"
+
+
+class StoreUnreachable(StoreError, ConnectionError):
+    """No network, no answer in time, or the server failed: the same call may succeed later."""
+
+    status: ClassVar[int] = 503
+    code: ClassVar[str] = "StoreUnreachable"
+    temporary: ClassVar[bool] = True
 
 
 class WriteWarning(RuntimeWarning):

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes under keys, in a folder or a bucket."""
+
+from aboard.store.connection import Connection, Patience
+from aboard.store.opening import open_store
+from aboard.store.store import Entry, Fetched, Store
+from aboard.store.traffic import Traffic, TrafficCount
+
+__all__ = ["Connection", "Entry", "Fetched", "Patience", "Store", "Traffic", "TrafficCount", "open_store"]

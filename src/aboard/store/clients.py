@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the obstore client of an address, with the settings of the connection and of the environment of each cloud."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from aboard.errors import AboardError, CredentialsMissing
+from aboard.store.connection import Connection, Patience
+from aboard.store.obstore_process import obstore_of_this_process
+from aboard.store.provider_errors import Place, credentials_hint, read_answer
+from aboard.store.uri import StoreAddress
+
+PROBE_SECONDS = 1.0
+METADATA_SERVICE = "http://169.254.169.254"
+
+
+@dataclass(frozen=True)
+class Client:
+    """A bucket as obstore sees it, and what is particular to its provider."""
+
+    place: Place
+    store: Any
+    creating: Any
+    """What create-only puts go through; the same but for OSS."""
+    create_mode: str = "create"
+    requests_around_parts: int = 2
+    """Besides one for each part of an upload: one to begin it, one to complete it."""
+    bulk_delete: bool = False
+    page_size: int = 1000
+
+    def __repr__(self) -> str:
+        return f"<Client {self.place.uri}>"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that the maker of a client needs."""
+
+    address: StoreAddress
+    connection: Connection
+    patience: Patience
+    environment: Mapping[str, str]
+
+    def first(self, *names: str) -> str:
+        """The first of these variables that is set."""
+        return next((self.environment[name] for name in names if self.environment.get(name)), "")
+
+    def is_set(self, *names: str) -> bool:
+        return bool(self.first(*names))
+
+    def says_yes(self, name: str) -> bool:
+        return self.environment.get(name, "").lower() in {"1", "true", "yes", "on", "y", "t"}
+
+
+def make_client(settings: Settings) -> Client:
+    """The client of an address; the modules of the clouds are loaded as needed."""
+    from aboard.store import azure_client, gcs_client, oss_client, s3_client
+
+    makers = {
+        "s3": s3_client.make,
+        "oss": oss_client.make,
+        "gs": gcs_client.make,
+        "az": azure_client.make,
+    }
+    return makers[settings.address.kind](settings)
+
+
+def build(kind: str, settings: Settings, config: dict[str, Any], **more: Any) -> Any:
+    """The obstore object; what it does not accept is a mistake in the settings."""
+    obstore = obstore_of_this_process()
+    classes: dict[str, Any] = {
+        "s3": obstore.store.S3Store,
+        "oss": obstore.store.S3Store,
+        "gs": obstore.store.GCSStore,
+        "az": obstore.store.AzureStore,
+    }
+    options = settings.patience.client_options() | more.pop("client_options", {})
+    if str(config.get("endpoint") or config.get("base_url") or "").startswith("http://"):
+        options["allow_http"] = True
+    try:
+        return classes[kind](
+            settings.address.bucket,
+            config=config,
+            client_options=options,
+            retry_config=settings.patience.retry_config(),
+            **more,
+        )
+    except AboardError:
+        raise
+    except (obstore.exceptions.BaseError, ValueError, OSError) as error:
+        reason = read_answer(str(error)).first_line
+        raise CredentialsMissing(
+            f"{settings.address.uri}: the settings cannot be used: {reason}", hint=credentials_hint(kind)
+        ) from None
+
+
+def require_cloud_machine(settings: Settings, metadata_service: str = "") -> None:
+    """Only a machine inside a cloud can ask for credentials it was not given; elsewhere obstore would try for long."""
+    parts = urlsplit(metadata_service or METADATA_SERVICE)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 80), PROBE_SECONDS).close()
+    except OSError:
+        raise no_credentials(settings) from None
+
+
+def no_credentials(settings: Settings) -> CredentialsMissing:
+    """What is said where no credentials were found."""
+    hint = credentials_hint(settings.address.kind)
+    return CredentialsMissing(f"{settings.address.uri}: no credentials were found.", hint=hint)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of a store: bytes under keys, in a folder or a bucket.
+
+A store promises create-only puts, atomic overwrites and conditional reads, and nothing more: no locks, no
+compare-and-swap, no rename. Every method may be called from several threads at once. Keys are checked by
+`aboard.store.keys`; errors are the `StoreError`s of `aboard.errors`. `uri` opens the same store again, and neither it
+nor an error ever holds a secret.
+
+Implementers write the underscored methods, which get checked arguments and count their own traffic.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from aboard.errors import InvalidType, InvalidValue, KeyNotFound, StoreError, StoreReadOnly
+from aboard.store.keys import check_folder, check_key, check_start_after
+from aboard.store.ranges import DEFAULT_GAP, ByteRange, cut, merge
+from aboard.store.traffic import Traffic
+
+Data = bytes | bytearray | memoryview | Path
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One object of a store."""
+
+    key: str
+    size: int
+    modified: float
+    """Seconds since 1970, by the clock of the store."""
+    etag: str
+    """Differs when the content differs; opaque, without quotes."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The whole content of an object, and the tag of just this content."""
+
+    data: bytes
+    etag: str
+
+
+class Store(ABC):
+    """Bytes under keys."""
+
+    can_append: ClassVar[bool] = False
+    """Whether `append` works; where it does not, growing files are kept as several objects."""
+
+    def __init__(self, uri: str, *, read_only: bool) -> None:
+        self.uri = uri
+        self.read_only = read_only
+        self.traffic = Traffic()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.uri}{' read-only' if self.read_only else ''}>"
+
+    def check(self) -> None:
+        """Raise if the store is not there or may not be listed; one request."""
+        next(iter(self.list()), None)
+
+    def put(self, key: str, data: Data, *, create_only: bool = False) -> str:
+        """Write bytes, or the local file at a `Path`, and return the etag; readers see all of it or nothing of it.
+
+        With `create_only` the first of several writers wins and the others get `KeyExists`. When the answer to a
+        create-only put is lost, the put may have happened although an error is raised: what is written should tell who
+        wrote it. A large file is sent in parts, without being held in memory, unless it is `create_only`.
+        """
+        check_key(key)
+        self._check_writable(key)
+        if isinstance(data, Path):
+            return self._put_file(key, data, create_only=create_only)
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InvalidType(f"{key}: bytes or a pathlib.Path can be put, not {type(data).__name__}.")
+        return self._put_bytes(key, bytes(data), create_only=create_only)
+
+    def append(self, key: str, data: bytes | bytearray | memoryview, position: int) -> int:
+        """Write at the end, which must be `position`, and return the new size; position 0 creates what is missing."""
+        check_key(key)
+        self._check_writable(key)
+        if position < 0:
+            raise InvalidValue(f"{key}: a position is not negative: {position}.")
+        return self._append(key, bytes(data), position)
+
+    def get(self, key: str) -> bytes:
+        """The whole content."""
+        return self._get(check_key(key)).data
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Bytes from `start` up to, not including, `end`; fewer where the object ends earlier, as with pread."""
+        one = _checked_range(key, start, end)
+        return self._get_range(key, one) if one.length else b""
+
+    def get_ranges(self, key: str, ranges: Iterable[tuple[int, int]], *, gap: int = DEFAULT_GAP) -> list[bytes]:
+        """Several ranges at once, in parallel; those at most `gap` bytes apart come with one request."""
+        wanted = [_checked_range(key, start, end) for start, end in ranges]
+        fetched = merge(wanted, gap)
+        return cut(wanted, fetched, self._get_ranges(key, fetched)) if fetched else [b""] * len(wanted)
+
+    def get_if_changed(self, key: str, etag: str) -> Fetched | None:
+        """The content and its etag, or None while it still has `etag`; an empty etag always reads."""
+        check_key(key)
+        return self._get_if_changed(key, etag) if etag else self._get(key)
+
+    def download(self, key: str, path: Path) -> int:
+        """Copy the content into a local file, which appears when it is whole; the number of bytes."""
+        from aboard.store.local_files import written_aside
+
+        with written_aside(path) as file:
+            size = 0
+            for piece in self._stream(check_key(key)):
+                size += len(piece)
+                file.write(piece)
+        return size
+
+    def head(self, key: str) -> Entry:
+        """What is known of an object without reading it."""
+        return self._head(check_key(key))
+
+    def exists(self, key: str) -> bool:
+        """Whether there is something under this key."""
+        try:
+            self.head(key)
+        except KeyNotFound:
+            return False
+        return True
+
+    def list(self, folder: str = "", *, start_after: str = "") -> Iterator[Entry]:
+        """Everything below `folder`, in the order of the keys, page by page; after the key `start_after`, if given."""
+        return self._list(check_folder(folder), check_start_after(start_after))
+
+    def list_folders(self, folder: str = "", *, start_after: str = "") -> Iterator[str]:
+        """Names of the folders directly in `folder`, in order; after the name `start_after`, if given."""
+        if "/" in start_after:
+            raise InvalidValue(f"start_after={start_after!r}: the name of a folder has no slash.")
+        return self._list_folders(check_folder(folder), check_folder(start_after))
+
+    def delete(self, keys: str | Iterable[str]) -> None:
+        """Delete objects; what is not there is no error."""
+        wanted = [check_key(key) for key in ([keys] if isinstance(keys, str) else keys)]
+        if wanted:
+            self._check_writable(wanted[0])
+            self._delete(wanted)
+
+    def _check_writable(self, key: str) -> None:
+        if self.read_only:
+            raise StoreReadOnly(f"{self.uri} is open for reading only: {key} was not changed.")
+
+    def _append(self, key: str, data: bytes, position: int) -> int:
+        raise StoreError(f"{self.uri} cannot append to {key} at {position}: only folders can ({len(data)} bytes).")
+
+    @abstractmethod
+    def _put_bytes(self, key: str, data: bytes, *, create_only: bool) -> str: ...
+
+    @abstractmethod
+    def _put_file(self, key: str, path: Path, *, create_only: bool) -> str: ...
+
+    @abstractmethod
+    def _get(self, key: str) -> Fetched: ...
+
+    @abstractmethod
+    def _get_range(self, key: str, wanted: ByteRange) -> bytes: ...
+
+    @abstractmethod
+    def _get_ranges(self, key: str, wanted: Sequence[ByteRange]) -> Sequence[bytes]: ...
+
+    @abstractmethod
+    def _get_if_changed(self, key: str, etag: str) -> Fetched | None: ...
+
+    @abstractmethod
+    def _stream(self, key: str) -> Iterator[bytes]: ...
+
+    @abstractmethod
+    def _head(self, key: str) -> Entry: ...
+
+    @abstractmethod
+    def _list(self, folder: str, start_after: str) -> Iterator[Entry]: ...
+
+    @abstractmethod
+    def _list_folders(self, folder: str, start_after: str) -> Iterator[str]: ...
+
+    @abstractmethod
+    def _delete(self, keys: Sequence[str]) -> None: ...
+
+
+def _checked_range(key: str, start: int, end: int) -> ByteRange:
+    check_key(key)
+    if start < 0 or end < start:
+        raise InvalidValue(f"{key}: {start} to {end} is not a range of bytes.", hint="0 ≤ start ≤ end is needed.")
+    return ByteRange(start, end)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP servers in a thread of the test process, on loopback and a free port."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import threading
+from collections.abc import Iterator
+
+
+class AnyMethodHandler(http.server.BaseHTTPRequestHandler):
+    """One function for every method; nothing is printed."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None: ...
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            super().handle()
+
+    def handle_any(self) -> None:
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        self.handle_any()
+
+    def do_HEAD(self) -> None:
+        self.handle_any()
+
+    def do_PUT(self) -> None:
+        self.handle_any()
+
+    def do_POST(self) -> None:
+        self.handle_any()
+
+    def do_DELETE(self) -> None:
+        self.handle_any()
+
+
+@contextlib.contextmanager
+def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[int]:
+    """The port of a server, which is ended afterwards."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # clients give up in the middle; that is what the tests are about
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
