@@ -142,7 +142,9 @@ def test_oss_endpoints(monkeypatch, uri, variables, host, region):
         assert store._client.place.region == region
 
 
-@pytest.mark.parametrize("way", ["names", "cli names", "connection string", "development", "signature", "connection"])
+@pytest.mark.parametrize(
+    "way", ["names", "cli names", "connection string", "development", "emulator", "signature", "connection"]
+)
 def test_azure_variables(azure_server, monkeypatch, way):
     account, key, endpoint = azure_server.account, azure_server.key, azure_server.endpoint
     variables = {
@@ -161,6 +163,10 @@ def test_azure_variables(azure_server, monkeypatch, way):
             "AZURE_STORAGE_ACCOUNT": account,
             "AZURE_STORAGE_SAS_TOKEN": "?" + azure_server.shared_access("contract", "rwdlc"),
             "AZURE_STORAGE_ENDPOINT": endpoint,
+        },
+        "emulator": {
+            "AZURE_STORAGE_USE_EMULATOR": "true",
+            "AZURITE_BLOB_STORAGE_URL": f"http://127.0.0.1:{azure_server.port}",
         },
         "connection": {},
     }[way]

@@ -126,6 +126,15 @@ def test_a_silent_server_does_not_hold_anyone(store, proxy, connection):
     unreachable(lambda: list(store.list()), "in time")
 
 
+def test_a_slow_upload_is_not_a_silent_server(store, proxy, connection):
+    store = open_store(store.uri, connection=connection, patience=Patience(stall_seconds=1, retries=1))
+    proxy.delay(2, times=2)
+    store.put("y", b"1")
+    assert proxy.counts() == {"PUT": 1}
+    assert store.get("y") == b"1"
+    assert proxy.counts() == {"PUT": 1, "GET": 2}
+
+
 def test_silence_once_is_forgiven_where_repeating_does_no_harm(store, proxy, connection):
     store = open_store(store.uri, connection=connection, patience=HASTY)
     proxy.hang(times=1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from aboard.errors import CredentialsMissing, InvalidValue
-from aboard.store.clients import METADATA_SERVICE, Client, Settings, build, require_cloud_machine
+from aboard.store.clients import METADATA_SERVICE, Client, Settings, build_both, require_cloud_machine
 from aboard.store.provider_errors import Place, expiry_of_shared_access
 
 _OTHER_SOURCES = (
@@ -42,10 +42,10 @@ def make(settings: Settings) -> Client:
     config |= secrets
     if not secrets and not settings.is_set(*_OTHER_SOURCES):
         require_cloud_machine(settings, METADATA_SERVICE)
-    store = build("az", settings, config)
+    reading, writing = build_both("az", settings, config)
     expires = expiry_of_shared_access(str(secrets.get("sas_key", "")))
     place = Place("az", address.uri, address.bucket, expires=expires)
-    return Client(place, store, store, requests_around_parts=1, page_size=5000)
+    return Client(place, reading, writing, writing, requests_around_parts=1, page_size=5000)
 
 
 def _endpoint(settings: Settings, text: dict[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,9 +24,11 @@ class Client:
     """A bucket as obstore sees it, and what is particular to its provider."""
 
     place: Place
-    store: Any
+    reading: Any
+    writing: Any
+    """Differs in its patience only."""
     creating: Any
-    """What create-only puts go through; the same but for OSS."""
+    """What create-only puts go through: the same as `writing` but for OSS."""
     create_mode: str = "create"
     requests_around_parts: int = 2
     """Besides one for each part of an upload: one to begin it, one to complete it."""
@@ -44,7 +46,7 @@ class Settings:
     address: StoreAddress
     connection: Connection
     patience: Patience
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
 
     def first(self, *names: str) -> str:
         """The first of these variables that is set."""
@@ -70,7 +72,7 @@ def make_client(settings: Settings) -> Client:
     return makers[settings.address.kind](settings)
 
 
-def build(kind: str, settings: Settings, config: dict[str, Any], **more: Any) -> Any:
+def build(kind: str, settings: Settings, config: dict[str, Any], *, writing: bool, **more: Any) -> Any:
     """The obstore object; what it does not accept is a mistake in the settings."""
     obstore = obstore_of_this_process()
     classes: dict[str, Any] = {
@@ -79,7 +81,7 @@ def build(kind: str, settings: Settings, config: dict[str, Any], **more: Any) ->
         "gs": obstore.store.GCSStore,
         "az": obstore.store.AzureStore,
     }
-    options = settings.patience.client_options() | more.pop("client_options", {})
+    options = settings.patience.client_options(writing=writing) | more.pop("client_options", {})
     if str(config.get("endpoint") or config.get("base_url") or "").startswith("http://"):
         options["allow_http"] = True
     try:
@@ -97,6 +99,11 @@ def build(kind: str, settings: Settings, config: dict[str, Any], **more: Any) ->
         raise CredentialsMissing(
             f"{settings.address.uri}: the settings cannot be used: {reason}", hint=credentials_hint(kind)
         ) from None
+
+
+def build_both(kind: str, settings: Settings, config: dict[str, Any], **more: Any) -> tuple[Any, Any]:
+    """One object for reading and one for writing."""
+    return build(kind, settings, config, writing=False, **more), build(kind, settings, config, writing=True, **more)
 
 
 def require_cloud_machine(settings: Settings, metadata_service: str = "") -> None:

@@ -19,9 +19,10 @@ class Patience:
     """
 
     connect_seconds: float = 10
-    stall_seconds: float = 60
-    """Without a single byte of an answer; an upload of one part must fit in it."""
+    stall_seconds: float = 30
+    """While reading: without a single byte of an answer."""
     request_seconds: float = 300
+    """For a whole request; while writing this is the only limit, because no byte comes before the last one has gone."""
     retries: int = 5
     retry_seconds: float = 60
     first_pause: float = 0.1
@@ -32,11 +33,12 @@ class Patience:
             if value < 0 or (value == 0 and not name.startswith("retr")):
                 raise InvalidValue(f"Patience({name}={value!r}): a positive number is needed.")
 
-    def client_options(self) -> dict[str, Any]:
+    def client_options(self, *, writing: bool) -> dict[str, Any]:
         """The same for obstore."""
+        stall = self.request_seconds if writing else self.stall_seconds
         return {
             "connect_timeout": timedelta(seconds=self.connect_seconds),
-            "read_timeout": timedelta(seconds=self.stall_seconds),
+            "read_timeout": timedelta(seconds=stall),
             "timeout": timedelta(seconds=self.request_seconds),
         }
 

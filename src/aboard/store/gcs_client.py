@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from aboard.store.clients import METADATA_SERVICE, Client, Settings, build, require_cloud_machine
+from aboard.store.clients import METADATA_SERVICE, Client, Settings, build_both, require_cloud_machine
 from aboard.store.provider_errors import Place
 
 _SOURCES = (
@@ -40,8 +40,8 @@ def make(settings: Settings) -> Client:
     elif not settings.is_set(*_SOURCES):
         host = settings.first("GCE_METADATA_IP", "GCE_METADATA_HOST", "GCE_METADATA_ROOT")
         require_cloud_machine(settings, f"http://{host}" if host else METADATA_SERVICE)
-    store = build("gs", settings, config)
-    return Client(Place("gs", address.uri, address.bucket), store, store)
+    reading, writing = build_both("gs", settings, config)
+    return Client(Place("gs", address.uri, address.bucket), reading, writing, writing)
 
 
 def _login_file(settings: Settings) -> Path | None:

@@ -57,16 +57,17 @@ class ObjectStore(Store):
         part = max(PART_BYTES, math.ceil(size / MAX_PARTS))
         in_parts = size > PART_BYTES
         requests = math.ceil(size / part) + self._client.requests_around_parts if in_parts else 1
+        self.traffic.add("put", requests)
         with self._errors("write", key) as obstore:
             put = obstore.put(
-                self._client.store,
+                self._client.writing,
                 self._full(key),
                 data,
                 use_multipart=in_parts,
                 chunk_size=part,
                 max_concurrency=PARTS_AT_ONCE,
             )
-        self.traffic.add("put", requests, bytes_out=size)
+        self.traffic.add("put", 0, bytes_out=size)
         return _plain(put["e_tag"])
 
     def _create(self, key: str, data: bytes) -> str:
@@ -95,7 +96,7 @@ class ObjectStore(Store):
         self.traffic.add("get")
         with self._errors("read", key) as obstore:
             try:
-                answer = obstore.get(self._client.store, self._full(key), options=options)
+                answer = obstore.get(self._client.reading, self._full(key), options=options)
                 data = answer.bytes().to_bytes()
                 etag = _plain(answer.meta["e_tag"])
             except obstore.exceptions.NotModifiedError:
@@ -108,7 +109,7 @@ class ObjectStore(Store):
         with self._errors("read", key) as obstore:
             try:
                 data = obstore.get_range(
-                    self._client.store, self._full(key), start=wanted.start, end=wanted.end
+                    self._client.reading, self._full(key), start=wanted.start, end=wanted.end
                 ).to_bytes()
             except obstore.exceptions.BaseError as error:
                 if not is_beyond_end(error):
@@ -124,7 +125,7 @@ class ObjectStore(Store):
         self.traffic.add("get", len(wanted))
         with self._errors("read", key) as obstore:
             try:
-                found = obstore.get_ranges(self._client.store, self._full(key), starts=starts, ends=ends, coalesce=0)
+                found = obstore.get_ranges(self._client.reading, self._full(key), starts=starts, ends=ends, coalesce=0)
             except obstore.exceptions.BaseError as error:
                 if not is_beyond_end(error):
                     raise
@@ -141,7 +142,7 @@ class ObjectStore(Store):
             with self._errors("read", key) as obstore:
                 try:
                     wanted = {**options, "range": (start, start + DOWNLOAD_BYTES)}
-                    answer = obstore.get(self._client.store, self._full(key), options=wanted)
+                    answer = obstore.get(self._client.reading, self._full(key), options=wanted)
                     piece = answer.bytes().to_bytes()
                 except obstore.exceptions.PreconditionError:
                     raise StoreUnreachable(f"{key} was replaced in {self.uri} while it was read.") from None
@@ -157,15 +158,21 @@ class ObjectStore(Store):
 
     def _head(self, key: str) -> Entry:
         self.traffic.add("head")
-        with self._errors("read", key) as obstore:
-            return self._entry(obstore.head(self._client.store, self._full(key)))
+        try:
+            with self._errors("read", key) as obstore:
+                return self._entry(obstore.head(self._client.reading, self._full(key)))
+        except (KeyNotFound, StoreUnreachable):
+            raise
+        except StoreError:
+            self._get_range(key, ByteRange(0, 1))  # the answer to HEAD has no body; this one says why
+            raise
 
     def _list(self, folder: str, start_after: str) -> Iterator[Entry]:
         count, page = 0, self._client.page_size
         offset = join_key(self._prefix, start_after) if start_after else None
         self.traffic.add("list")
         with self._errors("list", "") as obstore:
-            pages = obstore.list(self._client.store, self._full(folder) or None, offset=offset, chunk_size=page)
+            pages = obstore.list(self._client.reading, self._full(folder) or None, offset=offset, chunk_size=page)
             for metas in pages:
                 for meta in metas:
                     if count and count % page == 0:
@@ -180,7 +187,7 @@ class ObjectStore(Store):
             yield from self._folders_after(folder, start_after)
             return
         with self._errors("list", "") as obstore:
-            found = obstore.list_with_delimiter(self._client.store, self._full(folder) or None)
+            found = obstore.list_with_delimiter(self._client.reading, self._full(folder) or None)
         prefixes: Sequence[str] = found["common_prefixes"]
         seen = len(prefixes) + len(found["objects"])
         self.traffic.add("list", max(1, math.ceil(seen / self._client.page_size)))
@@ -207,7 +214,7 @@ class ObjectStore(Store):
         if self._client.bulk_delete:
             self.traffic.add("delete", math.ceil(len(keys) / 1000))
             with self._errors("delete", keys[0]) as obstore:
-                obstore.delete(self._client.store, [self._full(key) for key in keys])
+                obstore.delete(self._client.writing, [self._full(key) for key in keys])
             return
         with ThreadPoolExecutor(min(len(keys), DELETES_AT_ONCE)) as threads:
             list(threads.map(self._delete_one, keys))
@@ -215,7 +222,7 @@ class ObjectStore(Store):
     def _delete_one(self, key: str) -> None:
         self.traffic.add("delete")
         with contextlib.suppress(KeyNotFound), self._errors("delete", key) as obstore:
-            obstore.delete(self._client.store, self._full(key))
+            obstore.delete(self._client.writing, self._full(key))
 
     def _full(self, key: str) -> str:
         return join_key(self._prefix, key)

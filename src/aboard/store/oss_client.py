@@ -13,7 +13,7 @@ from typing import Any
 
 from aboard.errors import InvalidValue
 from aboard.store.aws_profile import Login
-from aboard.store.clients import Client, Settings, build, no_credentials
+from aboard.store.clients import Client, Settings, build, build_both, no_credentials
 from aboard.store.provider_errors import Place
 from aboard.store.s3_client import addressing, fixed_credentials
 
@@ -35,12 +35,11 @@ def make(settings: Settings) -> Client:
         "unsigned_payload": False,
     } | addressing(settings, endpoint, usual="virtual")
     more = {} if settings.connection.anonymous else {"credential_provider": _credentials(settings)}
-    store = build("oss", settings, config, **more)
-    creating = build(
-        "oss", settings, config, client_options={"default_headers": {"x-oss-forbid-overwrite": "true"}}, **more
-    )
+    reading, writing = build_both("oss", settings, config, **more)
+    headers = {"default_headers": {"x-oss-forbid-overwrite": "true"}}
+    creating = build("oss", settings, config, writing=True, client_options=headers, **more)
     place = Place("oss", settings.address.uri, settings.address.bucket, region)
-    return Client(place, store, creating, create_mode="overwrite")
+    return Client(place, reading, writing, creating, create_mode="overwrite")
 
 
 def _region(settings: Settings) -> str:

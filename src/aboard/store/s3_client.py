@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from aboard.store.aws_profile import AwsProfile, Login, read_profile
-from aboard.store.clients import METADATA_SERVICE, Client, Settings, build, no_credentials, require_cloud_machine
+from aboard.store.clients import METADATA_SERVICE, Client, Settings, build_both, no_credentials, require_cloud_machine
 from aboard.store.provider_errors import Place
 
 _OTHER_SOURCES = (
@@ -36,9 +36,9 @@ def make(settings: Settings) -> Client:
         require_cloud_machine(settings, service)
         config["metadata_endpoint"] = service
     more = {"credential_provider": provider} if provider and not _anonymous(settings) else {}
-    store = build("s3", settings, config, **more)
+    reading, writing = build_both("s3", settings, config, **more)
     place = Place("s3", address.uri, address.bucket, region, login=provider)
-    return Client(place, store, store, bulk_delete=not settings.says_yes("AWS_DISABLE_BULK_DELETE"))
+    return Client(place, reading, writing, writing, bulk_delete=not settings.says_yes("AWS_DISABLE_BULK_DELETE"))
 
 
 def addressing(settings: Settings, endpoint: str, *, usual: str = "") -> dict[str, Any]:
