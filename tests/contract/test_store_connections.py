@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, StoreError
 from aboard.store import Connection, Patience, open_store
 from support.clouds import clear_clouds, use
 from support.fault_proxy import fault_proxy
@@ -193,6 +193,9 @@ def test_azure_connection_string_with_a_mistake(monkeypatch):
 def test_azure_accounts_in_the_uri(monkeypatch, uri, host):
     with fault_proxy(9) as proxy:
         use(monkeypatch, {"AZURE_STORAGE_ACCOUNT_KEY": "YQ==", "HTTPS_PROXY": proxy.endpoint})
+        use(
+            monkeypatch, {"AZURE_STORAGE_ENDPOINT": "https://of-another-account.test", "AZURE_STORAGE_ACCOUNT": "other"}
+        )
         with pytest.raises(OSError, match="cannot be reached"):
             open_store(uri, patience=ONCE).get("x")
         assert [asked.host for asked in proxy.requests] == [f"{host}:443"]
@@ -202,6 +205,24 @@ def test_gcs_token():
     with bucket_service(GcsService({"contract": {}})) as service:
         connection = Connection(endpoint=service.endpoint, secret="writer-token")
         assert works(open_store("gs://contract/p", connection=connection))
+
+
+def test_servers_that_do_not_know_where_to_start():
+    with bucket_service(GcsService({"contract": {}}, ignores_start_after=True, page=3)) as service:
+        store = open_store("gs://contract/p", connection=Connection(endpoint=service.endpoint, secret="writer-token"))
+        for key in ("a/1", "a/2", "b/1", "b/2", "c/1"):
+            store.put(key, b"")
+        assert [entry.key for entry in store.list(start_after="a/2")] == ["b/1", "b/2", "c/1"]
+        assert list(store.list_folders(start_after="a")) == ["b", "c"]
+
+
+def test_objects_of_other_programs_that_cannot_be_named_are_pointed_at():
+    with bucket_service(GcsService({"contract": {}})) as service:
+        service.keep("contract", "p/a//b", b"")
+        store = open_store("gs://contract/p", connection=Connection(endpoint=service.endpoint, secret="writer-token"))
+        with pytest.raises(StoreError, match="p/a//b") as caught:
+            list(store.list())
+        assert "Rename" in caught.value.hint
 
 
 def test_gcs_service_account_file(monkeypatch, tmp_path):

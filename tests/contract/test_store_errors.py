@@ -334,6 +334,17 @@ def test_a_bare_redirect_means_another_region():
         fails(every_call(store)["read"], errors.WrongRegion, "bucket", "us-east-1", hint="AWS_REGION")
 
 
+def test_an_overwrite_never_finds_that_something_exists(s3):
+    """Immutable and leased objects answer 409 and 412 too."""
+    with fault_proxy(9) as proxy:
+        proxy.answer(409, XML.format("BlobImmutableDueToPolicy", "It is immutable.", "").encode())
+        connection = Connection(endpoint=f"{proxy.endpoint}/a", account="a", secret="YQ==")
+        store = open_store("az://container/p", connection=connection, patience=ONCE)
+        with pytest.raises(errors.StoreError, match="It is immutable") as caught:
+            store.put("x", b"")
+        assert not isinstance(caught.value, FileExistsError)
+
+
 def test_two_creators_at_the_same_moment(s3):
     """S3 answers 409 when it cannot tell which of two create-only puts came first: that is not yet a refusal."""
     with fault_proxy(s3.port) as proxy:

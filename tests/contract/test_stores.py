@@ -329,8 +329,11 @@ def test_keys_that_are_refused(store, key):
 
 
 def test_arguments_of_the_wrong_kind(store):
-    with pytest.raises(InvalidType):
-        store.put("x", "text")
+    for wrong in ("text", 5, None):
+        with pytest.raises(InvalidType):
+            store.put("x", wrong)
+        with pytest.raises(InvalidType):
+            store.append("x", wrong, 0)
     with pytest.raises(InvalidType):
         store.get(b"x")
     for start, end in ((-1, 5), (5, 3)):

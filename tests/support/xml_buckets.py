@@ -53,6 +53,7 @@ class BucketService:
     buckets: dict[str, dict[str, Stored]] = field(default_factory=dict)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
     page: int = 1000
+    ignores_start_after: bool = False
     port: int = 0
     headers_seen: list[dict[str, str]] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -61,6 +62,10 @@ class BucketService:
     @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def keep(self, bucket: str, key: str, data: bytes) -> None:
+        """An object that some other program has put there."""
+        self.buckets[bucket][key] = Stored(data, time.time(), next(self.numbers))
 
     def check(self, call: _Call) -> None:
         """Raise a refusal if the provider would."""
@@ -189,7 +194,8 @@ class _Handler(AnyMethodHandler):
             raise Refusal(404, "NoSuchBucket", "The specified bucket does not exist.")
         objects = self.service.buckets[bucket]
         if call.method == "GET" and not key:
-            return _listing(objects, call.query, self.service.page)
+            query = call.query | ({"start-after": ""} if self.service.ignores_start_after else {})
+            return _listing(objects, query, self.service.page)
         if call.method in {"GET", "HEAD"}:
             return _read(objects, key, call)
         if "uploads" in call.query or "uploadId" in call.query:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import stat
 from collections.abc import Generator
 from pathlib import Path
 
@@ -47,8 +48,8 @@ def _error(error: OSError, root: Path, key: str, action: str) -> AboardError:
             f"{place}: symbolic links inside a store are not followed, because they may lead out of it.",
             hint="Open the folder that the link points to as a store of its own.",
         )
-    if error.errno in {errno.ENOENT, errno.ENOTDIR} and not root.is_dir():
-        return no_such_folder(root)
+    if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EACCES} and (problem := _problem_of(root)):
+        return problem
     if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EISDIR} and action in {"read", "list"}:
         return KeyNotFound(f"There is no {key} in {root}.")
     if error.errno == errno.EEXIST:
@@ -66,8 +67,18 @@ def _error(error: OSError, root: Path, key: str, action: str) -> AboardError:
     return StoreError(f"{place}: {error.strerror or error}.")
 
 
-def no_such_folder(root: Path) -> NoSuchStore:
-    """The folder of a store is missing, or it is a file."""
-    if root.exists():
+def check_root(root: Path) -> None:
+    """Raise unless the folder of the store is there."""
+    if problem := _problem_of(root):
+        raise problem
+
+
+def _problem_of(root: Path) -> StoreError | None:
+    try:
+        if stat.S_ISDIR(root.stat().st_mode):
+            return None
         return NoSuchStore(f"{root} is not a folder, so it cannot be a store.", hint="Name the folder that holds it.")
-    return NoSuchStore(f"There is no folder {root}.", hint="Check the path, or create it with mkdir -p.")
+    except PermissionError:
+        return AccessDenied(f"{root}: no permission to reach it.", hint="Ask the owner of the folders above for it.")
+    except OSError:
+        return NoSuchStore(f"There is no folder {root}.", hint="Check the path, or create it with mkdir -p.")

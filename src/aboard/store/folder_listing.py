@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aboard.errors import InvalidValue
-from aboard.store.folder_errors import no_such_folder
+from aboard.store.folder_errors import check_root
 from aboard.store.folder_files import opened_folder
 from aboard.store.keys import check_key, join_key
 
@@ -46,8 +46,7 @@ def _read(root: Path, folder: str) -> list[_Found]:
         with opened_folder(root, folder) as descriptor, os.scandir(descriptor) as entries:
             return sorted(filter(None, map(_found, entries)))
     except (FileNotFoundError, NotADirectoryError):
-        if not root.is_dir():
-            raise no_such_folder(root) from None
+        check_root(root)
         return []
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from aboard.errors import PositionMismatch, StoreUnreachable
-from aboard.store.folder_errors import no_such_folder, store_errors
+from aboard.store.folder_errors import check_root, store_errors
 from aboard.store.folder_files import open_at, opened_file, opened_folder, read_all, write_all
 from aboard.store.folder_listing import list_files, list_subfolders
 from aboard.store.local_files import aside_name, open_source
@@ -55,12 +55,8 @@ class FolderStore(Store):
                 root.mkdir(parents=True)
 
     def check(self) -> None:
-        self._check_root()
+        check_root(self.root)
         super().check()
-
-    def _check_root(self) -> None:
-        if not self.root.is_dir():
-            raise no_such_folder(self.root)
 
     def _put_bytes(self, key: str, data: bytes, *, create_only: bool) -> str:
         return self._put(key, iter([data]), create_only=create_only)
@@ -194,7 +190,7 @@ class FolderStore(Store):
             self.traffic.add("delete")
             folder, _, name = key.rpartition("/")
             with store_errors(self.root, key, "delete"), contextlib.suppress(*_NOT_THERE):
-                self._check_root()
+                check_root(self.root)
                 with opened_folder(self.root, folder) as within:
                     os.unlink(name, dir_fd=within)
                 self._drop_empty(folder)
@@ -215,7 +211,7 @@ class FolderStore(Store):
         for _ in range(3):
             with contextlib.suppress(FileNotFoundError), opened_folder(self.root, folder, create=True) as within:
                 return act(within, name)
-            self._check_root()
+            check_root(self.root)
         raise FileNotFoundError(errno.ENOENT, "the folder vanishes again and again")
 
     def _force(self, descriptor: int) -> None:

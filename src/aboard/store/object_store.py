@@ -74,7 +74,7 @@ class ObjectStore(Store):
         client = self._client
         for tries_left in reversed(range(CONFLICT_TRIES)):
             self.traffic.add("put", bytes_out=len(data))
-            with self._errors("write", key) as obstore:
+            with self._errors("create", key) as obstore:
                 try:
                     put = obstore.put(client.creating, self._full(key), data, mode=client.create_mode)
                     return _plain(put["e_tag"])

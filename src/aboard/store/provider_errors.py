@@ -32,7 +32,7 @@ _REGION = {
 }
 _FULL = {"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull", "InsufficientAccountQuota"}
 _METADATA = re.compile(
-    r"latest/api/token|security-credentials|computeMetadata|metadata/identity|api-version=2019-08-01&resource|169\.254"
+    r"latest/api/token|security-credentials|computeMetadata|metadata/identity|api-version=2019-08-01&resource"
 )
 _CREDENTIALS = {
     "s3": "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or for public data AWS_SKIP_SIGNATURE=1.",
@@ -104,15 +104,21 @@ def read_answer(text: str) -> Answer:
 
 
 def translate(error: BaseException, place: Place, action: str, key: str = "") -> StoreError:
-    """The error of the store for what obstore raised; `action` is read, list, write or delete."""
+    """The error of the store for what obstore raised; `action` is read, list, write, create or delete."""
     if place.login and place.login.failure and "credential provider" in str(error):
         return type(place.login.failure)(place.login.failure.message, hint=place.login.failure.hint)
     answer = read_answer(str(error))
     name = type(error).__name__
+    if action == "create" and name in {"AlreadyExistsError", "PreconditionError"} and answer.code not in _NO_BUCKET:
+        return errors.KeyExists(f"{key} exists already in {place.uri}.")
+    action = "write" if action == "create" else action
     for recognise in (_credentials, _place_errors, _full, _permission, _object_errors, _unreachable):
         if found := recognise(answer, name, place, action, key):
             return found
-    return StoreError(f"{place.uri}: could not {action} {key or 'it'}: {answer.words}.")
+    hint = ""
+    if "object with invalid path" in answer.first_line:
+        hint = "Rename or delete that object, or open a prefix that does not contain it."
+    return StoreError(f"{place.uri}: could not {action} {key or 'it'}: {answer.words}.", hint=hint)
 
 
 def is_beyond_end(error: BaseException) -> bool:
@@ -207,8 +213,6 @@ def _permission(answer: Answer, name: str, place: Place, action: str, key: str) 
 def _object_errors(answer: Answer, name: str, place: Place, action: str, key: str) -> StoreError | None:
     if action in {"read", "delete"} and (answer.status == 404 or name == "FileNotFoundError"):
         return errors.KeyNotFound(f"There is no {key} in {place.uri}.")
-    if name in {"AlreadyExistsError", "PreconditionError"} and action == "write":
-        return errors.KeyExists(f"{key} exists already in {place.uri}.")
     return None
 
 

@@ -74,9 +74,7 @@ class Store(ABC):
         self._check_writable(key)
         if isinstance(data, Path):
             return self._put_file(key, data, create_only=create_only)
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise InvalidType(f"{key}: bytes or a pathlib.Path can be put, not {type(data).__name__}.")
-        return self._put_bytes(key, bytes(data), create_only=create_only)
+        return self._put_bytes(key, _checked_bytes(key, data), create_only=create_only)
 
     def append(self, key: str, data: bytes | bytearray | memoryview, position: int) -> int:
         """Write at the end, which must be `position`, and return the new size; position 0 creates what is missing."""
@@ -84,7 +82,7 @@ class Store(ABC):
         self._check_writable(key)
         if position < 0:
             raise InvalidValue(f"{key}: a position is not negative: {position}.")
-        return self._append(key, bytes(data), position)
+        return self._append(key, _checked_bytes(key, data), position)
 
     def get(self, key: str) -> bytes:
         """The whole content."""
@@ -185,6 +183,12 @@ class Store(ABC):
 
     @abstractmethod
     def _delete(self, keys: Sequence[str]) -> None: ...
+
+
+def _checked_bytes(key: str, data: bytes | bytearray | memoryview) -> bytes:
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise InvalidType(f"{key}: bytes or a pathlib.Path can be put, not {type(data).__name__}.")
+    return bytes(data)
 
 
 def _checked_range(key: str, start: int, end: int) -> ByteRange:

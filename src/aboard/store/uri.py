@@ -84,7 +84,10 @@ def parse_uri(uri: str | os.PathLike[str]) -> StoreAddress:
 def _folder(text: str) -> StoreAddress:
     if "\0" in text:
         raise InvalidValue(f"{text!r} is not a path.")
-    path = Path(text).expanduser().absolute()
+    try:
+        path = Path(text).expanduser().absolute()
+    except RuntimeError:
+        raise InvalidValue(f"{text!r} begins with the home of a user who is not known here.") from None
     return StoreAddress("file", str(path), path=path)
 
 
@@ -137,8 +140,7 @@ def _azure_https(text: str) -> StoreAddress:
 
 
 def _azure(container: str, prefix: str, host: re.Match[str], *, shared_access: str = "") -> StoreAddress:
-    public = host["suffix"] == "core.windows.net"
-    endpoint = "" if public else f"https://{host['account']}.blob.{host['suffix']}"
+    endpoint = f"https://{host['account']}.blob.{host['suffix']}"
     address = _address("az", container, prefix, account=host["account"], endpoint=endpoint, shared_access=shared_access)
     uri = f"abfss://{container}@{host['account']}.dfs.{host['suffix']}/{address.prefix}".rstrip("/")
     return replace(address, uri=uri)

@@ -230,6 +230,15 @@ def test_quick_overwrites_of_one_size_have_different_etags(root):
     assert len(set(etags)) == 200
 
 
+def test_time_stamps_are_finer_than_the_ticks_of_the_kernel(store, root, monkeypatch):
+    now = 1_800_000_000_123_456_789
+    monkeypatch.setattr("time.time_ns", lambda: now)
+    for create_only in (False, True):
+        store.delete("x")
+        store.put("x", b"", create_only=create_only)
+        assert (root / "x").stat().st_mtime_ns == now
+
+
 def test_links_are_neither_followed_nor_listed(store, root, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -312,6 +321,16 @@ def test_permissions_are_named():
         with pytest.raises(AccessDenied, match="permission to list"):
             list(store.list())
         assert Path(root).is_dir()
+
+
+def test_a_root_that_cannot_be_reached():
+    with folder_of_an_ordinary_user() as folder:
+        store = open_store(folder / "closed/root", create=True)
+        store.put("x", b"")
+        (folder / "closed").chmod(0o000)
+        for act in (store.check, lambda: store.get("x"), lambda: list(store.list()), lambda: store.put("x", b"")):
+            with pytest.raises(AccessDenied, match="reach"):
+                act()
 
 
 def test_reading_needs_no_more_than_reading():

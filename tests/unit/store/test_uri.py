@@ -34,7 +34,8 @@ def test_buckets_and_prefixes(uri, kind, bucket, prefix):
 
 def test_azure_accounts_in_the_uri():
     address = parse_uri("abfss://cont@acc1.dfs.core.windows.net/a/b")
-    assert (address.account, address.bucket, address.prefix, address.endpoint) == ("acc1", "cont", "a/b", "")
+    assert (address.account, address.bucket, address.prefix) == ("acc1", "cont", "a/b")
+    assert address.endpoint == "https://acc1.blob.core.windows.net"
     assert parse_uri(address.uri) == address
     assert parse_uri("https://acc1.blob.core.windows.net/cont/a%20b").prefix == "a b"
     assert (
@@ -84,6 +85,7 @@ def test_folders(tmp_path, monkeypatch):
         ("https://acc1.blob.core.windows.net/cont?x=1", "signature"),
         ("abfss://cont@evil.example.com/x", "Azure storage account"),
         ("with\0zero", "not a path"),
+        ("~nobody-of-this-name/x", "not known here"),
     ],
 )
 def test_uris_that_name_no_store(uri, says):
