@@ -29,7 +29,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 @pytest.fixture(scope="session")
 def azure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureServer]:
-    """A real Azure Blob Storage emulator with an empty container `contract`, started when the first test asks for it."""
+    """A real Azure Blob Storage emulator with an empty container `contract`, likewise."""
     _needs(why_no_azurite())
     with azurite(tmp_path_factory.mktemp("azurite")) as server:
         server.make_container("contract")
