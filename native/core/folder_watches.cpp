@@ -131,7 +131,7 @@ bool FolderWatches::drain(const std::function<void(const FolderEvent&)>& handler
 size_t FolderWatches::fair_share() {
   size_t granted = 0;
   std::ifstream file("/proc/sys/fs/inotify/max_user_watches");
-  return file >> granted ? granted / 2 : std::numeric_limits<size_t>::max();
+  return file >> granted ? granted / 4 * 3 : std::numeric_limits<size_t>::max();
 }
 
 #else  // elsewhere folders are polled

@@ -59,7 +59,7 @@ class FolderWatches {
   // Whether a call of `wake` has not ended a sleep yet.
   bool is_woken() const noexcept { return woken_.load(); }
 
-  // Half of the watches that the system grants a person: editors want some too.
+  // Three quarters of the watches that the system grants a person: editors want some too.
   static size_t fair_share();
 
  private:

@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import shutil
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tensorboardX import SummaryWriter as PeerWriter
 
 from aboard import SummaryWriter
+from aboard.reader import run_collection
 from aboard.reader.run_collection import Follower, RunCollection
+from support.privileges import folder_of_an_ordinary_user
+
+WAYS = {"notified": {}, "polled": {"notifications": False}, "few watches": {"most_watches": 1}}
+in_each_way = pytest.mark.parametrize("options", WAYS.values(), ids=WAYS.keys())
 
 
 def log(folder: Path, *steps: int) -> None:
@@ -25,6 +33,24 @@ def log(folder: Path, *steps: int) -> None:
 
 def steps(collection: RunCollection, run: str) -> list[int]:
     return collection.runs[run].by_plugin("scalars")["loss"].points().steps.tolist()
+
+
+@contextlib.contextmanager
+def followed(collection: RunCollection, interval: float = 0.05) -> Iterator[RunCollection]:
+    follower = Follower(collection, interval)
+    follower.start()
+    try:
+        yield collection
+    finally:
+        follower.stop()
+
+
+def shows(collection: RunCollection, expected: dict[str, list[int]]) -> bool:
+    def seen() -> dict[str, list[int]]:
+        runs = collection.runs.items()
+        return {name: steps(collection, name) if "scalars" in run.plugins() else [] for name, run in runs}
+
+    return within(20, lambda: seen() == expected) or seen() == expected
 
 
 def within(seconds: float, condition: Callable[[], bool]) -> bool:
@@ -102,55 +128,210 @@ def test_files_that_come_to_nothing_are_no_trouble(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [SummaryWriter, PeerWriter], ids=["aboard", "tensorboardX"])
-def test_a_follower_shows_what_is_written(tmp_path: Path, make: type) -> None:
-    collection = RunCollection({"": tmp_path})
-    follower = Follower(collection, 0.01)
+@in_each_way
+def test_a_follower_shows_what_is_written(tmp_path: Path, make: type, options: dict) -> None:
+    collection = RunCollection({"": tmp_path}, **options)
     writer = make(str(tmp_path / "run"))
-    follower.start()
 
-    def shows(step: int) -> bool:
+    def shows_step(step: int) -> bool:
         writer.flush()
         run = collection.runs.get("run")
         return run is not None and "scalars" in run.plugins() and steps(collection, "run")[-1:] == [step]
 
-    try:
+    with followed(collection, 0.01):
         for step in range(5):
             writer.add_scalar("loss", step, step)
-            assert within(10, lambda: shows(step))  # noqa: B023
-    finally:
-        follower.stop()
-        writer.close()
+            assert within(10, lambda: shows_step(step))  # noqa: B023
+    writer.close()
     cycles = collection.progress.cycles
     time.sleep(0.05)
     assert collection.progress.cycles == cycles
 
 
-def test_a_follower_survives_a_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    collection = RunCollection({"": tmp_path})
-    refresh, failed = collection.refresh, threading.Event()
+@in_each_way
+def test_runs_that_are_moved_deleted_and_made_anew_are_followed(tmp_path: Path, options: dict) -> None:
+    root = tmp_path / "not there yet"
+    with followed(RunCollection({"": root}, **options)) as collection:
+        assert within(20, lambda: collection.progress.cycles > 0)
+        log(root / "a", 1)
+        assert shows(collection, {"a": [1]})
+        log(tmp_path / "elsewhere" / "b", 1, 2)
+        (tmp_path / "elsewhere").rename(root / "moved in")
+        assert shows(collection, {"a": [1], "moved in/b": [1, 2]})
+        (root / "a").rename(root / "c")
+        log(root / "c", 2)
+        assert shows(collection, {"c": [1, 2], "moved in/b": [1, 2]})
+        shutil.rmtree(root / "c")
+        log(root / "c", 7)
+        assert shows(collection, {"c": [7], "moved in/b": [1, 2]})
+        root.rename(tmp_path / "aside")
+        assert shows(collection, {})
+        log(root / "d", 1)
+        assert shows(collection, {"d": [1]})
 
-    def fail_once() -> bool:
+
+@in_each_way
+def test_a_file_that_is_moved_in_and_one_that_grows_by_parts_are_followed(tmp_path: Path, options: dict) -> None:
+    log(tmp_path / "elsewhere", *range(100))
+    (file,) = (tmp_path / "elsewhere").iterdir()
+    data = file.read_bytes()
+    run = tmp_path / "root" / "run"
+    run.mkdir(parents=True)
+    with followed(RunCollection({"": tmp_path / "root"}, **options)) as collection:
+        file.rename(run / file.name)
+        assert shows(collection, {"run": list(range(100))})
+        growing = tmp_path / "root" / "growing" / file.name
+        growing.parent.mkdir()
+        with growing.open("wb", buffering=0) as out:
+            for start in range(0, len(data), 500):  # records are cut in two
+                out.write(data[start : start + 500])
+                time.sleep(0.01)
+        assert shows(collection, {"run": list(range(100)), "growing": list(range(100))})
+
+
+@in_each_way
+def test_what_may_not_be_read_for_a_while_is_shown_again(options: dict) -> None:
+    with folder_of_an_ordinary_user() as folder:
+        log(folder / "a", 1)
+        log(folder / "b" / "deep", 1)
+        with followed(RunCollection({"": folder}, **options)) as collection:
+            assert shows(collection, {"a": [1], "b/deep": [1]})
+            (folder / "b").chmod(0)
+            assert shows(collection, {"a": [1]})
+            (folder / "b").chmod(0o700)
+            assert shows(collection, {"a": [1], "b/deep": [1]})
+            (file,) = (folder / "a").iterdir()
+            file.chmod(0)
+            log(folder / "a", 2)
+            assert shows(collection, {"a": [1, 2], "b/deep": [1]})
+            file.chmod(0o600)
+            with SummaryWriter(str(folder / "b" / "deep")) as writer:
+                writer.add_scalar("loss", 2, 2)
+            assert shows(collection, {"a": [1, 2], "b/deep": [1, 2]})
+
+
+def test_what_could_not_be_opened_is_read_later(tmp_path: Path) -> None:
+    collection = RunCollection({"": tmp_path})
+    with SummaryWriter(str(tmp_path / "a")) as writer:
+        writer.add_scalar("loss", 1, 1)
+        writer.flush()
+        collection.refresh()
+        writer.add_scalar("loss", 2, 2)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(lowest := os.open(os.devnull, os.O_RDONLY))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))  # not one file more
+    try:
+        collection.refresh()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert steps(collection, "a") == [1]
+    collection.refresh()
+    assert steps(collection, "a") == [1, 2]
+
+
+def test_a_follower_survives_a_failure(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refresh_logdirs, failed = run_collection.refresh_logdirs, threading.Event()
+
+    def fail_once(*work: object) -> int:
         if not failed.is_set():
             failed.set()
             raise MemoryError
-        return refresh()
+        return refresh_logdirs(*work)
 
-    collection.refresh = fail_once  # type: ignore[method-assign]
-    follower = Follower(collection, 0.01)
-    follower.start()
+    monkeypatch.setattr(run_collection, "refresh_logdirs", fail_once)
     log(tmp_path / "a", 1)
-    assert within(5, lambda: "a" in collection.runs)
-    follower.stop()
+    with followed(RunCollection({"": tmp_path})) as collection:
+        assert shows(collection, {"a": [1]})
+        assert collection.progress.runs_read == 1
     assert "reading new points failed" in caplog.text
 
 
-def test_very_many_runs(tmp_path: Path) -> None:
-    log(tmp_path / "0", *range(20))
-    (file,) = (tmp_path / "0").iterdir()
-    for run in range(1, 300):
-        (tmp_path / str(run)).mkdir()
-        shutil.copy(file, tmp_path / str(run) / file.name)
-    collection = RunCollection({"": tmp_path})
+@pytest.mark.parametrize("interval", [0, 1000])
+@in_each_way
+def test_a_follower_stops_at_once(tmp_path: Path, interval: float, options: dict) -> None:
+    log(tmp_path / "a", 1)
+    collection = RunCollection({"": tmp_path}, **options)
+    follower = Follower(collection, interval)
+    follower.start()
+    assert shows(collection, {"a": [1]})
+    started = time.monotonic()
+    follower.stop()
+    assert time.monotonic() - started < 9
+    assert "aboard-follower" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_follower_needs_no_interval_where_the_kernel_tells(tmp_path: Path) -> None:
+    with followed(RunCollection({"": tmp_path}), interval=1000) as collection:
+        assert within(20, lambda: collection.progress.cycles > 0)
+        log(tmp_path / "a", 1)
+        assert shows(collection, {"a": [1]})
+
+
+def test_a_collection_is_refreshed_while_it_is_followed(tmp_path: Path) -> None:
+    with followed(RunCollection({"": tmp_path})) as collection:
+        for step in range(30):
+            log(tmp_path / f"run{step % 3}", step)
+            collection.refresh()
+            assert steps(collection, f"run{step % 3}")[-1] == step
+
+
+def test_a_later_root_wins_where_names_are_the_same(tmp_path: Path) -> None:
+    log(tmp_path / "one" / "a", 1)
+    log(tmp_path / "two", 2)
+    collection = RunCollection({"": tmp_path / "one", "a": tmp_path / "two"})
     collection.refresh()
-    assert len(collection.runs) == 300
-    assert all(steps(collection, name) == list(range(20)) for name in collection.runs)
+    assert set(collection.runs) == {"a"}
+    assert steps(collection, "a") == [2]
+    shutil.rmtree(tmp_path / "two")
+    collection.refresh()
+    assert steps(collection, "a") == [1]
+    log(tmp_path / "two", 3)
+    collection.refresh()
+    assert steps(collection, "a") == [3]
+
+
+def test_links_that_loop_are_followed_once(tmp_path: Path) -> None:
+    log(tmp_path / "a", 1)
+    (tmp_path / "a" / "up").symlink_to(tmp_path)
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with followed(RunCollection({"": tmp_path})) as collection:
+        assert shows(collection, {"a": [1], "b": [1]})
+        log(tmp_path / "a", 2)
+        assert shows(collection, {"a": [1, 2], "b": [1, 2]})
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """In memory where that is possible: tens of thousands of files take a disk long."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
+        yield Path(folder)
+
+
+def test_twenty_thousand_runs(quick_folder: Path) -> None:
+    log(quick_folder / "0", *range(5))
+    (file,) = (quick_folder / "0").iterdir()
+    for run in range(1, 20_000):
+        (quick_folder / str(run)).mkdir()
+        os.link(file, quick_folder / str(run) / file.name)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with followed(RunCollection({"": quick_folder})) as collection:
+        seen = []
+        while not collection.progress.cycles:
+            seen.append(collection.progress)
+            time.sleep(0.02)
+        seen.append(collection.progress)
+        found, read = [state.runs_found for state in seen], [state.runs_read for state in seen]
+        assert found == sorted(found)
+        assert read == sorted(read)
+        assert (found[-1], read[-1]) == (20_000, 20_000)
+        assert all(state.runs_read <= state.runs_found for state in seen)
+        assert any(0 < state.runs_read < 20_000 for state in seen)  # runs are there before all are
+        assert seen[-1].bytes_read == 20_000 * file.stat().st_size
+        assert all(steps(collection, name) == list(range(5)) for name in ("1", "777", "19999"))
+        log(quick_folder / "777", 9)
+        assert within(20, lambda: steps(collection, "777") == [0, 1, 2, 3, 4, 9])
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    assert grown < 20_000 * 20  # KB: some 5 KB for each
