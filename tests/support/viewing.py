@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 ABOARD = [sys.executable, "-c", "from aboard.cli import main; main()"]
 
@@ -35,11 +35,16 @@ class View(NamedTuple):
     def fetch(self, path: str, **headers: str) -> bytes:
         return fetch(self.url + path, **headers)
 
+    def post(self, path: str, body: bytes, kind: str = "application/json") -> bytes:
+        request = urllib.request.Request(self.url + path, data=body, headers={"Content-Type": kind})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read()
+
     def json(self, path: str, **headers: str) -> Any:
         return json.loads(self.fetch(path, **headers))
 
     def scalars(self, run: str, tag: str = "loss") -> list[list[Any]]:
-        return self.json(f"data/plugin/scalars/scalars?run={quote(run)}&tag={quote(tag)}")
+        return self.json(f"data/plugin/scalars/scalars?{urlencode({'run': run, 'tag': tag})}")
 
     def wait_until_read(self, within: float = 30) -> dict[str, Any]:
         """Wait until everything was read once; the progress then."""
@@ -47,12 +52,22 @@ class View(NamedTuple):
         assert isinstance(progress, dict)
         return progress
 
+    def end(self) -> str:
+        """End it by Ctrl-C; what it said besides."""
+        self.process.send_signal(signal.SIGINT)
+        _, said = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, said
+        assert "Traceback" not in said, said
+        return said
+
 
 @contextlib.contextmanager
-def viewing(*arguments: object, **options: Any) -> Iterator[View]:
+def viewing(*arguments: object, as_text: bool = False, **options: Any) -> Iterator[View]:
     """A running `aboard view`, ended by Ctrl-C; `options` are those of Popen."""
+    form = ["--no-browser"] if as_text else ["--json"]
+    port = [] if "--port" in arguments else ["--port", "0"]
     process = subprocess.Popen(
-        [*ABOARD, "view", "--json", "--port", "0", *map(str, arguments)],
+        [*ABOARD, "view", *form, *port, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -64,7 +79,7 @@ def viewing(*arguments: object, **options: Any) -> Iterator[View]:
         if not line:
             _, said = process.communicate(timeout=20)
             raise AssertionError(f"aboard view ended with {process.returncode}: {said}")
-        yield View(json.loads(line), process)
+        yield View({"tensorboard_url": line.split(" at ")[-1].strip()} if as_text else json.loads(line), process)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)

@@ -67,10 +67,9 @@ def view(options: ViewOptions) -> None:
     """Serve until interrupted."""
     _open_standard_streams()
     try:
-        import uvicorn
-
         from aboard.server.access import AccessGuard
         from aboard.server.listening import EVERYWHERE, is_loopback, listen, url_of
+        from aboard.server.serving import serve
         from aboard.server.view import view_app
     except ImportError as error:
         raise MissingPackage(
@@ -93,17 +92,15 @@ def view(options: ViewOptions) -> None:
         cookie=f"aboard_view_{listener.getsockname()[1]}",
     )
     board_url = url_of(listener, f"{prefix}/")
-    _announce(board_url, token, options)
-
-    stop_reading = _start_reading(collection, options.reload_interval)
-    if not options.as_json:
-        threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
-    if options.open_browser:
-        webbrowser.open(_with_token(board_url, token))
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=2)
-    with contextlib.suppress(KeyboardInterrupt):  # raised again by uvicorn after it has shut down
-        uvicorn.Server(config).run(sockets=[listener])
-    _end(stop_reading)
+    with contextlib.ExitStack() as reading, contextlib.suppress(KeyboardInterrupt):
+        _announce(board_url, token, options)
+        reading.callback(_stop_soon, _start_reading(collection, options.reload_interval))
+        if not options.as_json:
+            threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
+        if options.open_browser:
+            webbrowser.open(_with_token(board_url, token))
+        serve(app, listener)
+    _leave()
 
 
 def _open_standard_streams() -> None:
@@ -126,15 +123,20 @@ def _start_reading(collection: RunCollection, interval: float) -> Callable[[], N
     return once.join
 
 
-def _end(stop_reading: Callable[[], None]) -> None:
-    """Leave at once: nothing is lost by a look at many files, or an answer to nobody, that is cut short."""
+def _stop_soon(stop_reading: Callable[[], None]) -> None:
+    """Stop reading; a long look at many files is not waited for, as nothing is lost by leaving it."""
     stopping = threading.Thread(target=stop_reading, daemon=True)
     stopping.start()
     stopping.join(_END_WITHIN_SECONDS)
+
+
+def _leave() -> None:
+    """End the process at once. The ordinary way would wait for answers to nobody, or take the ground away under
+    native threads at work.
+    """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
-    # The ordinary way would wait for threads, or take the ground away under native ones.
     os._exit(0)
 
 

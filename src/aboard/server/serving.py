@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An application served on a socket until somebody interrupts it."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+_LAST_ANSWERS_SECONDS = 1
+
+
+def serve(app: ASGIApp, listener: socket.socket) -> None:
+    """Serve until Ctrl-C, after which KeyboardInterrupt is raised, or until SIGTERM, which then ends the process."""
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,  # uvicorn's own needs a terminal
+        log_level="warning",
+        timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+    )
+    _Server(config).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; that answers to nobody are cut short then is no error to be told."""
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        super().handle_exit(sig, frame)

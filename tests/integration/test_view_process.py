@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard view` as a process: ports and addresses, several at once, its end, and a terminal that has gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+from pathlib import Path
+
+import pytest
+
+from aboard.server.listening import listen, url_of
+from support.event_bytes import scalar_value, summary_record, write_event_file, write_many_tags
+from support.privileges import as_ordinary_user
+from support.viewing import ABOARD, eventually, fetch, fetch_json, run_aboard, viewing
+
+
+@pytest.fixture
+def logs(tmp_path) -> Path:
+    write_event_file(tmp_path / "a", [summary_record([scalar_value(b"loss", 1.0)], 0, 1000.0)])
+    return tmp_path
+
+
+def test_several_at_once_take_the_next_free_port(logs):
+    with viewing(logs, "--port", "default") as first, viewing(logs, "--port", "default") as second:
+        assert 6006 <= first.port < second.port <= 6998
+        for board in (first, second):
+            board.wait_until_read()
+            assert board.json("data/runs") == ["a"]
+
+
+def test_any_port(logs):
+    with viewing(logs, "--port", "0") as board:
+        assert board.port > 0
+        assert board.json("healthz") == {"status": "ok"}
+
+
+def test_a_port_that_needs_special_rights(logs):
+    lowest = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text(encoding="ascii"))
+    if lowest <= 1:
+        with viewing(logs, "--port", "1", preexec_fn=as_ordinary_user) as board:
+            assert board.port == 1
+        return
+    result = run_aboard("view", logs, "--port", lowest - 1, preexec_fn=as_ordinary_user)
+    assert result.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{lowest - 1}: Permission denied" in result.stderr
+    assert "ports below 1024 need special rights" in result.stderr
+
+
+def test_an_address_of_another_machine(logs):
+    result = run_aboard("view", logs, "--host", "192.0.2.1")
+    assert result.returncode == 1
+    assert "cannot listen on 192.0.2.1:6006" in result.stderr
+    assert "this machine has no such address" in result.stderr
+
+
+def test_ipv6(logs):
+    if not _has_ipv6():
+        assert "cannot listen on [::1]:6006" in run_aboard("view", logs, "--host", "::1").stderr
+        return
+    with viewing(logs, "--host", "::1") as board:
+        assert board.url == f"http://[::1]:{board.port}/"
+        assert board.line["token"] is None
+        board.wait_until_read()
+        assert board.json("data/runs") == ["a"]
+        with pytest.raises(urllib.error.HTTPError, match="421"):
+            board.fetch("data/runs", Host="[2001:db8::1]:80")
+
+
+def test_all_addresses_are_those_of_ipv6_too(logs):
+    with viewing(logs, "--bind_all") as board:
+        token = f"Bearer {board.line['token']}"
+        hosts = ["127.0.0.1", "[::1]"] if _has_ipv6() else ["127.0.0.1"]
+        for host in hosts:
+            runs = f"http://{host}:{board.port}/data/runs"
+            eventually(lambda runs=runs: fetch_json(runs, Authorization=token) == ["a"], within=20)
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                fetch(runs)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/tb/data/runs", 200), ("/data/runs", 404), ("/tbx/data/runs", 404), ("/", 404), ("/tb/nothing", 404)],
+)
+def test_only_below_its_prefix(logs, below_prefix, path, status):
+    assert _status(f"http://127.0.0.1:{below_prefix}{path}") == status
+
+
+@pytest.fixture(scope="module")
+def below_prefix(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prefix")
+    with viewing(folder, "--path_prefix", "/tb/") as board:
+        assert board.url.endswith("/tb/")
+        board.wait_until_read()
+        yield board.port
+
+
+def test_an_answer_does_not_wait_for_the_client_to_confirm(logs):
+    """asyncio turns off Nagle's algorithm only for sockets that name their protocol."""
+    with listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
+        assert url_of(listener, "/x").endswith("/x")
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.3])
+def test_ctrl_c_during_loading(tmp_path, wait):
+    for run in range(30):
+        write_many_tags(tmp_path / f"run{run}", 5_000)
+    with viewing(tmp_path, as_text=True) as board:
+        time.sleep(wait)
+        started = time.monotonic()
+        said = board.end()
+        assert time.monotonic() - started < 15
+    assert "Ctrl-C ends it." in said
+
+
+def test_the_end_does_not_wait_for_answers_to_nobody(tmp_path):
+    write_many_tags(tmp_path / "run", 100_000)
+    with viewing(tmp_path) as board:
+        board.wait_until_read()
+        connections = [socket.create_connection(("127.0.0.1", board.port)) for _ in range(4)]
+        for connection in connections:
+            connection.sendall(b"GET /data/plugin/scalars/tags HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(0.2)
+        board.process.send_signal(signal.SIGINT)
+        _, said = board.process.communicate(timeout=20)
+        for connection in connections:
+            connection.close()
+    assert board.process.returncode == 0
+    assert "Traceback" not in said
+
+
+def test_it_ends_on_sigterm_too(logs):
+    with viewing(logs) as board:
+        board.json("healthz")
+        board.process.terminate()
+        board.process.communicate(timeout=20)
+    assert board.process.returncode in (0, -signal.SIGTERM)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.mark.parametrize("form", [["--json"], ["--no-browser"]])
+@pytest.mark.parametrize("closed", ["stdout", "stdout and stderr", "reader gone"])
+def test_it_serves_when_nobody_reads_what_it_prints(logs, form, closed):
+    port = _free_port()
+    command = [*ABOARD, "view", str(logs), *form, "--port", str(port)]
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    errors = subprocess.DEVNULL if closed == "stdout and stderr" else subprocess.PIPE
+
+    def close_streams() -> None:
+        if closed != "reader gone":
+            os.close(1)
+        if closed == "stdout and stderr":
+            os.close(2)
+
+    process = subprocess.Popen(
+        command,
+        stdout=write_end,
+        stderr=errors,
+        text=True,
+        preexec_fn=close_streams,  # noqa: PLW1509
+    )
+    os.close(write_end)
+    try:
+        url = f"http://127.0.0.1:{port}/"
+        eventually(lambda: _listens(port), within=30)
+        eventually(lambda: fetch_json(f"{url}data/runs") == ["a"], within=30)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0
+    if errors == subprocess.PIPE:
+        assert f"standard output is closed; the board is at {url}" in said
+        assert "Traceback" not in said
+        assert "Exception" not in said
+
+
+def test_the_line_of_json_is_all_that_it_prints(logs):
+    with viewing(logs) as board:
+        board.wait_until_read()
+        board.process.send_signal(signal.SIGINT)
+        out, said = board.process.communicate(timeout=20)
+    assert (out, said) == ("", "")
+    assert json.dumps(board.line)
+
+
+def _has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _status(url: str) -> int:
+    try:
+        fetch(url)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+    return 200
