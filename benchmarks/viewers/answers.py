@@ -148,7 +148,7 @@ def _check(work: ScalarSet, page: Browser, *, most: int) -> None:
     found = {run: (len(points), points[-1]["step"]) for run, points in answer["runToSeries"].items()}
     if found.keys() != set(work.run_names) or any(last != work.points - 1 for _, last in found.values()):
         raise SystemExit(f"a server shows {len(found)} runs of {work}, or not their last points")
-    if any(not min(work.points, most) * 0.9 <= count <= most for count, _ in found.values()):
+    if any(not min(work.points, most) * 0.5 <= count <= most for count, _ in found.values()):
         raise SystemExit(f"a server sends {set(found.values())} points of {work}")
     listed = json.loads(_body(page, browser.SCALARS_TAGS))
     if {run: len(tags) for run, tags in listed.items()} != dict.fromkeys(work.run_names, work.tags):

@@ -155,12 +155,21 @@ FIRST_REQUESTS = (
 
 def _sent(connection: http.client.HTTPConnection, request: Request) -> Answer:
     try:
-        connection.request(request.method, f"/{request.path}", request.body, {**_HEADERS, **request.headers})
-        response = connection.getresponse()
-        raw = response.read()
+        try:
+            status, answer = _exchanged(connection, request)
+        except (BrokenPipeError, ConnectionResetError):  # the server had closed a connection that was idle for long
+            connection.close()
+            status, answer = _exchanged(connection, request)
     except (OSError, http.client.HTTPException) as error:
         connection.close()
         raise NotYet(f"{request.path}: {error!r}") from error
-    if response.status != http.client.OK:
-        raise NotYet(f"{request.path}: {response.status} {raw[:200]!r}")
-    return Answer(raw, {name.lower(): value for name, value in response.getheaders()})
+    if status != http.client.OK:
+        raise NotYet(f"{request.path}: {status} {answer.raw[:200]!r}")
+    return answer
+
+
+def _exchanged(connection: http.client.HTTPConnection, request: Request) -> tuple[int, Answer]:
+    connection.request(request.method, f"/{request.path}", request.body, {**_HEADERS, **request.headers})
+    response = connection.getresponse()
+    raw = response.read()
+    return response.status, Answer(raw, {name.lower(): value for name, value in response.getheaders()})

@@ -18,6 +18,8 @@ from statistics import median
 from typing import Any
 
 Result = dict[str, float]
+# What is kept of a bucket: first, smallest, largest, last, and one that is no number.
+POINTS_PER_PIXEL = 5
 
 
 def _collection(root: str, *, index: bool) -> Any:
@@ -104,8 +106,7 @@ def curves(root: str, *, pixels: int, repetitions: int) -> Result:
     (tag,) = run.tags()
     points = tag.points()
     last = int(points.steps[-1])
-    # Four points say all about a column of pixels: first, last, smallest and largest.
-    budget = 4 * pixels
+    budget = POINTS_PER_PIXEL * pixels
     begin, tenth, hundredth = last // 3, last // 10, last // 100
 
     def typical(work: Callable[[], Any]) -> float:
