@@ -20,12 +20,17 @@ _SETTLE = 2.0
 _SAME_POINTS = ("--samples", "1000")
 _REPEATED = 5  # a fast route, in each round
 
-_MEMORY = (
-    Metric("pss_mib", "memory after reading, PSS of all processes", "MiB", Target(1, FAST)),
-    Metric("rss_mib", "memory after reading, RSS of all processes", "MiB", Target(1, FAST)),
-    Metric("peak_mib", "memory, largest RSS up to then", "MiB"),
-    Metric("used_mib", "memory after all answers below, PSS", "MiB"),
-)
+
+def _memory(target: Target | None = None) -> tuple[Metric, ...]:
+    return (
+        Metric("pss_mib", "memory after reading, PSS of all processes", "MiB", target),
+        Metric("rss_mib", "memory after reading, RSS of all processes", "MiB", target),
+        Metric("peak_mib", "memory, largest RSS up to then", "MiB"),
+        Metric("used_mib", "memory after all answers below, PSS", "MiB"),
+    )
+
+
+_NOT_MORE = Target(1, FAST)
 _LISTS = (
     Metric("page_ms", "opening the page: script and all that it lists", "ms"),
     Metric("runs_ms", "`data/runs`", "ms"),
@@ -47,7 +52,7 @@ def measure_a(settings: Settings) -> list[Table]:
     """Long series: one curve at a time, with as many points as aboard likes to send, and with as many as stock."""
     work = settings.sets.a
     metrics = (
-        *_MEMORY,
+        *_memory(_NOT_MORE),
         Metric("curve_ms", "`timeSeries` of one tag, as each sends it", "ms", Target(20, FAST)),
         Metric("same_ms", "`timeSeries` of one tag, aboard with `--samples 1000` too", "ms"),
         *_LISTS,
@@ -59,19 +64,19 @@ def measure_a(settings: Settings) -> list[Table]:
         notes.append(f"{SLOW}: of series cut to {settings.sets.short_a.points:,} points, as it keeps 1,000 of any.")
     curves = [browser.curve(tag) for tag in work.tag_names]
 
-    def ask(page: Browser) -> dict[str, float]:
-        return {"curve_ms": median(page.timed(request) for request in curves[:_REPEATED]) * 1e3}
+    def typical(page: Browser) -> float:
+        return median(page.timed(request) for request in curves[:_REPEATED]) * 1e3
 
+    def ask(_: str, page: Browser) -> dict[str, float]:
+        return {"curve_ms": typical(page)}
+
+    results = _session(settings, work, settings.programs, ask)
     with Server(PROGRAMS[ABOARD], work.below(settings.folder), *_SAME_POINTS) as like_stock:
         like_stock.wait_until_loaded()
         _check(work, like_stock.browser, most=1000)
-
-        def ask_also_like_stock(program: str, page: Browser) -> dict[str, float]:
-            result = ask(page)
-            same = ask(like_stock.browser) if program == ABOARD else result
-            return {**result, "same_ms": same["curve_ms"]}
-
-        results = _session(settings, work, settings.programs, ask_also_like_stock)
+        for program, rounds in results.items():
+            for result in rounds:
+                result["same_ms"] = typical(like_stock.browser) if program == ABOARD else result["curve_ms"]
     return [Table("answers_A", f"Memory and answers, {work}", metrics, results, tuple(notes))]
 
 
@@ -79,7 +84,7 @@ def measure_b(settings: Settings) -> list[Table]:
     """Many runs and tags: all curves of a dashboard that is scrolled through."""
     work = settings.sets.b
     title = f"`timeSeries` of all {work.tags} tags, over six connections"
-    metrics = (*_MEMORY, Metric("curves_s", title, "s", Target(50, FAST)), *_LISTS)
+    metrics = (*_memory(_NOT_MORE), Metric("curves_s", title, "s", Target(50, FAST)), *_LISTS)
     curves = [browser.curve(tag) for tag in work.tag_names]
 
     def ask(_: str, page: Browser) -> dict[str, float]:
@@ -93,7 +98,7 @@ def measure_c(settings: Settings) -> list[Table]:
     """Very many runs: what is listed at every page load."""
     work = settings.sets.c
     programs = settings.programs if settings.legacy == "whole" else [ABOARD, FAST]
-    metrics = (*_MEMORY, Metric("curve_ms", "`timeSeries` of one tag", "ms"), *_LISTS)
+    metrics = (*_memory(), Metric("curve_ms", "`timeSeries` of one tag", "ms"), *_LISTS)
 
     def ask(_: str, page: Browser) -> dict[str, float]:
         return {"curve_ms": page.timed(browser.curve(work.tag_names[0])) * 1e3}

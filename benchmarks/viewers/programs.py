@@ -60,8 +60,8 @@ class Server:
 
     def first_answer(self, path: str, *, browser: Browser | None = None, timeout: float = 120) -> float:
         """Seconds from the start of the process to the first whole answer of a route."""
-        browser = browser or self.browser
-        while time.monotonic() - self.child.started < timeout:
+        browser, deadline = browser or self.browser, time.monotonic() + timeout
+        while time.monotonic() < deadline:
             self.child.must_live()
             try:
                 browser.get(path)
