@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from statistics import median
@@ -16,7 +15,6 @@ from viewers.programs import ABOARD, FAST, PROGRAMS, SLOW, Server
 from viewers.settings import Settings, Table, say
 from viewers.worksets import ScalarSet, warm
 
-_SETTLE = 2.0
 _SAME_POINTS = ("--samples", "1000")
 _REPEATED = 5  # a fast route, in each round
 
@@ -122,7 +120,7 @@ def _session(
             warm(folder)
             server = servers[program] = stack.enter_context(Server(PROGRAMS[program], folder))
             server.wait_until_loaded()
-            time.sleep(_SETTLE)
+            server.child.settle()
             found = server.child.memory()
             memory[program] = {"pss_mib": found.pss, "rss_mib": found.rss, "peak_mib": found.peak}
             _check(shown, server.browser, most=1000 if program != ABOARD else 10_000)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Self
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_QUIET_FOR, _QUIET_SHARE = 1.0, 0.2
 _BENCHMARKS = Path(__file__).resolve().parent.parent
 
 
@@ -80,6 +81,11 @@ class Child:
         if self._process.wait(timeout=60) != 0:
             raise SystemExit(self._complaint(f"ended with code {self._process.returncode}"))
 
+    def interrupt(self) -> None:
+        """End the process as Ctrl-C does, and wait for it."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(timeout=60)
+
     def must_live(self) -> None:
         if self._process.poll() is not None:
             raise SystemExit(self._complaint("ended"))
@@ -99,6 +105,18 @@ class Child:
         return sum(
             (int(fields[11]) + int(fields[12])) / _TICKS for _, fields in _all_processes() if int(fields[3]) == self.pid
         )
+
+    def settle(self, *, least: float = 2.0, most: float = 60.0) -> None:
+        """Wait until what goes on in the background is done."""
+        end = time.monotonic() + most
+        time.sleep(least)
+        before = self.cpu_seconds()
+        while time.monotonic() < end:
+            time.sleep(_QUIET_FOR)
+            now = self.cpu_seconds()
+            if now - before < _QUIET_SHARE * _QUIET_FOR:
+                return
+            before = now
 
     def _listen(self) -> None:
         assert self._process.stdout

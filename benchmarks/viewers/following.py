@@ -21,7 +21,6 @@ from viewers.worksets import link_runs
 _PER_SECOND = 100
 _ASK_EVERY = 0.02
 _TAG = "live/loss"
-_WARM_UP = 2.0
 
 METRICS = (
     Metric("median_ms", "from written to seen over HTTP, median", "ms"),
@@ -51,7 +50,7 @@ def measure(settings: Settings) -> list[Table]:
 def _followed(program: str, folder: Path, seconds: float) -> dict[str, float]:
     with Server(PROGRAMS[program], folder) as server:
         server.wait_until_loaded()
-        time.sleep(_WARM_UP)
+        server.child.settle()
         idle = _cpu_share(server, seconds)
         live = folder / "live"
         try:

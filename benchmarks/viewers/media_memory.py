@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import json
-import time
 
 from metrics import ITSELF, Metric, Results, Target
 from viewers.programs import ABOARD, FAST, PROGRAMS, Server
 from viewers.settings import Settings, Table
 from viewers.worksets import MediaSet, warm
 
-_SETTLE = 2.0
 _SOME_MIB = 16  # rows of a few dozen bytes for each picture, and noise
 
 METRICS = (
@@ -48,7 +46,7 @@ def _loaded(settings: Settings, program: str, work: MediaSet) -> dict[str, float
     warm(folder)
     with Server(PROGRAMS[program], folder) as server:
         seconds = server.wait_until_loaded().whole
-        time.sleep(_SETTLE)
+        server.child.settle()
         memory = server.child.memory()
         tags = json.loads(server.browser.get("data/plugin/images/tags").body)
         if len(tags) != len(list(folder.iterdir())):

@@ -37,12 +37,16 @@ class Loaded:
 class Server:
     """A running program that shows one folder."""
 
-    def __init__(self, program: Program, folder: Path, *options: str) -> None:
+    def __init__(self, program: Program, folder: Path, *options: str, home: str | None = None) -> None:
+        """Start it, with nothing of earlier runs and of the person's own unless there is a `home`."""
         self.port = _free_port()
         self._program = program
-        # Nothing of earlier runs and of the person's own: no index, no settings.
         self._home = TemporaryDirectory(prefix="bench-home-")
-        environment = {**program.environment, "ABOARD_HOME": self._home.name, "TMPDIR": self._home.name}
+        environment = {
+            **program.environment,
+            "ABOARD_HOME": home or self._home.name,
+            "TMPDIR": self._home.name,
+        }
         self.child = Child([*program.command(folder, self.port), *options], environment)
         self.browser = Browser(self.port)
 

@@ -7,9 +7,7 @@ Started as `python -m viewers.worker KIND '{"root": …}'`; prints one line of J
 from __future__ import annotations
 
 import gc
-import inspect
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -23,18 +21,11 @@ POINTS_PER_PIXEL = 5
 
 
 def _collection(root: str, *, index: bool) -> Any:
-    """The runs below `root`, not yet read. The one place that knows how the index file is switched on and off."""
+    """The runs below `root`, not yet read; `index` keeps what was decoded below `$ABOARD_HOME`."""
+    from aboard.reader.index_cache import IndexCache
     from aboard.reader.run_collection import RunCollection
 
-    parameter = inspect.signature(RunCollection).parameters.get("cache")
-    roots = {"": Path(root)}
-    if parameter is None:
-        return RunCollection(roots)
-    if not index:
-        return RunCollection(roots, cache=None)
-    if parameter.default is None:
-        return RunCollection(roots, cache=Path(os.environ["ABOARD_HOME"], "cache", "index", "v1"))
-    return RunCollection(roots)
+    return RunCollection({"": Path(root)}, cache=IndexCache.default() if index else None)
 
 
 def read(root: str, *, index: bool) -> Result:
@@ -48,13 +39,15 @@ def read(root: str, *, index: bool) -> Result:
     touch = time.perf_counter() - start
     lasts = [tag.status.last_step for run in collection.runs.values() for tag in run.tags()]
     files = [file for run in collection.runs.values() for file in run.logdir.files()]
-    for method in ("save", "close"):  # an index is written now at the latest
-        getattr(collection, method, lambda: None)()
+    start = time.perf_counter()
+    collection.keep(all_that_is_new=True)
+    keep = time.perf_counter() - start
     return {
         "load_s": load,
         "ready": ready,
         "cpu_s": cpu,
         "touch_s": touch,
+        "keep_s": keep,
         "runs": len(collection.runs),
         "series": len(points),
         "points": sum(points),
