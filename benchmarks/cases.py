@@ -8,34 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from metrics import BEST_PEER, ITSELF, Metric, Target
 from peers import TORCH
 from processes import run_imports, run_worker
-
-
-@dataclass(frozen=True)
-class Target:
-    """At least `limit` times less than torch or than the best peer, or not more than `limit` in the metric's unit."""
-
-    limit: float
-    against: str
-
-    def __str__(self) -> str:
-        return f"≤ {self.limit:g}" if self.against == ITSELF else f"{self.against} ÷ aboard ≥ {self.limit:g}"
-
-
-ITSELF = "itself"
-BEST_PEER = "best peer"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One row of a table; `unit` ends the key of the measured number. Less is better, always."""
-
-    key: str
-    title: str
-    unit: str
-    target: Target | None = None
-    has_ratios: bool = True
 
 
 class Run(Protocol):

@@ -6,14 +6,17 @@ from __future__ import annotations
 import os
 import platform
 import tempfile
+from collections.abc import Sequence
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-_PACKAGES = ("aboard", "tensorboardX", "torch", "tensorboard", "numpy", "pillow", "protobuf", "crc32c")
+# The packages that matter to each benchmark.
+WRITING = ("aboard", "tensorboardX", "torch", "tensorboard", "numpy", "pillow", "protobuf", "crc32c")
+READING = ("aboard", "tensorboard", "tensorboard-data-server", "numpy", "grpcio", "protobuf", "uvicorn", "tensorflow")
 
 
-def describe(folder: Path | None) -> dict[str, object]:
+def describe(folder: Path | None, packages: Sequence[str]) -> dict[str, object]:
     from aboard._native import crc32c_implementation, is_debug_build
 
     place = (folder or Path(tempfile.gettempdir())).resolve()
@@ -24,7 +27,7 @@ def describe(folder: Path | None) -> dict[str, object]:
         "load before": [round(value, 2) for value in os.getloadavg()],
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": {name: _version(name) for name in packages},
         "aboard's build": "debug" if is_debug_build else "release",
         "aboard's CRC": crc32c_implementation,
         "log folder": f"{place} ({_file_system(place)})",
@@ -37,10 +40,12 @@ def warnings(machine: dict[str, object]) -> list[str]:
     packages, load = machine["packages"], machine["load before"]
     assert isinstance(packages, dict)
     assert isinstance(load, list)
-    if packages["crc32c"] == "absent":
+    if packages.get("crc32c") == "absent":
         found.append(
             "crc32c is absent, so tensorboardX computes checksums in Python; `pip install crc32c` to let it be fast"
         )
+    if packages.get("tensorflow", "absent") != "absent":
+        found.append("TensorFlow is installed, so stock TensorBoard imports it: slower to start, larger in memory")
     if machine["aboard's build"] == "debug":
         found.append("aboard is a debug build")
     if load[0] > 0.5:

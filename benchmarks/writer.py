@@ -11,25 +11,26 @@ from pathlib import Path
 import machine
 import report
 from cases import CASES, Case
+from metrics import Results
 from peers import LIBRARIES
 
 
 def main() -> None:
     options = _options()
-    description = machine.describe(options.dir)
+    description = machine.describe(options.dir, machine.WRITING)
     print(f"## SummaryWriter{' (quick: too small to be quoted)' if options.quick else ''}\n")
     print(report.machine_lines(description))
     for warning in machine.warnings(description):
         print(f"- **{warning}**")
     print(flush=True)
     chosen = [case for case in CASES if not options.only or case.name in options.only]
-    everything: dict[str, report.Results] = {}
+    everything: dict[str, Results] = {}
     summary: list[str] = []
     for case in chosen:
         results = _run(case, options)
         everything[case.name] = results
-        summary += report.verdicts(case, results)
-        print(report.case_table(case, results), flush=True)
+        summary += report.verdicts(case.title, case.metrics, results)
+        print(report.table(case.title, case.metrics, results), flush=True)
         if options.json:  # after each case, so that an interrupted run is not lost
             content = {"machine": description, "quick": options.quick, "cases": everything}
             options.json.write_text(json.dumps(content, indent=1), encoding="utf-8")
@@ -37,8 +38,8 @@ def main() -> None:
     print("\n".join(f"- {line}" for line in summary))
 
 
-def _run(case: Case, options: argparse.Namespace) -> report.Results:
-    results: report.Results = {library: [] for library in LIBRARIES}
+def _run(case: Case, options: argparse.Namespace) -> Results:
+    results: Results = {library: [] for library in LIBRARIES}
     rounds = case.rounds or options.rounds
     for number in range(rounds):
         for library in LIBRARIES:
