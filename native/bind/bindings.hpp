@@ -14,6 +14,7 @@ void bind_histogram(nanobind::module_& module);
 void bind_event_log(nanobind::module_& module);
 void bind_logdir(nanobind::module_& module);
 void bind_log_tree(nanobind::module_& module);
+void bind_inspection(nanobind::module_& module);
 void bind_messages(nanobind::module_& module);
 void bind_tag_index(nanobind::module_& module);
 

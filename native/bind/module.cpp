@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
   aboard::bind_event_log(module);
   aboard::bind_logdir(module);
   aboard::bind_log_tree(module);
+  aboard::bind_inspection(module);
   aboard::bind_messages(module);
   aboard::bind_tag_index(module);
 }

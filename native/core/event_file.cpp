@@ -89,7 +89,8 @@ Buffer& buffer_of_thread() {
 class EventFile::Window {
  public:
   // Reads `piece` bytes at a time, unless more are asked for.
-  Window(int file, uint64_t end, size_t piece) : file_(file), end_(end), piece_(piece), buffer_(buffer_of_thread()) {}
+  Window(int file, uint64_t end, size_t piece, ReadObserver* observer)
+      : file_(file), end_(end), piece_(piece), observer_(observer), buffer_(buffer_of_thread()) {}
   ~Window() {
     if (buffer_.capacity > kKeptBytes) buffer_ = {};
   }
@@ -107,6 +108,7 @@ class EventFile::Window {
 
  private:
   void fill(uint64_t position, size_t needed) {
+    if (observer_ != nullptr) observer_->reached(position);
     const size_t kept =
         position >= base_ && position < base_ + filled_ ? static_cast<size_t>(base_ + filled_ - position) : 0;
     const size_t capacity = std::max(piece_, needed);
@@ -132,6 +134,7 @@ class EventFile::Window {
   const int file_;
   const uint64_t end_;
   const size_t piece_;
+  ReadObserver* const observer_;
   Buffer& buffer_;
   uint64_t base_ = 0;
   size_t filled_ = 0;
@@ -202,7 +205,7 @@ bool EventFile::scan(size_t piece, const Take& take) {
   }
   adopt(status);
   error_ = 0;
-  Window window(file.get(), state_.size, piece);
+  Window window(file.get(), state_.size, piece, observer_);
   bool stopped = false;
   while (!stopped && (!state_.searching || search(window))) {
     std::string_view bytes = window.at(state_.offset, kRecordHeaderBytes);
@@ -214,7 +217,7 @@ bool EventFile::scan(size_t piece, const Take& take) {
       const uint64_t behind_header = state_.size - state_.offset - kRecordHeaderBytes;
       if (behind_header < kRecordFooterBytes || length > behind_header - kRecordFooterBytes) break;
       if (length > kLongestRecord) {
-        note_damage(state_.offset, 1, 0);
+        note_damage(DamageKind::too_long, state_.offset, state_.offset + length + kRecordOverheadBytes);
         state_.offset += length + kRecordOverheadBytes;
         continue;
       }
@@ -231,7 +234,10 @@ bool EventFile::scan(size_t piece, const Take& take) {
     }
     const Took took =
         state == RecordState::complete ? take(record.payload, state_.offset + kRecordHeaderBytes) : Took::no_event;
-    if (took == Took::no_event) note_damage(state_.offset, 1, 0);
+    if (took == Took::no_event) {
+      note_damage(state == RecordState::complete ? DamageKind::no_event : DamageKind::bad_payload, state_.offset,
+                  state_.offset + record.consumed);
+    }
     stopped = took == Took::stop;
     if (!stopped) state_.offset += record.consumed;
   }
@@ -259,7 +265,7 @@ bool EventFile::search(Window& window) {
     return state;
   };
   const auto skip_to = [&](uint64_t position, bool found) {
-    note_damage(before, 0, position - before);
+    note_damage(DamageKind::bad_header, before, position);
     state_.offset = position;
     state_.searching = !found;
     return found;
@@ -309,10 +315,15 @@ bool EventFile::has_more() const {
   return behind_header >= kRecordFooterBytes && length <= behind_header - kRecordFooterBytes;
 }
 
-void EventFile::note_damage(uint64_t offset, uint64_t bad_records, uint64_t skipped_bytes) {
-  if (state_.damage.bad_records == 0 && state_.damage.skipped_bytes == 0) state_.damage.first_offset = offset;
-  state_.damage.bad_records += bad_records;
-  state_.damage.skipped_bytes += skipped_bytes;
+void EventFile::note_damage(DamageKind kind, uint64_t begin, uint64_t end) {
+  Damage& damage = state_.damage;
+  if (damage.bad_records == 0 && damage.skipped_bytes == 0) damage.first_offset = begin;
+  if (kind == DamageKind::bad_header) {
+    damage.skipped_bytes += end - begin;
+  } else {
+    ++damage.bad_records;
+  }
+  if (observer_ != nullptr && end > begin) observer_->damaged(kind, begin, end);
 }
 
 bool EventFile::still_holds() const {

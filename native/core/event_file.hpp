@@ -27,6 +27,24 @@ enum class FileChange {
   unreadable,  // `EventFile::error` says why
 };
 
+// What is passed over while reading.
+enum class DamageKind : uint8_t {
+  bad_payload,  // a record whose payload does not match its checksum
+  no_event,     // a valid record whose payload is no event
+  too_long,     // a record beyond kLongestRecord
+  bad_header,   // bytes between a damaged header and the next valid record
+};
+
+// Watches a file being read. What it throws ends the reading; the file must not be used afterwards.
+class ReadObserver {
+ public:
+  virtual ~ReadObserver() = default;
+  // The bytes [begin, end) are passed over.
+  virtual void damaged(DamageKind kind, uint64_t begin, uint64_t end) = 0;
+  // Reading has come to `offset`: told before each piece that is read from the disk.
+  virtual void reached(uint64_t offset) = 0;
+};
+
 struct Damage {
   uint64_t bad_records = 0;    // records whose payload did not match its checksum, is no event or far too long
   uint64_t skipped_bytes = 0;  // bytes between a damaged header and the next valid record
@@ -71,6 +89,8 @@ class EventFile {
   std::optional<double> next_wall_time();
   // Whether `read` would find anything, even if only damage.
   bool has_more() const;
+  // Must outlive the reading; nullptr for none.
+  void observe(ReadObserver* observer) noexcept { observer_ = observer; }
 
   const std::string& path() const noexcept { return path_; }
   // Where the next record begins.
@@ -94,12 +114,13 @@ class EventFile {
   void adopt(const struct stat& status) noexcept;
   bool holds_what_was_read(int file) const;
   void remember_what_was_read(int file);
-  void note_damage(uint64_t offset, uint64_t bad_records, uint64_t skipped_bytes);
+  void note_damage(DamageKind kind, uint64_t begin, uint64_t end);
 
   std::string path_;
   bool known_ = false;  // the state says which file it was, and how it looked
   ReadingState state_;
   int error_ = 0;
+  ReadObserver* observer_ = nullptr;
 };
 
 // The payload of a record whose place is known, verified once more: the file may be another one by now.

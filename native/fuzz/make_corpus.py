@@ -3,7 +3,8 @@
 """Writes the seed corpus anew from event files of tensorboardX: `python native/fuzz/make_corpus.py`.
 
 Needs tensorboardX, numpy and onnx. An input of the record target is one byte, which chooses the size of pieces, and an
-event file; an input of the event target is one event; for the logdir target see `logdirs`.
+event file; an input of the event target is one event, of the inspection target an event file; for the logdir target
+see `logdirs`.
 """
 
 from __future__ import annotations
@@ -82,8 +83,21 @@ def logdirs() -> None:
             (folder / f"{path.name}-{name}").write_bytes(script + b"\0" + file * 2)
 
 
+def inspections() -> None:
+    """The files of the record target, and one with much to tell: a clock that jumps, steps that go back."""
+    folder = CORPUS / "inspection"
+    for path in sorted((CORPUS / "record").iterdir()):
+        (folder / path.name).write_bytes(path.read_bytes()[1:])
+    with tempfile.TemporaryDirectory() as logdir:
+        with SummaryWriter(logdir) as writer:
+            for step, time in ((5, TIME), (4, TIME - 60), (6, TIME + 1e6), (7, float("nan"))):
+                writer.add_scalar("loss", float("inf"), step, walltime=time)
+        (path,) = Path(logdir).glob("events.*")
+        (folder / "jumps").write_bytes(path.read_bytes())
+
+
 def main() -> None:
-    for name in ("record", "event", "logdir"):
+    for name in ("record", "event", "logdir", "inspection"):
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
@@ -105,6 +119,7 @@ def main() -> None:
     file[-30] ^= 1
     (CORPUS / "record" / "damaged").write_bytes(file[:-3])
     logdirs()
+    inspections()
     files = [path for path in CORPUS.rglob("*") if path.is_file()]
     print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")
 

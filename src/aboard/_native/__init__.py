@@ -3,6 +3,8 @@
 
 from aboard._native._core import (
     EventLog,
+    FileReport,
+    Inspection,
     Logdir,
     LogTree,
     Message,
@@ -33,6 +35,8 @@ from aboard._native._core import (
 
 __all__ = [
     "EventLog",
+    "FileReport",
+    "Inspection",
     "LogTree",
     "Logdir",
     "Message",
