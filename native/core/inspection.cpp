@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cmath>
 #include <fstream>
+#include <new>
 #include <string_view>
 
 #include "event.hpp"
@@ -144,6 +145,8 @@ class Inspection::Examiner : public ReadObserver {
       return;
     }
     report_.last_wall_time = std::max(report_.last_wall_time, wall_time);
+    // When a file was made says nothing about the clock of points whose times were given by hand.
+    if (kind == EventKind::file_version) return;
     if (has_time_) {
       if (wall_time < time_before_ - kClockBack) note_jump(report_.back, wall_time);
       if (wall_time > time_before_ + kClockAhead) note_jump(report_.ahead, wall_time);
@@ -214,6 +217,8 @@ FileReport Inspection::run(int copy_to) {
     report.cancelled = true;
   } catch (const CopyFailed& failed) {
     report.copy_error = failed.error;
+  } catch (const std::bad_alloc&) {
+    report.error = ENOMEM;
   }
   report.size = file.size();
   report.read_to = file.offset();

@@ -210,6 +210,14 @@ TEST(the_clock_jumps) {
   CHECK_EQ(report.last_wall_time, kNow + 100'000);
 }
 
+TEST(a_header_is_no_point_in_time) {
+  Case c(version_record(kNow) + scalar_record("a", 1, 1000, 1) + scalar_record("a", 2, 1001, 1));
+  const FileReport report = c.inspect();
+  CHECK_EQ(report.back.count + report.ahead.count, 0u);
+  CHECK_EQ(report.first_wall_time, kNow);
+  CHECK_EQ(report.last_wall_time, kNow);
+}
+
 TEST(times_that_are_none_are_counted_and_compared_with_nothing) {
   const std::string first = version_record(kNow);
   Case c(first + scalar_record("a", 1, kNan, 1) + scalar_record("a", 2, INFINITY, 1) +

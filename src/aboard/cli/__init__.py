@@ -158,6 +158,27 @@ def export(
     )
 
 
+@app.command()
+def doctor(
+    paths: Annotated[list[str], typer.Argument(help="Folders, name=FOLDER, patterns or event files.")],
+    *,
+    repair: Annotated[
+        str | None,
+        typer.Option(
+            "--repair", metavar="OUT", help="Write a clean copy into this new folder; originals are not touched."
+        ),
+    ] = None,
+    events_only: Annotated[
+        bool, typer.Option("--events-only", help="With --repair: copy event files alone, no checkpoints and the like.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Find damaged, truncated, doubled and overlapping event files; exit code 1 means damage."""
+    from aboard.cli.doctor import examine_folders
+
+    examine_folders(paths, repair_to=repair, events_only=events_only, as_json=as_json)
+
+
 def main() -> None:
     """Entry point: a person's mistake ends with a message and exit code 1, not with a traceback."""
     try:

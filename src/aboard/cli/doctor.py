@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard doctor`: what is wrong with folders of event files, and a clean copy of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import typer
+
+from aboard.cli.doctor_document import document_of
+from aboard.cli.doctor_text import Printer
+from aboard.cli.progress_line import ProgressLine
+from aboard.cli.roots import roots_of
+from aboard.errors import InvalidValue
+from aboard.exchange.destination import check_destination
+from aboard.exchange.diagnosis import Verdict
+from aboard.exchange.doctor import diagnose
+from aboard.exchange.inspecting import Progress
+from aboard.exchange.repair import repair
+from aboard.exchange.repair_result import Repair
+
+_DAMAGED, _USAGE = 1, 2
+_NARROWEST, _WIDEST = 40, 100
+
+
+def examine_folders(paths: Sequence[str], *, repair_to: str | None, events_only: bool, as_json: bool) -> None:
+    """Print what was found; exit with 1 for damage, or for a copy that is not complete."""
+    out = None if repair_to is None else Path(repair_to).expanduser()
+    roots = _checked(paths, out, events_only=events_only)
+    printer = _printer()
+    copy: Repair | None = None
+    try:
+        with ProgressLine(Progress()) as line:
+            diagnosis = diagnose(roots, line.progress)
+        if not as_json:
+            typer.echo("\n".join(printer.diagnosis(diagnosis)))
+        if out is not None:
+            with ProgressLine(Progress()) as line:
+                copy = repair(roots, out, events_only=events_only, progress=line.progress)
+    except KeyboardInterrupt as interrupt:
+        raise _interrupted(out) from interrupt
+    if as_json:
+        typer.echo(json.dumps(document_of(roots, diagnosis, copy)))
+    elif copy is not None:
+        typer.echo("\n".join(printer.repair(copy)))
+    failed = diagnosis.verdict is Verdict.DAMAGED if copy is None else not copy.is_complete
+    if failed:
+        raise typer.Exit(_DAMAGED)
+
+
+def _checked(paths: Sequence[str], out: Path | None, *, events_only: bool) -> Mapping[str, Path]:
+    """The folders; 1 means damage, so a mistake on the command line ends with 2."""
+    try:
+        roots = roots_of(paths, None, None)
+        if out is not None:
+            check_destination(out, roots)
+        elif events_only:
+            raise InvalidValue("--events-only says what to copy", hint="add --repair OUT")
+    except InvalidValue as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(_USAGE) from error
+    return roots
+
+
+def _printer() -> Printer:
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    return Printer(width=max(width, _NARROWEST), color=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+
+
+def _interrupted(out: Path | None) -> typer.Exit:
+    typer.echo("interrupted", err=True)
+    if out is not None and out.is_dir():
+        typer.echo(f"  files in {out} are whole, but not all are there; delete it before you start again", err=True)
+    return typer.Exit(1)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The event files of one folder in time: attempts that follow each other, and writers that overlap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from aboard.exchange.examined_file import ExaminedFile
+from aboard.exchange.findings import Finding
+from aboard.exchange.wording import count, duration, local_time, utc_time
+
+_MOST_NAMED = 20  # files that a finding names; all are counted
+
+
+def attempts_of(files: Sequence[ExaminedFile]) -> list[list[ExaminedFile]]:
+    """Files with events, grouped as a logdir groups them: later than all before begins a new attempt."""
+    attempts: list[list[ExaminedFile]] = []
+    latest = -math.inf
+    in_order = sorted((file for file in files if file.records), key=lambda file: (file.first_wall_time, file.path.name))
+    for file in in_order:
+        if not attempts or file.first_wall_time > latest:
+            attempts.append([])
+        attempts[-1].append(file)
+        latest = max(latest, file.first_wall_time, file.last_wall_time)
+    return attempts
+
+
+def findings_in_folder(folder: Path, files: Sequence[ExaminedFile]) -> Iterator[Finding]:
+    """Overlapping writers and restarts. Files without a point disturb nobody."""
+    attempts = attempts_of([file for file in files if file.has_points])
+    for attempt in attempts:
+        if len(attempt) > 1:
+            yield _overlap(folder, attempt)
+    if len(attempts) > 1:
+        yield _restarts(folder, attempts)
+
+
+def _overlap(folder: Path, files: list[ExaminedFile]) -> Finding:
+    begin, end, latest = math.inf, -math.inf, -math.inf
+    for file in files:
+        if file.first_wall_time <= latest:
+            begin = min(begin, file.first_wall_time)
+            end = max(end, min(latest, file.last_wall_time))
+        latest = max(latest, file.last_wall_time)
+    words = f"{count(len(files), 'file')} were written at the same time"
+    if math.isfinite(begin) and math.isfinite(end):
+        words += f", between {local_time(begin)} and {local_time(end)} ({duration(end - begin)})"
+    details = {**_named(files), "from": utc_time(begin), "to": utc_time(end)}
+    return Finding("overlapping-writers", str(folder), words, details=details)
+
+
+def _restarts(folder: Path, attempts: list[list[ExaminedFile]]) -> Finding:
+    starts = [min(file.lowest_step or 0 for file in attempt) for attempt in attempts]
+    shown = ", ".join(f"{step:,}" for step in starts[:_MOST_NAMED])
+    more = ", …" if len(starts) > _MOST_NAMED else ""
+    words = f"{len(attempts):,} attempts, which begin at steps {shown}{more}"
+    details = [
+        {
+            **_named(attempt),
+            "first_step": start,
+            "from": utc_time(attempt[0].first_wall_time),
+            "to": utc_time(max(file.last_wall_time for file in attempt)),
+        }
+        for attempt, start in zip(attempts[:_MOST_NAMED], starts, strict=False)
+    ]
+    return Finding("restarts", str(folder), words, details={"attempts": details, "count": len(attempts)})
+
+
+def _named(files: list[ExaminedFile]) -> dict[str, object]:
+    return {"files": [str(file.path) for file in files[:_MOST_NAMED]], "files_in_all": len(files)}
