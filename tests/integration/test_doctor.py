@@ -14,12 +14,15 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.util.tensor_util import make_ndarray
 
 from aboard import SummaryWriter
+from aboard.cli.doctor import examine_folders
 from support.damaged_files import NOON, flipped, scalar, scalars, version, write
+from support.privileges import folder_of_an_ordinary_user
 
 ABOARD = [sys.executable, "-c", "from aboard.cli import main; main()"]
 NAME = "events.out.tfevents.1"
@@ -156,6 +159,16 @@ def test_mistakes_end_with_another_code_than_damage(tmp_path, monkeypatch, argum
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["runs", NAME, "full", "file"])
 
 
+def test_a_folder_in_a_folder_that_may_not_be_entered(capfd):
+    with folder_of_an_ordinary_user() as root:
+        write(root / "closed" / "runs" / NAME, scalars(range(3)))
+        (root / "closed").chmod(0)
+        with pytest.raises(typer.Exit) as ended:
+            examine_folders([f"{root}/closed/runs"], repair_to=None, events_only=False, as_json=False)
+    assert ended.value.exit_code == 2
+    assert f"cannot look at '{root}/closed/runs': Permission denied" in capfd.readouterr().err
+
+
 def test_colour_only_on_a_terminal(damaged):
     assert "\x1b[" not in doctor(damaged).stdout
     assert "\x1b[31m" in on_a_terminal(damaged)
@@ -259,6 +272,24 @@ def test_a_full_disk_is_said_and_leaves_whole_files(runs, tmp_path):
     assert (tmp_path / "clean" / "a" / NAME).read_bytes() == (runs / "a" / NAME).read_bytes()
 
 
+def started(*arguments):
+    # Where tests run in the background, their children are born with SIGINT ignored.
+    interruptible = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {ABOARD[2]}"
+    command = [sys.executable, "-c", interruptible, "doctor", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def test_ctrl_c_ends_the_reading_of_a_huge_file(runs):
+    # All of it is searched for a record, which takes minutes.
+    os.truncate(write(runs / NAME, version()), 16 << 30)
+    process = started(runs)
+    assert process.stderr.readline().startswith("checked 0 of 1 files, ")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert said == "interrupted\n"
+
+
 def test_ctrl_c_leaves_whole_files(runs, tmp_path):
     content = scalars(range(20))
     for number in range(4000):
@@ -266,14 +297,7 @@ def test_ctrl_c_leaves_whole_files(runs, tmp_path):
         folder.mkdir(parents=True)
         (folder / NAME).write_bytes(content)
     out = tmp_path / "clean"
-    # Where tests run in the background, their children are born with SIGINT ignored.
-    interruptible = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {ABOARD[2]}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", interruptible, "doctor", str(runs), "--repair", str(out)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started(runs, "--repair", out)
     deadline = time.monotonic() + 60
     while not (out / "0000" / NAME).exists():
         assert time.monotonic() < deadline

@@ -16,13 +16,14 @@ from aboard.cli.doctor_document import document_of
 from aboard.cli.doctor_text import Printer
 from aboard.cli.progress_line import ProgressLine
 from aboard.cli.roots import roots_of
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.destination import check_destination
 from aboard.exchange.diagnosis import Verdict
 from aboard.exchange.doctor import diagnose
 from aboard.exchange.inspecting import Progress
 from aboard.exchange.repair import repair
 from aboard.exchange.repair_result import Repair
+from aboard.exchange.wording import plain
 
 _DAMAGED, _USAGE = 1, 2
 _NARROWEST, _WIDEST = 40, 100
@@ -63,6 +64,11 @@ def _checked(paths: Sequence[str], out: Path | None, *, events_only: bool) -> Ma
             raise InvalidValue("--events-only says what to copy", hint="add --repair OUT")
     except InvalidValue as error:
         typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(_USAGE) from error
+    except StorageUnavailable:
+        raise
+    except OSError as error:
+        typer.echo(f"error: cannot look at {plain(str(error.filename))!r}: {error.strerror}", err=True)
         raise typer.Exit(_USAGE) from error
     return roots
 
