@@ -18,7 +18,7 @@ _Content = tuple[object, ...]  # equal for equal contents
 
 def findings_of_duplicates(folders: Sequence[tuple[Path, Sequence[ExaminedFile]]]) -> Iterator[Finding]:
     """Folders with the same event files, and files with the same content besides."""
-    contents = _contents([file for _, files in folders for file in files if file.size and not file_failed(file)])
+    contents = _contents([file for _, files in folders for file in files if file.size and not _has_failed(file)])
     runs: defaultdict[tuple[_Content, ...], list[tuple[Path, Sequence[ExaminedFile]]]] = defaultdict(list)
     for folder, files in folders:
         known = [contents[id(file)] for file in files if id(file) in contents]
@@ -39,7 +39,7 @@ def findings_of_duplicates(folders: Sequence[tuple[Path, Sequence[ExaminedFile]]
         yield _same_files(same_files)
 
 
-def file_failed(file: ExaminedFile) -> bool:
+def _has_failed(file: ExaminedFile) -> bool:
     """Whether there is nothing to compare."""
     return file.identity is None or "unreadable-file" in file.counts
 

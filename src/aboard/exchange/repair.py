@@ -76,9 +76,13 @@ def _copy_event_file(
         report = inspectors.one(source, file.descriptor)
         if report.copy_error:
             raise cannot_write(target, OSError(report.copy_error, os.strerror(report.copy_error)))
-        if report.error:
+        if report.error and not report.records:
             _note_unreadable(source, report.error, result)
             return
+        if report.error:
+            # A failing disk, most likely: what could be read is saved all the same.
+            reason = f"can be read up to byte {report.read_to:,} only: {os.strerror(report.error)}"
+            result.leave_out(source, reason, missed=True)
         if report.size and not report.records:
             _count_dropped(report, result)
             result.leave_out(source, "nothing in it is an event", missed=False)

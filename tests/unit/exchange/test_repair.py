@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange import destination
+from aboard.exchange.inspecting import Inspectors
 from aboard.exchange.repair import repair
 from aboard.exchange.repair_result import Repair
 from support.damaged_files import NOON, flipped, scalar, scalars, version, write
@@ -189,6 +193,30 @@ def test_what_cannot_be_read_makes_the_copy_incomplete() -> None:
             NAME,
         ]
         assert list(files_in(folder / "clean")) == [f"good/{NAME}"]
+
+
+def test_what_a_failing_disk_still_gives_is_saved(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, read = scalars(range(10)), scalars(range(4))
+    write(runs / NAME, whole)
+
+    class FailingDisk(Inspectors):
+        """Says of every file that reading failed half-way, as no disk here does."""
+
+        def one(self, path: Path, copy_to: int = -1) -> Any:
+            os.write(copy_to, read)
+            return SimpleNamespace(
+                error=errno.EIO, copy_error=0, size=len(whole), read_to=len(read), records=5, copied_bytes=len(read),
+                tail=None, damage=lambda _: (0, 0, []),
+            )  # fmt: skip
+
+    from aboard.exchange import repair as module
+
+    monkeypatch.setattr(module, "Inspectors", FailingDisk)
+    result = repaired(runs, out)
+    assert (out / NAME).read_bytes() == read
+    assert not result.is_complete
+    assert result.is_confirmed
+    assert reasons(result) == {NAME: f"can be read up to byte {len(read)} only: Input/output error"}
 
 
 def test_folders_that_may_not_be_written_are_copied() -> None:
