@@ -14,7 +14,8 @@ import typer
 
 from aboard.cli.doctor_document import document_of
 from aboard.cli.doctor_text import Printer
-from aboard.cli.progress_line import ProgressLine
+from aboard.cli.progress_line import progress_line
+from aboard.cli.reading_report import say
 from aboard.cli.roots import roots_of
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.destination import check_destination
@@ -36,19 +37,20 @@ def examine_folders(paths: Sequence[str], *, repair_to: str | None, events_only:
     printer = _printer()
     copy: Repair | None = None
     try:
-        with ProgressLine(Progress()) as line:
-            diagnosis = diagnose(roots, line.progress)
+        progress = Progress()
+        with progress_line(progress.words):
+            diagnosis = diagnose(roots, progress)
         if not as_json:
-            typer.echo("\n".join(printer.diagnosis(diagnosis)))
+            say("\n".join(printer.diagnosis(diagnosis)), sys.stdout)
         if out is not None:
-            with ProgressLine(Progress()) as line:
-                copy = repair(roots, out, events_only=events_only, progress=line.progress)
+            with progress_line(progress.words):
+                copy = repair(roots, out, events_only=events_only, progress=progress)
     except KeyboardInterrupt as interrupt:
         raise _interrupted(out) from interrupt
     if as_json:
         typer.echo(json.dumps(document_of(roots, diagnosis, copy)))
     elif copy is not None:
-        typer.echo("\n".join(printer.repair(copy)))
+        say("\n".join(printer.repair(copy)), sys.stdout)
     failed = diagnosis.verdict is Verdict.DAMAGED if copy is None else not copy.is_complete
     if failed:
         raise typer.Exit(_DAMAGED)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from aboard._native import FileReport, Inspection
+from aboard.exchange.wording import count, size
 
 MOST_PLACES = 20  # listed of each kind and file; all are counted
 _THREADS = max(2, os.cpu_count() or 1)
@@ -37,6 +38,13 @@ class Progress:
     def bytes_read(self) -> int:
         """In this stage, of files under way too."""
         return self.bytes_done + sum(inspection.bytes_read for inspection in tuple(self.running))
+
+    def words(self) -> str:
+        """The progress in a line."""
+        if not self.files:
+            return f"{self.doing}: {self.files_done:,} found" if self.files_done else self.doing
+        line = f"{self.doing} {self.files_done:,} of {count(self.files, 'file')}"
+        return f"{line}, {size(self.bytes_read)}" if self.bytes_read else line
 
 
 class Inspectors:

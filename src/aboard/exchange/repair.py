@@ -30,6 +30,7 @@ def repair(
     What is done when it fails or is interrupted is whole and stays.
     """
     progress = progress or Progress()
+    progress.begin("looking for files to copy", 0)
     check_destination(out, roots)
     result = Repair(out)
     try:

@@ -46,9 +46,9 @@ def walk(
         return
     ways: Counter[_Identity] = Counter()
     # Folders still to be entered, the next one last. Not by recursion, which the depth of a tree would break.
-    ahead: list[tuple[Path, str, frozenset[_Identity]]] = [(root, ".", frozenset())]
+    ahead: list[tuple[Path, str, frozenset[_Identity], bool]] = [(root, ".", frozenset(), False)]
     while ahead:
-        path, name, above = ahead.pop()
+        path, name, above, is_below_link = ahead.pop()
         try:
             status = path.stat()
             with os.scandir(path) as listing:
@@ -64,15 +64,17 @@ def walk(
         if identity in above:
             tell(Finding("link-loop", str(path), "this link leads back to a folder above it; it is not followed"))
             continue
-        ways[identity] += 1
-        if ways[identity] > _MOST_WAYS_INTO_A_FOLDER:
+        ways[identity] += is_below_link
+        if is_below_link and ways[identity] > _MOST_WAYS_INTO_A_FOLDER:
             tell(Finding("many-ways", str(path), "links have led to this folder 64 times already; it is passed over"))
             continue
         folder = Folder(name, path, [], [], [])
-        below = [entry.name for entry in entries if _takes_in(folder, entry, tell, is_kept)]
+        below = [entry for entry in entries if _takes_in(folder, entry, tell, is_kept)]
         yield folder
         start = "" if name == "." else f"{name}/"
-        ahead.extend((path / each, start + each, above | {identity}) for each in reversed(below))
+        for entry in reversed(below):
+            below_link = is_below_link or entry.is_symlink()
+            ahead.append((path / entry.name, start + entry.name, above | {identity}, below_link))
 
 
 def _takes_in(

@@ -336,3 +336,10 @@ def test_progress_says_how_far_it_is(tmp_path: Path) -> None:
 
     diagnose({"": tmp_path}, Watched())
     assert seen == [("looking for event files", 0, 5, 0), ("checked", 5, 5, sizes)]
+
+
+def test_progress_in_words() -> None:
+    assert Progress().words() == "looking for event files"
+    assert Progress(files_done=1234).words() == "looking for event files: 1,234 found"
+    assert Progress("copied", files=10).words() == "copied 0 of 10 files"
+    assert Progress("checked", files=1, files_done=1, bytes_done=1200).words() == "checked 1 of 1 file, 1.2 kB"

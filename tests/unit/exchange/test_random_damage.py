@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_file_loader import RawEventFileL
 
 from aboard.exchange.doctor import diagnose
 from aboard.exchange.repair import repair
-from support.event_bytes import NOON, scalar, version, write
+from support.damaged_files import NOON, scalar, version, write
 
 NAME = "events.out.tfevents.1"
 

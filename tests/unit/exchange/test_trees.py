@@ -53,13 +53,13 @@ def test_links_that_loop_are_told_once_each(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_appears_in_very_many_places_is_told(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "events.tfevents").write_bytes(b"")
+    (tmp_path / "z").mkdir()
+    (tmp_path / "z" / "events.tfevents").write_bytes(b"")
     for number in range(70):
-        (tmp_path / f"link{number:02}").symlink_to("a")
+        (tmp_path / f"link{number:02}").symlink_to("z")
     folders, told = walked(tmp_path)
     assert folders == list(find_logdirs(tmp_path))
-    assert [finding.code for finding in told] == ["many-ways"] * 7
+    assert [finding.code for finding in told] == ["many-ways"] * 6
 
 
 def test_a_folder_that_may_not_be_read_is_told() -> None:
