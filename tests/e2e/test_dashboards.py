@@ -21,9 +21,8 @@ import pytest
 from aboard.board.hosting import Board, BoardDispatcher
 from aboard.board.provider import About
 from aboard.reader.run_collection import RunCollection
-from support.processes import needs
+from support.browsing import chromium
 
-CHROMIUM = Path("/usr/bin/chromium")
 PREFIX = "/boards/demo-1"
 MILLISECONDS = 60_000
 PICTURE_IS_DRAWN = "picture => picture.naturalWidth > 1"
@@ -77,17 +76,8 @@ def address(logs) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    needs("" if CHROMIUM.exists() else f"there is no browser at {CHROMIUM}")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        needs("playwright is not installed")
-        raise
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

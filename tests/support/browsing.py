@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A headless browser for tests that look at pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from support.processes import needs
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Debian's Chromium, driven by playwright."""
+    needs("" if CHROMIUM.exists() else f"there is no browser at {CHROMIUM}")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        needs("playwright is not installed")
+        raise
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        yield browser
+        browser.close()
