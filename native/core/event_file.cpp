@@ -12,6 +12,7 @@
 
 #include "crc32c.hpp"
 #include "event.hpp"
+#include "little_endian.hpp"
 #include "record.hpp"
 
 namespace aboard {
@@ -58,15 +59,6 @@ std::optional<uint32_t> checksum_before(int file, uint64_t offset) {
 }
 
 int64_t nanoseconds(const timespec& time) noexcept { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
-template <typename Unsigned>
-Unsigned load_little(const char* from) noexcept {
-  Unsigned value = 0;
-  for (size_t i = 0; i < sizeof value; ++i) {
-    value |= static_cast<Unsigned>(Unsigned{static_cast<unsigned char>(from[i])} << (8 * i));
-  }
-  return value;
-}
 
 bool header_is_valid(const char* header) noexcept {
   return masked_crc32c({header, sizeof(uint64_t)}) == load_little<uint32_t>(header + sizeof(uint64_t));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "crc32c.hpp"
+#include "little_endian.hpp"
 
 namespace aboard {
 namespace {
@@ -15,20 +16,6 @@ constexpr size_t kCompactAbove = 1 << 20;
 constexpr uint64_t kLongestFound = uint64_t{1} << 40;
 constexpr uint64_t kPatience = 16;
 constexpr size_t kMostWaiting = 16;
-
-template <typename Unsigned>
-void store_little(char* to, Unsigned value) noexcept {
-  for (size_t i = 0; i < sizeof value; ++i) to[i] = static_cast<char>((value >> (8 * i)) & 0xff);
-}
-
-template <typename Unsigned>
-Unsigned load_little(const char* from) noexcept {
-  Unsigned value = 0;
-  for (size_t i = 0; i < sizeof value; ++i) {
-    value |= static_cast<Unsigned>(Unsigned{static_cast<unsigned char>(from[i])} << (8 * i));
-  }
-  return value;
-}
 
 bool header_is_valid(std::string_view window) noexcept {
   return masked_crc32c(window.substr(0, kLengthBytes)) == load_little<uint32_t>(window.data() + kLengthBytes);

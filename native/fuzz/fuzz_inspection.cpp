@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as an event file that is inspected and copied: every byte is accounted for, and the copy is clean.
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "fuzz.hpp"
 #include "inspection.hpp"
 #include "record.hpp"
+#include "scratch_folder.hpp"
 
 namespace aboard {
 namespace {
@@ -22,21 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostPlaces = 4;
-
-// In memory where there is such a place: a disk would be all that is tested.
-const fs::path& folder() {
-  static const fs::path path = [] {
-    std::string name = (fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path().string());
-    name += "/aboard-fuzz-XXXXXX";
-    FUZZ_CHECK(::mkdtemp(name.data()) != nullptr);
-    std::atexit([] {
-      std::error_code ignored;
-      fs::remove_all(folder(), ignored);
-    });
-    return fs::path(name);
-  }();
-  return path;
-}
 
 std::string content(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -3,7 +3,6 @@
 //
 // The first bytes say what happens: each is one step with a file and a number of bytes; behind a zero follow the files,
 // whose content is taken from the rest in turn.
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "points_json.hpp"
 #include "record.hpp"
 #include "reduce.hpp"
+#include "scratch_folder.hpp"
 
 namespace aboard {
 namespace {
@@ -27,21 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kFiles = 3;
-
-// In memory where there is such a place: a disk would be all that is tested.
-const fs::path& folder() {
-  static const fs::path path = [] {
-    std::string name = (fs::is_directory("/dev/shm") ? "/dev/shm" : fs::temp_directory_path().string());
-    name += "/aboard-fuzz-XXXXXX";
-    FUZZ_CHECK(::mkdtemp(name.data()) != nullptr);
-    std::atexit([] {
-      std::error_code ignored;
-      fs::remove_all(folder(), ignored);
-    });
-    return fs::path(name);
-  }();
-  return path;
-}
 
 fs::path path_of(size_t file) { return folder() / std::to_string(file); }
 
