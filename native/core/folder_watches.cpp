@@ -12,12 +12,24 @@
 #include <limits>
 #include <system_error>
 
+#include "file_system.hpp"
+
 #if defined(__linux__)
 #include <sys/inotify.h>
-#include <sys/vfs.h>
 #endif
 
 namespace aboard {
+namespace {
+
+#if defined(__linux__)
+constexpr bool kKernelTells = true;
+constexpr int kOpenFlags = O_PATH;  // needs no permission to read
+#else
+constexpr bool kKernelTells = false;
+constexpr int kOpenFlags = O_RDONLY | O_NONBLOCK;
+#endif
+
+}  // namespace
 
 FolderWatches::FolderWatches() {
   int ends[2];
@@ -55,6 +67,14 @@ void FolderWatches::wake() noexcept {
   [[maybe_unused]] const ssize_t written = ::write(wake_write_, &byte, 1);
 }
 
+std::optional<Reach> reach_of(const std::string& path) {
+  const int file = ::open(path.c_str(), kOpenFlags | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  const bool is_local = is_on_local_file_system(file);
+  ::close(file);
+  return !is_local ? Reach::remote : kKernelTells ? Reach::notified : Reach::local;
+}
+
 #if defined(__linux__)
 
 namespace {
@@ -76,27 +96,6 @@ FolderEvent::Kind kind_of(uint32_t mask) noexcept {
 }
 
 }  // namespace
-
-Reach reach_of(const std::string& folder) {
-  struct statfs status;
-  if (::statfs(folder.c_str(), &status) != 0) return Reach::remote;
-  switch (static_cast<uint32_t>(status.f_type)) {
-    case 0x0000ef53:  // ext2, ext3, ext4
-    case 0x58465342:  // xfs
-    case 0x9123683e:  // btrfs
-    case 0x01021994:  // tmpfs
-    case 0x858458f6:  // ramfs
-    case 0x794c7630:  // overlayfs
-    case 0xf2f52010:  // f2fs
-    case 0x2fc12fc1:  // zfs
-    case 0xca451a4e:  // bcachefs
-    case 0x3153464a:  // jfs
-    case 0x52654973:  // reiserfs
-      return Reach::notified;
-    default:
-      return Reach::remote;
-  }
-}
 
 int FolderWatches::add(const std::string& folder, double now) {
   if (now < next_try_) return -1;
@@ -136,7 +135,6 @@ size_t FolderWatches::fair_share() {
 
 #else  // elsewhere folders are polled
 
-Reach reach_of(const std::string&) { return Reach::remote; }
 int FolderWatches::add(const std::string&, double) { return -1; }
 void FolderWatches::remove(int) {}
 bool FolderWatches::drain(const std::function<void(const FolderEvent&)>&) { return false; }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,11 +16,11 @@ namespace aboard {
 enum class Reach : uint8_t {
   notified,  // the kernel tells, as every writer goes through it
   local,     // it does not, but what it answers is true
-  remote,    // somebody else may write, and the kernel may answer from what it remembers
+  remote,    // another machine may write, and the kernel may answer from what it remembers
 };
 
-// By the type of the file system: what is not known to notify counts as remote.
-Reach reach_of(const std::string& folder);
+// By the kind of file system on which a folder or file lies; nothing when that cannot be told now.
+std::optional<Reach> reach_of(const std::string& path);
 
 struct FolderEvent {
   enum class Kind : uint8_t {

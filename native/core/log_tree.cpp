@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "file_names.hpp"
-
 namespace aboard {
 namespace {
 
@@ -85,31 +83,41 @@ LogTree::Changes LogTree::take(double seconds) {
   const std::lock_guard lock(mutex_);
   work(seconds);
   Changes changes;
-  changes.gone = std::exchange(gone_, {});
-  for (const Id id : std::exchange(pending_, {})) {
-    Folder* folder = find(id);
+  changes.gone = gone_;
+  for (const Id id : pending_) {
+    const Folder* folder = find(id);
     if (!folder) continue;
-    folder->is_pending = folder->is_behind = false;
     if (folder->files.empty()) {
       if (folder->is_known) changes.gone.push_back(id);
-      folder->is_known = false;
       continue;
     }
-    if (!folder->is_known) {
-      const std::string path = path_of(*folder);
-      const size_t slash = folder->is_file ? path.rfind('/') : std::string::npos;
-      const std::string parent = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-      changes.found.push_back({id, folder->root, name_of(*folder), folder->is_file ? parent : path});
-      folder->is_known = true;
-    }
+    if (!folder->is_known) changes.found.push_back(found(*folder));
     ToRead& to_read = changes.to_read.emplace_back(ToRead{id, {}, 0});
     for (const File& file : folder->files) {
       to_read.files.push_back(file.name);
       to_read.bytes += file.bytes;
     }
+  }
+  // Memory may have run out before, but not from here on: either all of it is handed out, or none.
+  for (const Id id : pending_) {
+    Folder* folder = find(id);
+    if (!folder) continue;
+    folder->is_pending = folder->is_behind = false;
+    folder->is_known = !folder->files.empty();
     folder->reported_at = now();
   }
+  pending_.clear();
+  gone_.clear();
   return changes;
+}
+
+LogTree::Found LogTree::found(const Folder& folder) const {
+  std::string path = path_of(folder);
+  if (folder.is_file) {
+    const size_t slash = path.rfind('/');
+    path = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  }
+  return {id_of(folder), folder.root, name_of(folder), std::move(path)};
 }
 
 void LogTree::look_again(Id id) {
@@ -178,7 +186,7 @@ void LogTree::visit(const Visit& what) {
   const bool is_old = folder->reach == Reach::remote && now() - folder->listed_at > options_.relist_seconds;
   std::vector<Slot> to_visit;
   if (relist || !folder->is_listed || !folder->is_settled || status.mark != folder->mark || is_old) {
-    to_visit = list(*folder, path);
+    to_visit = list(*folder, path, what.deep);
   }
   look_at_files(*folder, path);
   if (what.deep) {
@@ -194,7 +202,7 @@ void LogTree::visit_root_file(Folder& root, const PathStatus& status) {
     empty(root);
     root.is_file = true;
     root.files.push_back({root.name.substr(root.name.rfind('/') + 1), 0, 0, true});
-    root.reach = options_.reach(root.name);
+    root.reach = reach_at(status.identity, root.name);
     report(root);
   }
   const std::string path = root.name.substr(0, root.name.size() - root.files[0].name.size());
@@ -208,10 +216,16 @@ bool LogTree::adopt(Folder& folder, const std::string& path, const FileIdentity&
   if (folder.is_listed && folder.identity == identity) return false;
   leave(folder);
   folder.identity = identity;
-  const auto [known, is_new] = reach_of_device_.try_emplace(identity.device, Reach::remote);
-  if (is_new) known->second = options_.reach(path);
-  folder.reach = known->second;
+  folder.reach = reach_at(identity, path);
   return true;
+}
+
+Reach LogTree::reach_at(const FileIdentity& identity, const std::string& path) {
+  const auto known = reach_of_device_.find(identity.device);
+  if (known != reach_of_device_.end()) return known->second;
+  const auto reach = options_.reach(path);
+  if (reach) reach_of_device_.emplace(identity.device, *reach);
+  return reach.value_or(Reach::remote);
 }
 
 // No folder is entered twice on one way down, so a loop of links ends, nor in very many ways.
@@ -227,7 +241,7 @@ bool LogTree::may_enter(Folder& folder) {
   return true;
 }
 
-std::vector<LogTree::Slot> LogTree::list(Folder& folder, const std::string& path) {
+std::vector<LogTree::Slot> LogTree::list(Folder& folder, const std::string& path, bool deep) {
   FolderListing listing = list_folder(path);
   if (listing.folder.error != 0) {
     if (means_gone(listing.folder.error)) empty(folder);
@@ -236,7 +250,7 @@ std::vector<LogTree::Slot> LogTree::list(Folder& folder, const std::string& path
   }
   if (listing.folder.identity != folder.identity) {
     // Replaced a moment ago.
-    ahead_.push_back({id_of(folder), false, true});
+    ahead_.push_back({id_of(folder), deep, true});
     return {};
   }
   settle(folder, listing.folder);

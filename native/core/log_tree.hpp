@@ -37,7 +37,7 @@ class LogTree {
   struct Options {
     bool notifications = true;
     std::optional<size_t> most_watches;  // a fair share of what the system grants, unless told
-    Reach (*reach)(const std::string& folder) = &reach_of;
+    std::optional<Reach> (*reach)(const std::string& path) = &reach_of;
     double relist_seconds = 30;   // how long a listing is trusted where times may mean nothing
     double distrust_seconds = 1;  // between looks at folders that the kernel tells of
   };
@@ -154,6 +154,8 @@ class LogTree {
   static bool is_root(const Folder& folder) noexcept { return folder.parent == kNone; }
 
   // What is there (log_tree.cpp).
+  Found found(const Folder& folder) const;
+  Reach reach_at(const FileIdentity& identity, const std::string& path);
   void request_look();
   void work(double seconds);
   void visit(const Visit& what);
@@ -161,7 +163,7 @@ class LogTree {
   bool adopt(Folder& folder, const std::string& path, const FileIdentity& identity);
   bool may_enter(Folder& folder);
   // The children that are to be visited.
-  std::vector<Slot> list(Folder& folder, const std::string& path);
+  std::vector<Slot> list(Folder& folder, const std::string& path, bool deep);
   std::vector<Slot> take_entries(Folder& folder, std::vector<FolderEntry>& entries);
   void settle(Folder& folder, const PathStatus& status);
   void look_at_files(Folder& folder, const std::string& path);
@@ -186,7 +188,7 @@ class LogTree {
   void touch(Folder& folder);
   void run_due();
   void look_in_turn(Turns& turns);
-  void take_turn(Turns& turns, Folder& folder);
+  void take_turn(const Turns& turns, Folder& folder);
   void add_to(Turns& turns, Folder& folder);
   static bool is_polled(const Folder& folder) noexcept { return folder.watch < 0 || folder.has_links; }
   bool stays_hot(const Folder& folder) const;

@@ -223,7 +223,7 @@ void LogTree::look_in_turn(Turns& turns) {
   turns.share.spend(now() - began);
 }
 
-void LogTree::take_turn(Turns& turns, Folder& folder) {
+void LogTree::take_turn(const Turns& turns, Folder& folder) {
   if (turns.polled) {
     // The hot ones have turns of their own.
     if (turns.hot || !stays_hot(folder)) visit({id_of(folder)});

@@ -7,13 +7,14 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from aboard._native import LogTree, refresh_logdirs
 from aboard.reader.index_cache import IndexCache
 from aboard.reader.progress import Progress, ReadingTally
+from aboard.reader.run_order import Place, reordered
 from aboard.reader.run_reader import RunReader
 
 _LOG = logging.getLogger("aboard.reader")
@@ -64,6 +65,7 @@ class RunCollection:
         self._tree = LogTree([os.fsencode(path) for path in self._roots.values()], notifications, most_watches)
         self._refreshing = threading.Lock()
         self._runs: dict[str, RunReader] = {}  # replaced as a whole
+        self._order: list[Place] = []
         self._logdirs: dict[int, _Logdir] = {}
         self._by_name: dict[str, list[int]] = {}  # logdirs, the one that is shown last
         self._unread: dict[int, _Unread] = {}  # kept until it was read, whatever happens
@@ -136,37 +138,39 @@ class RunCollection:
     def _take_runs(self, gone: list[int], found: list[tuple[int, int, bytes, bytes]]) -> bool:
         if not gone and not found:
             return False
-        names = {self._drop(number) for number in gone}
+        new = [
+            (number, root, _joined(self._root_names[root], os.fsdecode(name)), Path(os.fsdecode(path)))
+            for number, root, name, path in found
+        ]
+        names = {self._logdirs[number].name for number in gone} | {name for _, _, name, _ in new}
+        before = self._shown(names)
+        for number in gone:
+            self._drop(number)
         self._tally.forget(gone)
-        names |= {self._add(number, root, os.fsdecode(name), path) for number, root, name, path in found}
-        runs = dict(self._runs)
-        for name in names:
-            numbers = self._by_name[name]
-            if numbers:
-                runs[name] = self._logdirs[numbers[-1]].run
-            else:
-                del self._by_name[name], runs[name]
-        self._runs = dict(sorted(runs.items(), key=lambda item: self._place(item[0])))
+        for number, root, name, path in new:
+            self._add(number, root, name, path)
+        after = self._shown(names)
+        self._order = reordered(self._order, before.keys() - after.keys(), after.keys() - before.keys())
+        runs = self._runs | {place.name: run for place, run in after.items()}
+        self._runs = {place.name: runs[place.name] for place in self._order}
         return True
 
-    def _place(self, name: str) -> tuple[int, list[str]]:
-        """Root by root, each folder before those below it: the same order whatever was found first."""
-        logdir = self._logdirs[self._by_name[name][-1]]
-        return logdir.root, [] if name == "." else name.split("/")
+    def _shown(self, names: Iterable[str]) -> dict[Place, RunReader]:
+        shown = [self._logdirs[numbers[-1]] for name in names if (numbers := self._by_name.get(name))]
+        return {Place.of(logdir.root, logdir.name): logdir.run for logdir in shown}
 
-    def _drop(self, number: int) -> str:
-        logdir = self._logdirs.pop(number)
-        self._by_name[logdir.name].remove(number)
+    def _drop(self, number: int) -> None:
+        name = self._logdirs.pop(number).name
         self._unread.pop(number, None)
-        return logdir.name
+        self._by_name[name].remove(number)
+        if not self._by_name[name]:
+            del self._by_name[name]
 
-    def _add(self, number: int, root: int, name_below_root: str, path: bytes) -> str:
-        name = _joined(self._root_names[root], name_below_root)
-        self._logdirs[number] = _Logdir(root, name, self._make_run(root, name, Path(os.fsdecode(path))))
+    def _add(self, number: int, root: int, name: str, folder: Path) -> None:
+        self._logdirs[number] = _Logdir(root, name, self._make_run(root, name, folder))
         numbers = self._by_name.setdefault(name, [])
         numbers.append(number)
         numbers.sort(key=lambda number: self._logdirs[number].root)
-        return name
 
     def _make_run(self, root: int, name: str, folder: Path) -> RunReader:
         if self._cache is None:

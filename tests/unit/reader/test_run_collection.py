@@ -94,6 +94,18 @@ def test_runs_come_grow_and_go(tmp_path: Path) -> None:
     assert collection.progress.runs_read == 1
 
 
+def test_runs_keep_the_order_of_their_folders_whatever_comes_first(tmp_path: Path) -> None:
+    collection = RunCollection({"z": tmp_path / "z", "": tmp_path / "a"})
+    for runs in (["a/c", "z"], ["a/a.b", "a/b", "z/y"], ["a", "a/a/b", "a/a"]):
+        for run in runs:
+            log(tmp_path / run, 1)
+        collection.refresh()
+    assert list(collection.runs) == ["z", "z/y", ".", "a", "a/b", "a.b", "b", "c"]
+    shutil.rmtree(tmp_path / "a" / "a")
+    collection.refresh()
+    assert list(collection.runs) == ["z", "z/y", ".", "a.b", "b", "c"]
+
+
 def test_progress(tmp_path: Path) -> None:
     before = time.time()
     for run in range(5):
@@ -208,6 +220,18 @@ def test_what_may_not_be_read_for_a_while_is_shown_again(options: dict) -> None:
             with SummaryWriter(str(folder / "b" / "deep")) as writer:
                 writer.add_scalar("loss", 2, 2)
             assert shows(collection, {"a": [1, 2], "b/deep": [1, 2]})
+
+
+def test_a_root_that_may_not_be_read_at_first_is_watched_later() -> None:
+    with folder_of_an_ordinary_user() as folder:
+        log(folder / "root" / "a", 1)
+        (folder / "root").chmod(0)
+        with followed(RunCollection({"": folder / "root"})) as collection:
+            assert within(20, lambda: collection.progress.cycles > 0)
+            assert collection.progress.runs_found == 0
+            (folder / "root").chmod(0o700)
+            assert shows(collection, {"a": [1]})
+            assert collection._tree.counts == (2, 2)
 
 
 def test_what_could_not_be_opened_is_read_later(tmp_path: Path) -> None:
