@@ -24,6 +24,12 @@ bool has_unknown_version(std::string_view content) {
 
 }  // namespace
 
+size_t TagIndex::size() {
+  const std::lock_guard lock(mutex_);
+  update();
+  return items_.size();
+}
+
 std::vector<std::string> TagIndex::plugins() {
   const std::lock_guard lock(mutex_);
   update();

@@ -45,6 +45,7 @@ class TagIndex {
   using Texts = std::map<std::string, std::string, std::less<>>;
 
   const Logdir& logdir() const noexcept { return *logdir_; }
+  size_t size();
   std::vector<std::string> plugins();
   std::optional<Found> find(std::string_view plugin, std::string_view name);
   // The number of a tag of this data class.

@@ -127,6 +127,7 @@ TEST(a_few_tags_among_many) {
   of.refresh();
   CHECK_EQ(of.names("text", DataClass::tensor), std::string("[\"said\"]"));
   CHECK_EQ(of.index.with_points("scalars", DataClass::scalar).size(), 1000u);
+  CHECK_EQ(of.index.size(), 1001u);
 }
 
 TEST(many_threads_ask_while_tags_come) {

@@ -15,7 +15,7 @@ from support.viewing import View, viewing
 def check_many_tags(folder: Path, count: int, *, most_bytes: int, within: float) -> None:
     """`count` tags in one run are listed and each is found, in bounded memory."""
     write_many_tags(folder / "run", count)
-    with viewing(folder) as board:
+    with viewing(folder, as_text=True) as board:
         board.wait_until_read(within)
         assert "scalars" in board.json("data/plugins_listing")
         listing = json.loads(gzip.decompress(board.fetch("data/plugin/scalars/tags", **{"Accept-Encoding": "gzip"})))
@@ -29,6 +29,7 @@ def check_many_tags(folder: Path, count: int, *, most_bytes: int, within: float)
             assert len(answer["runToSeries"]["run"]) == 1
         assert b"<html" in board.fetch("").lower()
         assert memory_of(board) < most_bytes
+        assert (f"{count:,} tags: TensorBoard's page takes minutes" in board.end()) == (count > 200_000)
 
 
 def check_many_runs(folder: Path, count: int, *, most_bytes: int, within: float) -> None:

@@ -12,9 +12,11 @@ from typing import TextIO
 
 from aboard.reader.file_problems import problems_of
 from aboard.reader.run_collection import Progress, RunCollection
+from aboard.reader.run_tags import indexes_of
 
 _PROGRESS_EVERY = 0.5
 _LOOK_FOR_CLOSED_FOLDERS_SECONDS = 1.0
+_MANY_TAGS = 200_000  # 1,000,000 take a browser one to two minutes
 
 
 def say(line: str, stream: TextIO | None, *, end: str = "\n") -> bool:
@@ -63,6 +65,9 @@ def problem_lines(collection: RunCollection) -> list[str]:
             f"{_counted(problems.damaged, 'file')} with damaged parts, such as {problems.damaged_example}; "
             "what is whole is shown, and aboard doctor tells more"
         )
+    tags = sum(len(index) for index in indexes_of(list(collection.runs.values())))
+    if tags > _MANY_TAGS:
+        lines.append(f"{tags:,} tags: TensorBoard's page takes minutes to show so many; view fewer runs if it hangs")
     return lines
 
 
