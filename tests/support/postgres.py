@@ -15,6 +15,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import psycopg
+
 from support.processes import needs
 
 _DEBIAN = "/usr/lib/postgresql"
@@ -55,7 +56,9 @@ class PostgresServer:
         self.start()
 
     def start(self) -> None:
-        settings = f"-c listen_addresses=127.0.0.1 -p {self._port} -c unix_socket_directories={self._folder} -c fsync=off"
+        settings = (
+            f"-c listen_addresses=127.0.0.1 -p {self._port} -c unix_socket_directories={self._folder} -c fsync=off"
+        )
         self._run("pg_ctl", "-D", self._data, "-w", "-l", self._folder / "log", "-o", settings, "start")
 
     def stop(self) -> None:
@@ -70,6 +73,17 @@ class PostgresServer:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE'")
         return self.url(name)
+
+    def copied_database(self, url: str) -> str:
+        """The URL of a copy of a database that nobody is connected to."""
+        name = f"t{uuid.uuid4().hex}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {url.rpartition('/')[2]}")
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
     def _run(self, program: str, *arguments: object) -> None:
         as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []

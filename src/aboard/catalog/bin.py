@@ -188,7 +188,7 @@ def _all_there(connection: Connection, table: Table, numbers: Sequence[int], sho
 
 def _binned_workspace(connection: Connection, name: str) -> int:
     query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.deleted.is_not(None))
-    binned = dict(connection.execute(query).t.all())
+    binned = dict(iter(connection.execute(query)))
     if folded(name) not in binned:
         raise not_found("workspace in the bin", name, list(binned))
     return binned[folded(name)]

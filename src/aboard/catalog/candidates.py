@@ -28,7 +28,7 @@ from aboard.model.query.syntax import (
     TextMatch,
 )
 
-FEW = 4000
+FEW = 1000
 _MOST_TRIED = 8
 _INDEXED = frozenset({*SORTED_COLUMNS, "number", "uid", "experiment_number"})
 

@@ -50,12 +50,12 @@ def names_of(connection: Connection, runs: Iterable[Run], now: datetime) -> Name
 
 def _workspaces(connection: Connection, names: Mapping[str, str], now: datetime) -> dict[str, int]:
     query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.name_key.in_(names))
-    found = dict(connection.execute(query).t.all())
+    found = dict(iter(connection.execute(query)))
     missing = sorted(names.keys() - found.keys())
     if missing:
         rows = [{"name": names[key], "name_key": key, "description": "", "created": now} for key in missing]
         insert_if_absent(connection, workspaces, rows)
-        found = dict(connection.execute(query).t.all())
+        found = dict(iter(connection.execute(query)))
     return found
 
 

@@ -81,23 +81,29 @@ class RunPages:
         tables = runs if self.order.joined is None else runs.outerjoin(*self.order.joined)
         query = select(runs.c.id, *self.order.values()).select_from(tables)
         query = query.where(runs.c.id.in_(narrow), *self._holds(runs.c.id))
-        phases: list[list[Cursor]] = [[] for _ in self.order.phases]
-        for row in self.connection.execute(query):
-            number, values = row[0], tuple(row[1:])
+        phases: list[list[_Place]] = [[] for _ in self.order.phases]
+        for row in self.connection.execute(query).all():
+            values = row[1:]
             index = next((index for index, value in enumerate(values) if value is not None), len(values))
-            phases[index].append(Cursor(index, values[index] if index < len(values) else None, number))
-        for phase, marks in zip(self.order.phases, phases, strict=True):
-            marks.sort(key=_place, reverse=phase.descending)
-        everything = [mark for marks in phases for mark in marks]
-        start = 0 if after is None else sum(not self._is_after(mark, after) for mark in everything)
-        return everything[start : start + limit]
-
-    def _is_after(self, mark: Cursor, start: Cursor) -> bool:
-        if mark.phase != start.phase:
-            return mark.phase > start.phase
-        descending = self.order.phases[mark.phase].descending
-        return _place(mark) < _place(start) if descending else _place(mark) > _place(start)
+            phases[index].append((values[index], row[0]) if index < len(values) else (None, row[0]))
+        page: list[Cursor] = []
+        for index, (phase, places) in enumerate(zip(self.order.phases, phases, strict=True)):
+            places.sort(key=_sortable, reverse=phase.descending)
+            if after is not None and index <= after.phase:
+                places = _beyond(places, after, phase) if index == after.phase else []  # noqa: PLW2901
+            page += [Cursor(index, value, number) for value, number in places[: limit - len(page)]]
+        return page
 
 
-def _place(mark: Cursor) -> Any:
-    return (mark.number,) if mark.value is None else (mark.value, mark.number)
+_Place = tuple[Any, int]  # a value and the number of a run
+
+
+def _sortable(place: _Place) -> Any:
+    return place[1] if place[0] is None else place
+
+
+def _beyond(places: list[_Place], after: Cursor, phase: Phase) -> list[_Place]:
+    mark = _sortable((after.value, after.number))
+    if phase.descending:
+        return [place for place in places if _sortable(place) < mark]
+    return [place for place in places if _sortable(place) > mark]

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, select
+from sqlalchemy import ColumnElement, Connection, Table, select
 
 from aboard.catalog.keys import stored_key
 from aboard.catalog.run_rows import attempt_of, hparam_value, metric_summary, note_of, run_of
 from aboard.catalog.schema import attempts, fields, hparams, metrics, notes, runs, tags, workspaces
 from aboard.model.run import Run
 
+_T = TypeVar("_T")
 _HEAVY = ("details", "digest", "indexed", "deleted_why", "name_key")
 
 
@@ -36,15 +37,19 @@ def read_runs(
     if with_details:
         query = query.add_columns(runs.c.details)
     rows = {row["id"]: row for row in connection.execute(query.where(runs.c.id.in_(numbers))).mappings()}
-    parts = _parts(connection, numbers, hparam_names, metric_names)
+    of_hparams = _hparams(connection, numbers, hparam_names)
+    of_metrics = _metrics(connection, numbers, metric_names)
+    of_tags = _tags(connection, numbers)
+    of_notes = _listed(connection, notes, numbers, note_of)
+    of_attempts = _listed(connection, attempts, numbers, attempt_of)
     return [
         run_of(
             rows[number],
-            hparams=parts[0][number],
-            metrics=parts[1][number],
-            tags=parts[2][number],
-            notes=tuple(parts[3][number].values()),
-            attempts=tuple(parts[4][number].values()),
+            hparams=of_hparams[number],
+            metrics=of_metrics[number],
+            tags=of_tags[number],
+            notes=tuple(of_notes[number]),
+            attempts=tuple(of_attempts[number]),
             details=rows[number]["details"] if with_details else {},
         )
         for number in numbers
@@ -52,49 +57,59 @@ def read_runs(
     ]
 
 
-_Parts = Mapping[int, dict[Any, Any]]
+# Rows are taken as plain tuples below, because a page has a thousand of them.
+_Parts = Mapping[int, dict[str, Any]]
 
 
-def _parts(
-    connection: Connection,
-    numbers: Sequence[int],
-    hparam_names: Sequence[str] | None,
-    metric_names: Sequence[str] | None,
-) -> tuple[_Parts, _Parts, _Parts, _Parts, _Parts]:
-    return (
-        _by_field(connection, hparams, numbers, hparam_names, hparam_value),
-        _by_field(connection, metrics, numbers, metric_names, metric_summary),
-        _grouped(_rows(connection, tags, numbers, tags.c.name), "name", lambda row: row["value"]),
-        _grouped(_rows(connection, notes, numbers, notes.c.position), "position", note_of),
-        _grouped(_rows(connection, attempts, numbers, attempts.c.number), "number", attempt_of),
-    )
+def _hparams(connection: Connection, numbers: Sequence[int], names: Sequence[str] | None) -> _Parts:
+    columns = [hparams.c[name] for name in ("kind", "number", "text", "flag")]
+    found: _Parts = defaultdict(dict)
+    for run_id, name, kind, number, text, flag in _by_field(connection, hparams, columns, numbers, names):
+        found[run_id][name] = hparam_value(kind, number, text, flag)
+    return found
+
+
+def _metrics(connection: Connection, numbers: Sequence[int], names: Sequence[str] | None) -> _Parts:
+    columns = [column for column in metrics.c if column.name not in ("run_id", "field_id")]
+    found: _Parts = defaultdict(dict)
+    for run_id, name, *values in _by_field(connection, metrics, columns, numbers, names):
+        last, smallest, largest = tuple(values[0:3]), tuple(values[3:6]), tuple(values[6:9])
+        found[run_id][name] = metric_summary(last, smallest, largest, values[9])
+    return found
+
+
+def _tags(connection: Connection, numbers: Sequence[int]) -> _Parts:
+    found: _Parts = defaultdict(dict)
+    for run_id, name, value in _rows(connection, tags, numbers):
+        found[run_id][name] = value
+    return found
+
+
+def _listed(
+    connection: Connection, table: Table, numbers: Sequence[int], make: Callable[..., _T]
+) -> Mapping[int, list[_T]]:
+    found: dict[int, list[_T]] = defaultdict(list)
+    for run_id, *values in _rows(connection, table, numbers):
+        found[run_id].append(make(*values))
+    return found
 
 
 def _by_field(
     connection: Connection,
     table: Table,
+    columns: Sequence[ColumnElement[Any]],
     numbers: Sequence[int],
     names: Sequence[str] | None,
-    value_of: Callable[[RowMapping], Any],
-) -> _Parts:
+) -> Sequence[Any]:
     if names is not None and not names:
-        return defaultdict(dict)
-    query = select(table, fields.c.name.label("field_name")).join_from(table, fields)
+        return []
+    query = select(table.c.run_id, fields.c.name, *columns).join_from(table, fields)
     query = query.where(table.c.run_id.in_(numbers)).order_by(table.c.run_id, fields.c.name)
     if names is not None:
         query = query.where(fields.c.name.in_([stored_key(name) for name in names]))
-    return _grouped(connection.execute(query).mappings(), "field_name", value_of)
+    return connection.execute(query).all()
 
 
-def _rows(
-    connection: Connection, table: Table, numbers: Sequence[int], order: ColumnElement[Any]
-) -> Iterator[RowMapping]:
-    query = select(table).where(table.c.run_id.in_(numbers)).order_by(table.c.run_id, order)
-    return iter(connection.execute(query).mappings())
-
-
-def _grouped(rows: Iterator[RowMapping] | Any, key: str, value_of: Callable[[RowMapping], Any]) -> _Parts:
-    grouped: dict[int, dict[Any, Any]] = defaultdict(dict)
-    for row in rows:
-        grouped[row["run_id"]][row[key]] = value_of(row)
-    return grouped
+def _rows(connection: Connection, table: Table, numbers: Sequence[int]) -> Sequence[Any]:
+    query = select(table).where(table.c.run_id.in_(numbers)).order_by(*table.primary_key.columns)
+    return connection.execute(query).all()

@@ -84,25 +84,21 @@ def _digits(number: int) -> str | None:
         return None
 
 
-def hparam_value(row: Found) -> HparamValue:
+def hparam_value(kind: str, number: float | None, text: str | None, flag: int | None) -> HparamValue:
     """The value that a row of `hparams` holds."""
-    match row["kind"]:
+    match kind:
         case "bool":
-            return bool(row["flag"])
+            return bool(flag)
         case "text":
-            return row["text"]
-        case "int":
-            return _integer(row)
-        case "float":
-            return math.nan if row["number"] is None else row["number"]
+            return text
+        case "int" if text is not None:
+            return int(text)
+        case "int" if number is not None and math.isfinite(number):
+            return int(number)
+        case "int" | "float":
+            return math.nan if number is None else number
         case _:
             return None
-
-
-def _integer(row: Found) -> int | float:
-    if row["text"] is not None:
-        return int(row["text"])
-    return int(row["number"]) if math.isfinite(row["number"]) else row["number"]
 
 
 def metric_rows(run_id: int, run: Run, names: Names) -> list[Row]:
@@ -131,14 +127,24 @@ def _not_nan(number: float) -> float | None:
     return None if math.isnan(number) else float(number)
 
 
-def metric_summary(row: Found) -> MetricSummary:
+def metric_summary(
+    last: tuple[float | None, int, float],
+    smallest: tuple[float | None, int, float],
+    largest: tuple[float | None, int, float],
+    count: int,
+) -> MetricSummary:
     """The summary that a row of `metrics` holds."""
-    last = MetricPoint(math.nan if row["last"] is None else row["last"], row["last_step"], row["last_time"])
-    smallest, largest = (
-        None if row[part] is None else MetricPoint(row[part], row[f"{part}_step"], row[f"{part}_time"])
-        for part in ("min", "max")
+    value, step, wall_time = last
+    return MetricSummary(
+        MetricPoint(math.nan if value is None else value, step, wall_time),
+        _extreme(*smallest),
+        _extreme(*largest),
+        count,
     )
-    return MetricSummary(last, smallest, largest, row["count"])
+
+
+def _extreme(value: float | None, step: int, wall_time: float) -> MetricPoint | None:
+    return None if value is None else MetricPoint(value, step, wall_time)
 
 
 def tag_rows(run_id: int, run: Run) -> list[Row]:
@@ -177,15 +183,15 @@ def _attempt_row(run_id: int, attempt: Attempt) -> Row:
     }
 
 
-def attempt_of(row: Found) -> Attempt:
+def attempt_of(number: int, status: str, *rest: Any) -> Attempt:
     """The attempt that a row of `attempts` holds."""
-    plain = ("number", "started", "ended", "heartbeat", "host", "exit_code", "reason", "details")
-    return Attempt(status=RunState(row["status"]), **{name: row[name] for name in plain})
+    names = ("started", "ended", "heartbeat", "host", "exit_code", "reason", "details")
+    return Attempt(number=number, status=RunState(status), **dict(zip(names, rest, strict=True)))
 
 
-def note_of(row: Found) -> Note:
+def note_of(_position: int, text: str, author: str, written: datetime | None) -> Note:
     """The note that a row of `notes` holds."""
-    return Note(text=row["text"], author=row["author"], written=row["written"])
+    return Note(text=text, author=author, written=written)
 
 
 def run_of(row: Found, **parts: Any) -> Run:

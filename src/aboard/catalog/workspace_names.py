@@ -22,7 +22,7 @@ def workspace_ids(connection: Connection, names: Iterable[str]) -> list[int]:
     """The keys of workspaces that are not in the bin, each once."""
     query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.deleted.is_(None))
     keys = {folded(name): name for name in names}
-    found = dict(connection.execute(query.where(workspaces.c.name_key.in_(keys))).t.all())
+    found = dict(iter(connection.execute(query.where(workspaces.c.name_key.in_(keys)))))
     missing = [name for key, name in keys.items() if key not in found]
     if missing:
         all_names = [name for name, _ in connection.execute(query)]
