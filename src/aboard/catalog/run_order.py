@@ -6,6 +6,7 @@ A phase is walked along an index: of `runs`, or of `hparams` or `metrics` for on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,10 @@ from sqlalchemy import BigInteger, ColumnElement, FromClause, and_, exists, not_
 
 from aboard.catalog.columns import Moment, Words
 from aboard.catalog.cursors import Cursor
-from aboard.catalog.queries import metric_column, run_column
+from aboard.catalog.queries import QueryCompiler, metric_column, run_column
 from aboard.catalog.schema import hparams, metrics, runs, workspaces
-from aboard.catalog.scope import Scope
 from aboard.model.query.sorting import Sort
-from aboard.model.query.syntax import Column, Hparam, Metric
+from aboard.model.query.syntax import And, Column, Comparison, Field, Hparam, Metric, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class RunOrder:
         return [phase.value for phase in self.phases if phase.value is not None]
 
 
-def run_order(sort: Sort, scope: Scope) -> RunOrder:
-    """The phases in which the runs of a scope are walked."""
+def run_order(sort: Sort, compiler: QueryCompiler, query: Query | None) -> RunOrder:
+    """The phases in which the runs that a filter holds for are walked."""
     match sort.field:
         case Hparam() | Metric() as field:
-            return _by_other_table(field, sort.descending, scope)
+            return _by_other_table(field, sort.descending, compiler, _required(query, field))
         case Column(name="number"):
             return RunOrder((Phase(runs.c.id, None, sort.descending),), None)
         case Column() as field:
@@ -73,10 +73,22 @@ def run_order(sort: Sort, scope: Scope) -> RunOrder:
             raise AssertionError(sort)
 
 
-def _by_other_table(field: Hparam | Metric, descending: bool, scope: Scope) -> RunOrder:
+def _required(query: Query | None, field: Field) -> list[Comparison]:
+    """What must hold for the very field that runs are sorted by; walking begins and ends where it does."""
+    parts = query.parts if isinstance(query, And) else [query]
+    return [part for part in parts if isinstance(part, Comparison) and part.field == field]
+
+
+def _by_other_table(
+    field: Hparam | Metric, descending: bool, compiler: QueryCompiler, required: Sequence[Comparison]
+) -> RunOrder:
+    scope = compiler.scope
     rows, values = _value_columns(field)
     about = scope.has_field(rows.c.field_id, field)
-    phases = [Phase(rows.c.run_id, value, descending, (about, value.is_not(None))) for value in values]
+    holds = [about, *(compiler.row_holds(condition, rows) for condition in required)]
+    phases = [Phase(rows.c.run_id, value, descending, (*holds, value.is_not(None))) for value in values]
+    if required:  # no run without a value is asked for
+        return RunOrder(tuple(phases), (rows, and_(rows.c.run_id == runs.c.id, about)))
     other, other_values = _value_columns(field)
     has_value = exists().where(
         other.c.run_id == runs.c.id,

@@ -120,7 +120,7 @@ class Runs:
         asked = [sort.field, *(condition.field for condition in (conditions(where) if where else []))]
         scope = Scope.of(connection, workspaces, asked, in_bin=in_bin)
         compiler = QueryCompiler(scope, now or present(), self._database.is_sqlite)
-        return RunPages(connection, compiler, where, run_order(sort, scope), self._few)
+        return RunPages(connection, compiler, where, run_order(sort, compiler, where), self._few)
 
     def change_status(
         self,
