@@ -121,6 +121,14 @@ class TestPut:
         found = catalog.runs.get(number)
         assert (found.status, found.hparams) == (RunState.COMPLETED, {"lr": 2})
 
+    def test_of_two_documents_at_once_the_newer_counts(self, catalog):
+        old = make_run(status=RunState.RUNNING, updated=START)
+        new = replace(old, status=RunState.COMPLETED, updated=START + hours(1))
+        for given in ([old, new], [new, old]):
+            numbers = {run.number for run in catalog.runs.put_many(given)}
+            assert numbers == {1}
+            assert catalog.runs.get(1).status is RunState.COMPLETED
+
     def test_moving_to_another_workspace_takes_everything_along(self, catalog):
         number = catalog.runs.put(WHOLE).number
         catalog.runs.put(replace(WHOLE, workspace="Other", updated=START + hours(5)))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
@@ -115,7 +115,7 @@ class Boards:
     def touch(self, board_id: str, at: datetime | None = None) -> None:
         """Note that a board is used; time does not go back."""
         at = at or now()
-        later = boards.c.id == board_id, func.coalesce(boards.c.last_used, at) <= at
+        later = boards.c.id == board_id, or_(boards.c.last_used.is_(None), boards.c.last_used < at)
         self._database.write(lambda connection: connection.execute(update(boards).where(*later).values(last_used=at)))
 
     def replace(self, board: Board) -> Board:

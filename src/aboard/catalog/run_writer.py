@@ -37,7 +37,9 @@ MISSING = "missing"  # why a run is in the bin that its store no longer has
 
 def put_runs(database: Database, given: Sequence[Run]) -> list[Run]:
     """Write runs, each whole; returns them with their numbers and names, in the order in which they were given."""
-    latest = {run.uid: run for run in given}
+    latest: dict[str, Run] = {}
+    for run in given:
+        latest[run.uid] = run if run.uid not in latest else _newer(latest[run.uid], run)
     done: dict[str, Run] = {}
     ordered = [latest[uid] for uid in sorted(latest)]  # all writers lock in one order, so that none waits in a circle
     for start in range(0, len(ordered), _AT_ONCE):
@@ -46,6 +48,10 @@ def put_runs(database: Database, given: Sequence[Run]) -> list[Run]:
         written = database.write(lambda connection, s=some, n=names, t=now: _Writer(connection, n, t).write(s))
         done.update({run.uid: run for run in written})
     return [done[run.uid] for run in given]
+
+
+def _newer(first: Run, second: Run) -> Run:
+    return first if first.updated and second.updated and second.updated < first.updated else second
 
 
 class _Writer:

@@ -27,7 +27,7 @@ class ServerLock:
             os.close(self._file)
             raise Conflict(
                 f"the catalog {catalog} is in use by another server, process {holder or 'unknown'}",
-                hint="stop that server, or use PostgreSQL when several servers share a catalog",
+                hint="stop it, or use PostgreSQL when several servers share a catalog",
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
