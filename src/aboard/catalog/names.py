@@ -42,7 +42,10 @@ def names_of(connection: Connection, runs: Iterable[Run], now: datetime) -> Name
     runs = list(runs)
     workspace_ids = _workspaces(connection, {folded(run.workspace): run.workspace for run in runs}, now)
     of_run = {run.uid: workspace_ids[folded(run.workspace)] for run in runs}
-    asked = {(of_run[run.uid], folded(run.experiment)): run for run in runs if run.experiment is not None}
+    asked: dict[tuple[int, str], Run] = {}
+    for run in runs:
+        if run.experiment is not None:
+            asked.setdefault((of_run[run.uid], folded(run.experiment)), run)
     keys = {(of_run[run.uid], "hparam", stored_key(name)) for run in runs for name in run.hparams}
     keys |= {(of_run[run.uid], "metric", stored_key(name)) for run in runs for name in run.metrics}
     return Names(workspace_ids, _experiments(connection, asked, now), _fields(connection, keys))
@@ -63,7 +66,7 @@ def _experiments(
     connection: Connection, asked: Mapping[tuple[int, str], Run], now: datetime
 ) -> dict[tuple[int, str], tuple[int, str]]:
     found = _found_experiments(connection, asked)
-    missing = sorted(asked.keys() - found.keys())
+    missing = [place for place in asked if place not in found]  # numbered in the order of their first runs
     if any(asked[place].experiment_number for place in missing):
         lock_numbers(connection, experiments)
     for workspace, key in missing:
