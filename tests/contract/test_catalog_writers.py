@@ -18,7 +18,7 @@ from aboard.errors import CatalogUnavailable, Conflict
 from aboard.model.query.parser import parse_query
 from aboard.model.run_document import run_to_document
 from aboard.model.run_states import RunState
-from support.catalog_runs import START, hours, make_run, metric
+from support.catalog_runs import START, make_run, metric
 from support.postgres import postgres_server
 from support.processes import finish, until
 
@@ -55,13 +55,13 @@ def test_processes_that_write_the_same_runs(place, tmp_path):
         make_run(
             workspace=f"ws{index % 3}",
             experiment=f"e{index % 4}",
-            updated=START + hours(2),
+            revision=2,
             hparams={f"h{index % 5}": 2, "version": 2},
             metrics={f"m{index % 5}": metric(2.0)},
         )
         for index in range(20)
     ]
-    older = [replace(run, updated=START, hparams={"version": 1, "old": 1}) for run in shared]
+    older = [replace(run, revision=1, hparams={"version": 1, "old": 1}) for run in shared]
     documents = [{**run_to_document(run), "writer": None} for run in shared]
     documents += [{**run_to_document(run), "writer": index % WRITERS} for index, run in enumerate(older)]
     own = [make_run(hparams={"own": writer}) for writer in range(WRITERS) for _ in range(20)]

@@ -27,6 +27,7 @@ WHOLE = make_run(
     ended=START + hours(3),
     heartbeat=START + hours(2),
     updated=START + hours(4),
+    revision=4,
     exit_code=137,
     reason="killed",
     files=12,
@@ -114,16 +115,16 @@ class TestPut:
         assert found.name == "baseline"  # a document without a name takes none away
 
     def test_an_older_document_changes_nothing(self, catalog):
-        run = make_run(status=RunState.RUNNING, updated=START)
-        newer = replace(run, status=RunState.COMPLETED, updated=START + hours(1), hparams={"lr": 2})
+        run = make_run(status=RunState.RUNNING, revision=1)
+        newer = replace(run, status=RunState.COMPLETED, revision=2, hparams={"lr": 2})
         number = catalog.runs.put(newer).number
         assert catalog.runs.put(run).number == number
         found = catalog.runs.get(number)
         assert (found.status, found.hparams) == (RunState.COMPLETED, {"lr": 2})
 
     def test_of_two_documents_at_once_the_newer_counts(self, catalog):
-        old = make_run(status=RunState.RUNNING, updated=START)
-        new = replace(old, status=RunState.COMPLETED, updated=START + hours(1))
+        old = make_run(status=RunState.RUNNING, revision=1)
+        new = replace(old, status=RunState.COMPLETED, revision=2)
         for given in ([old, new], [new, old]):
             numbers = {run.number for run in catalog.runs.put_many(given)}
             assert numbers == {1}
@@ -131,7 +132,7 @@ class TestPut:
 
     def test_moving_to_another_workspace_takes_everything_along(self, catalog):
         number = catalog.runs.put(WHOLE).number
-        catalog.runs.put(replace(WHOLE, workspace="Other", updated=START + hours(5)))
+        catalog.runs.put(replace(WHOLE, workspace="Other"))
         moved = catalog.runs.get(number)
         assert (moved.workspace, moved.hparams["lr"]) == ("Other", 0.01)
         asked = {"where": parse_query("hparams.lr == 0.01 and metrics.loss.min == 1")}

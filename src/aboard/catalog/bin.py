@@ -7,7 +7,7 @@ is for good, except that numbers are remembered and never given again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, select, update
 
 from aboard.catalog.database import Database
 from aboard.catalog.inserting import retire
+from aboard.catalog.parts import parts_of
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.workspace_names import not_found, workspace_id
 from aboard.errors import Conflict, NotFound
@@ -46,8 +47,8 @@ class Bin:
 
         def work(connection: Connection) -> None:
             _all_there(connection, runs, numbers, run_name)
-            these = runs.c.id.in_(numbers), runs.c.deleted.is_(None)
-            connection.execute(update(runs).where(*these).values(deleted=now(), deleted_why=None))
+            for some in parts_of(numbers):
+                _delete(connection, runs, runs.c.id.in_(some), None)
 
         self._database.write(work)
 
@@ -56,14 +57,8 @@ class Bin:
 
         def work(connection: Connection) -> None:
             _all_there(connection, runs, numbers, run_name)
-            held = select(runs.c.id, workspaces.c.name).join_from(runs, workspaces).where(runs.c.id.in_(numbers))
-            inside = connection.execute(held.where(workspaces.c.deleted.is_not(None))).first()
-            if inside:
-                hint = f"restore the workspace {inside.name!r} first"
-                raise Conflict(f"{run_name(inside.id)} belongs to a workspace that is in the bin", hint=hint)
-            _restore(connection, runs, runs.c.id.in_(numbers))
-            kept = select(runs.c.experiment_id).where(runs.c.id.in_(numbers))
-            _restore(connection, experiments, experiments.c.id.in_(kept))
+            for some in parts_of(numbers):
+                _restore_some(connection, some)
 
         self._database.write(work)
 
@@ -114,15 +109,11 @@ class Bin:
     ) -> list[PurgedRun]:
         """Forget runs that are in the bin: those named, those deleted before a time, or all. Returns what is gone."""
         where: list[ColumnElement[bool]] = [runs.c.deleted.is_not(None)]
-        if numbers is not None:
-            where.append(runs.c.id.in_(numbers))
         if deleted_before is not None:
             where.append(runs.c.deleted < deleted_before)
-        purged: list[PurgedRun] = []
-        # In parts, so that other writers are not kept waiting.
-        while part := self._database.write(lambda connection: _purge_some(connection, where)):
-            purged += part
-        return purged
+        if numbers is None:
+            return self._purge_where(*where)
+        return [gone for some in parts_of(numbers) for gone in self._purge_where(*where, runs.c.id.in_(some))]
 
     def purge_experiment(self, number: int) -> list[PurgedRun]:
         """Forget an experiment that is in the bin, and all its runs."""
@@ -161,9 +152,10 @@ class Bin:
         self._database.write(forget)
         return purged
 
-    def _purge_where(self, where: ColumnElement[bool]) -> list[PurgedRun]:
+    def _purge_where(self, *where: ColumnElement[bool]) -> list[PurgedRun]:
+        """In parts, so that other writers are not kept waiting."""
         purged: list[PurgedRun] = []
-        while part := self._database.write(lambda connection: _purge_some(connection, [where])):
+        while part := self._database.write(lambda connection: _purge_some(connection, where)):
             purged += part
         return purged
 
@@ -178,12 +170,23 @@ def _restore(connection: Connection, table: Table, where: ColumnElement[bool], w
     connection.execute(update(table).where(*those).values(deleted=None, deleted_why=None))
 
 
-def _all_there(connection: Connection, table: Table, numbers: Sequence[int], shown: object) -> None:
-    there = set(connection.scalars(select(table.c.id).where(table.c.id.in_(numbers))))
-    for number in numbers:
-        if number not in there:
-            name = shown(number) if callable(shown) else number
-            raise NotFound(f"there is no {table.name.removesuffix('s')} {name}")
+def _all_there(connection: Connection, table: Table, numbers: Sequence[int], shown: Callable[[int], str]) -> None:
+    for some in parts_of(numbers):
+        there = set(connection.scalars(select(table.c.id).where(table.c.id.in_(some))))
+        for number in some:
+            if number not in there:
+                raise NotFound(f"there is no {table.name.removesuffix('s')} {shown(number)}")
+
+
+def _restore_some(connection: Connection, numbers: Sequence[int]) -> None:
+    held = select(runs.c.id, workspaces.c.name).join_from(runs, workspaces).where(runs.c.id.in_(numbers))
+    inside = connection.execute(held.where(workspaces.c.deleted.is_not(None))).first()
+    if inside:
+        hint = f"restore the workspace {inside.name!r} first"
+        raise Conflict(f"{run_name(inside.id)} belongs to a workspace that is in the bin", hint=hint)
+    _restore(connection, runs, runs.c.id.in_(numbers))
+    kept = select(runs.c.experiment_id).where(runs.c.id.in_(numbers))
+    _restore(connection, experiments, experiments.c.id.in_(kept))
 
 
 def _binned_workspace(connection: Connection, name: str) -> int:

@@ -6,18 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from sqlalchemy import Connection, select, tuple_
 
 from aboard.catalog.inserting import insert_if_absent, insert_with_number, lock_numbers
 from aboard.catalog.keys import stored_key
+from aboard.catalog.parts import parts_of
 from aboard.catalog.schema import experiments, fields, workspaces
 from aboard.model.names import folded
 from aboard.model.run import Run
-
-_AT_ONCE = 500
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ def _found_experiments(
 ) -> dict[tuple[int, str], tuple[int, str]]:
     columns = experiments.c.workspace_id, experiments.c.name_key, experiments.c.id, experiments.c.name
     found: dict[tuple[int, str], tuple[int, str]] = {}
-    for some in _parts(sorted(asked)):
+    for some in parts_of(sorted(asked)):
         query = select(*columns).where(tuple_(columns[0], columns[1]).in_(some))
         found.update({(workspace, key): (number, name) for workspace, key, number, name in connection.execute(query)})
     return found
@@ -103,11 +100,7 @@ def _fields(connection: Connection, keys: set[tuple[int, str, str]]) -> dict[tup
 def _found_fields(connection: Connection, keys: Iterable[tuple[int, str, str]]) -> dict[tuple[int, str, str], int]:
     columns = fields.c.workspace_id, fields.c.kind, fields.c.name
     found: dict[tuple[int, str, str], int] = {}
-    for some in _parts(sorted(keys)):
+    for some in parts_of(sorted(keys)):
         query = select(*columns, fields.c.id).where(tuple_(*columns).in_(some))
         found.update({(workspace, kind, name): number for workspace, kind, name, number in connection.execute(query)})
     return found
-
-
-def _parts(items: list[_T]) -> Iterable[list[_T]]:
-    return (items[start : start + _AT_ONCE] for start in range(0, len(items), _AT_ONCE))

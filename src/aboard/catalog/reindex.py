@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import cast
 
-from sqlalchemy import Connection, update
+from sqlalchemy import select, update
 
 from aboard.catalog.database import Database
+from aboard.catalog.parts import parts_of
 from aboard.catalog.run_writer import MISSING, put_runs
 from aboard.catalog.schema import runs
 from aboard.errors import AboardError
@@ -39,26 +40,41 @@ def reindex(database: Database, documents: Iterable[object], store: str) -> Rein
     it was. If the documents end with an exception, it goes on to the caller and nothing is taken for missing. Runs in
     the bin because they were missing come back when they are there again.
     """
-    started = now()
     result = Reindexed()
+    unseen = _runs_of(database, store)
     is_complete = True
     readable = iter(documents)
     while part := list(islice(readable, _AT_ONCE)):
         good: list[Run] = []
         for run, name, problem in _read(part, store):
+            unseen.pop(name, None)
             if run is not None:
                 good.append(run)
-                continue
-            result.problems.append((name, problem))
-            # Without its uid nobody can tell which run it is, so none can be taken for missing.
-            is_complete = is_complete and is_uid(name) and database.write(lambda c, name=name: _seen(c, name))
+            else:
+                result.problems.append((name, problem))
+                # Without its uid nobody can tell which run it is, so none can be taken for missing.
+                is_complete = is_complete and is_uid(name)
         put_runs(database, good)
         result.written += len(good)
     if is_complete:
-        gone = runs.c.store == store, runs.c.indexed < started, runs.c.deleted.is_(None)
-        bin_them = update(runs).where(*gone).values(deleted=now(), deleted_why=MISSING)
-        result.missing = database.write(lambda connection: connection.execute(bin_them).rowcount)
+        result.missing = _put_into_bin(database, list(unseen.values()))
     return result
+
+
+def _runs_of(database: Database, store: str) -> dict[str, int]:
+    """The runs that a store is known to have; those that come meanwhile cannot be missing."""
+    query = select(runs.c.uid, runs.c.id).where(runs.c.store == store, runs.c.deleted.is_(None))
+    with database.reading() as connection:
+        return dict(iter(connection.execute(query)))
+
+
+def _put_into_bin(database: Database, numbers: list[int]) -> int:
+    count = 0
+    for some in parts_of(numbers):
+        gone = runs.c.id.in_(some), runs.c.deleted.is_(None)
+        bin_them = update(runs).where(*gone).values(deleted=now(), deleted_why=MISSING)
+        count += database.write(lambda connection, bin_them=bin_them: connection.execute(bin_them).rowcount)
+    return count
 
 
 def _read(documents: Iterable[object], store: str) -> Iterator[tuple[Run | None, str, str]]:
@@ -69,8 +85,3 @@ def _read(documents: Iterable[object], store: str) -> Iterator[tuple[Run | None,
             yield replace(run_from_document(cast("object", document)), store=store), name, ""
         except AboardError as error:
             yield None, name, str(error)
-
-
-def _seen(connection: Connection, uid: str) -> bool:
-    connection.execute(update(runs).where(runs.c.uid == uid).values(indexed=now()))
-    return True

@@ -15,7 +15,7 @@ from aboard.catalog.schema import attempts, fields, hparams, metrics, notes, run
 from aboard.model.run import Run
 
 _T = TypeVar("_T")
-_HEAVY = ("details", "digest", "indexed", "deleted_why", "name_key")
+_HEAVY = ("details", "digest", "deleted_why", "name_key")
 
 
 def read_runs(

@@ -26,6 +26,7 @@ from aboard.model.run_states import RunState
 Row = dict[str, Any]
 Found = Mapping[Any, Any]  # a row that was read
 _EXACT = 2**53
+_COUNTS = ("revision", "exit_code", "files", "bytes")
 
 
 def digest(run: Run) -> str:
@@ -34,10 +35,10 @@ def digest(run: Run) -> str:
     return hashlib.sha256(document.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def run_row(run: Run, names: Names, now: datetime) -> Row:
+def run_row(run: Run, names: Names) -> Row:
     """The row of `runs`, without what only the catalog knows: number, and whether it is in the bin."""
     experiment_id, experiment = names.experiment(run)
-    plain = ("created", "started", "ended", "heartbeat", "updated", "duration", "exit_code", "files", "bytes")
+    times = ("created", "started", "ended", "heartbeat", "updated", "duration")
     return {
         "uid": run.uid,
         "workspace_id": names.workspace(run),
@@ -45,11 +46,10 @@ def run_row(run: Run, names: Names, now: datetime) -> Row:
         "experiment": experiment,
         "status": str(run.status),
         **{name: getattr(run, name) or None for name in ("user", "host", "store", "reason")},
-        **{name: getattr(run, name) for name in plain},
+        **{name: getattr(run, name) for name in (*times, *_COUNTS)},
         "attempts": len(run.attempts),
         "details": dict(run.details),
         "digest": digest(run),
-        "indexed": now,
     }
 
 
@@ -203,6 +203,6 @@ def run_of(row: Found, **parts: Any) -> Run:
         experiment_number=row["experiment_id"],
         **{name: row[name] for name in plain},
         **{name: row[name] or "" for name in ("user", "host", "store", "reason")},
-        **{name: row[name] for name in ("exit_code", "files", "bytes", "deleted")},
+        **{name: row[name] for name in (*_COUNTS, "deleted")},
         **parts,
     )

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts runs into the catalog: once or many times, by one writer or many, a run has one row and one number.
 
-The document in the store is the truth, so a run is written whole. Only what differs is touched. A document that is
-older than the one that stands in the catalog changes nothing.
+The document in the store is the truth, so a run is written whole. Only what differs is touched. A document with a
+lower revision than the one that stands in the catalog changes nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 from sqlalchemy import Connection, Table, Text, bindparam, cast, delete, insert, literal, select, update
 
@@ -43,24 +42,27 @@ def put_runs(database: Database, given: Sequence[Run]) -> list[Run]:
     done: dict[str, Run] = {}
     ordered = [latest[uid] for uid in sorted(latest)]  # all writers lock in one order, so that none waits in a circle
     for start in range(0, len(ordered), _AT_ONCE):
-        some, now = ordered[start : start + _AT_ONCE], present()
-        names = database.write(lambda connection, some=some, now=now: names_of(connection, some, now))
-        written = database.write(lambda connection, s=some, n=names, t=now: _Writer(connection, n, t).write(s))
+        some = ordered[start : start + _AT_ONCE]
+        names = database.write(lambda connection, some=some: names_of(connection, some, present()))
+        written = database.write(lambda connection, some=some, names=names: _Writer(connection, names).write(some))
         done.update({run.uid: run for run in written})
     return [done[run.uid] for run in given]
 
 
 def _newer(first: Run, second: Run) -> Run:
-    return first if first.updated and second.updated and second.updated < first.updated else second
+    return first if _is_older(second.revision, first.revision) else second
+
+
+def _is_older(revision: int | None, than: int | None) -> bool:
+    return revision is not None and than is not None and revision < than
 
 
 class _Writer:
     """One transaction of writing."""
 
-    def __init__(self, connection: Connection, names: Names, now: datetime) -> None:
+    def __init__(self, connection: Connection, names: Names) -> None:
         self._connection = connection
         self._names = names
-        self._now = now
         self._new: set[str] = set()
         self._digests: dict[str, str] = {}
 
@@ -76,7 +78,7 @@ class _Writer:
         )
         # What was just inserted has the right digest and no rows elsewhere yet.
         self._update_parts([(found[run.uid]["id"], run) for run in fresh])
-        self._seen([row["id"] for row in found.values()])
+        self._bring_back([row["id"] for row in found.values()])
         return self._with_numbers(given)
 
     def _insert_new(self, given: Sequence[Run]) -> None:
@@ -96,17 +98,17 @@ class _Writer:
             self._bring_back_what_holds(new)
 
     def _new_row(self, run: Run) -> Row:
-        row = run_row(run, self._names, self._now)
+        row = run_row(run, self._names)
         return row | {"name": run.name, "name_key": folded(run.name), "deleted": run.deleted}
 
     def _locked(self, given: Sequence[Run]) -> dict[str, Row]:
-        columns = runs.c.uid, runs.c.id, runs.c.updated, runs.c.digest
+        columns = runs.c.uid, runs.c.id, runs.c.revision, runs.c.digest
         query = select(*columns).where(runs.c.uid.in_([run.uid for run in given])).order_by(runs.c.uid)
         return {row["uid"]: dict(row) for row in self._connection.execute(query.with_for_update()).mappings()}
 
     def _is_news(self, run: Run, found: Row) -> bool:
         """Whether a document says something that the catalog does not know yet, or know better."""
-        if run.updated and found["updated"] and run.updated < found["updated"]:
+        if _is_older(run.revision, found["revision"]):
             return False
         return run.uid in self._new or found["digest"] != self._digests[run.uid]
 
@@ -125,7 +127,7 @@ class _Writer:
 
     def _update(self, numbered: Sequence[tuple[int, Run]]) -> None:
         for number, run in numbered:
-            row = run_row(run, self._names, self._now)
+            row = run_row(run, self._names)
             if run.name:
                 row |= {"name": run.name, "name_key": folded(run.name)}
             if run.deleted:
@@ -160,10 +162,9 @@ class _Writer:
         if others:
             self._connection.execute(update(table).where(*this_row), others)
 
-    def _seen(self, numbers: Sequence[int]) -> None:
-        these = runs.c.id.in_(numbers)
-        self._connection.execute(update(runs).where(these).values(indexed=self._now))
-        back = these, runs.c.deleted_why == MISSING
+    def _bring_back(self, numbers: Sequence[int]) -> None:
+        """What was missing from its store is there again."""
+        back = runs.c.id.in_(numbers), runs.c.deleted_why == MISSING
         self._connection.execute(update(runs).where(*back).values(deleted=None, deleted_why=None))
 
     def _with_numbers(self, given: Sequence[Run]) -> list[Run]:

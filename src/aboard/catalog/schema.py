@@ -95,6 +95,7 @@ runs = Table(
     Column("ended", Moment),
     Column("heartbeat", Moment),
     Column("updated", Moment),
+    Column("revision", BigInteger),
     Column("duration", Real),
     Column("exit_code", BigInteger),
     Column("attempts", Integer, nullable=False),
@@ -104,7 +105,6 @@ runs = Table(
     Column("deleted_why", Words),
     Column("details", Json, nullable=False),
     Column("digest", Words),  # of the document that stands here; none when the row was changed without one
-    Column("indexed", Moment, nullable=False),  # when this row was last held against its document
     sqlite_autoincrement=True,
 )
 
@@ -131,7 +131,7 @@ Index(
 )
 Index("ix_runs_experiment_id", runs.c.experiment_id, runs.c.status, runs.c.id)
 Index("ix_runs_name_key", runs.c.workspace_id, runs.c.name_key)
-Index("ix_runs_store", runs.c.store, runs.c.indexed)
+Index("ix_runs_store", runs.c.store)
 Index(
     "ix_runs_deleted",
     runs.c.deleted,

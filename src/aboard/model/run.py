@@ -32,7 +32,8 @@ class Run:
     started: datetime | None = None
     ended: datetime | None = None
     heartbeat: datetime | None = None
-    updated: datetime | None = None  # when its document was last written
+    updated: datetime | None = None  # when its document was last written, by the writer's clock
+    revision: int | None = None  # counts how often its document was written; clocks of machines disagree
     exit_code: int | None = None
     reason: str = ""
     files: int | None = None

@@ -24,6 +24,8 @@ from aboard.model.state_changes import state_from
 from aboard.model.times import time_text
 from aboard.model.uid import check_uid, uid_time
 
+_COUNTS = ("revision", "exit_code", "files", "bytes")
+
 
 def run_from_document(document: object) -> Run:
     """The run that a document describes; an error names the field that is wrong."""
@@ -46,6 +48,7 @@ def run_from_document(document: object) -> Run:
         ended=fields.time("ended"),
         heartbeat=fields.time("heartbeat"),
         updated=fields.time("updated"),
+        revision=fields.integer("revision"),
         exit_code=fields.integer("exit_code"),
         reason=fields.text("reason"),
         files=fields.integer("files"),
@@ -64,7 +67,7 @@ def run_to_document(run: Run) -> dict[str, object]:
     """The document that `run_from_document` reads back."""
     times = {name: getattr(run, name) for name in ("created", "started", "ended", "heartbeat", "updated", "deleted")}
     texts = {name: getattr(run, name) or None for name in ("experiment", "name", "user", "host", "store", "reason")}
-    numbers = {name: getattr(run, name) for name in ("number", "experiment_number", "exit_code", "files", "bytes")}
+    numbers = {name: getattr(run, name) for name in ("number", "experiment_number", *_COUNTS)}
     document: dict[str, object] = {
         "uid": run.uid,
         "workspace": run.workspace,

@@ -51,9 +51,7 @@ def test_a_second_server_is_refused_and_told_of_the_first(tmp_path):
     server = start(tmp_path, script, path)
     try:
         assert server.stdout.readline() == "open\n"
-        with pytest.raises(
-            Conflict, match=f"is in use by another server, process {server.pid}\n  hint: stop that server"
-        ):
+        with pytest.raises(Conflict, match=f"is in use by another server, process {server.pid}\n  hint: stop it"):
             Catalog.open(path)
         with Catalog.open(path, beside_server=True) as catalog:  # a tool may
             catalog.runs.put(make_run())

@@ -162,6 +162,7 @@ def upgrade() -> None:
         sa.Column("ended", Moment(), nullable=True),
         sa.Column("heartbeat", Moment(), nullable=True),
         sa.Column("updated", Moment(), nullable=True),
+        sa.Column("revision", sa.BigInteger(), nullable=True),
         sa.Column("duration", Real, nullable=True),
         sa.Column("exit_code", sa.BigInteger(), nullable=True),
         sa.Column("attempts", sa.Integer(), nullable=False),
@@ -171,7 +172,6 @@ def upgrade() -> None:
         sa.Column("deleted_why", Words(), nullable=True),
         sa.Column("details", Json(), nullable=False),
         sa.Column("digest", Words(), nullable=True),
-        sa.Column("indexed", Moment(), nullable=False),
         sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name="fk_runs_experiment_id"),
         sa.ForeignKeyConstraint(["workspace_id"], ["workspaces.id"], name="fk_runs_workspace_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name="pk_runs"),
@@ -316,7 +316,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("deleted IS NULL"),
     )
     op.create_index("ix_runs_name_key", "runs", ["workspace_id", "name_key"], unique=False)
-    op.create_index("ix_runs_store", "runs", ["store", "indexed"], unique=False)
+    op.create_index("ix_runs_store", "runs", ["store"], unique=False)
     op.create_table(
         "attempts",
         sa.Column("run_id", Number, nullable=False),
