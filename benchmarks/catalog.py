@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import sys
@@ -141,9 +142,9 @@ def measure(catalog: Catalog, rounds: int, only: str, explain: bool) -> list[dic
             with Plans(catalog):
                 catalog.runs.list(**asked)
         _timed(catalog, asked)
-        processor = time.process_time()
+        processor = _processor_seconds(catalog)
         first = [_timed(catalog, asked) for _ in range(rounds)]
-        processor = (time.process_time() - processor) / rounds
+        processor = (_processor_seconds(catalog) - processor) / rounds
         page = catalog.runs.list(**asked)
         second = [_timed(catalog, {**asked, "after": page.next}) for _ in range(rounds)] if page.next else []
         results.append(
@@ -153,12 +154,26 @@ def measure(catalog: Catalog, rounds: int, only: str, explain: bool) -> list[dic
                 "runs": catalog.runs.count(workspaces=["main"], where=query),
                 "page ms": round(statistics.median(first) * 1e3, 1),
                 "worst ms": round(max(first) * 1e3, 1),
-                "own CPU ms": round(processor * 1e3, 1),
+                "CPU ms": round(processor * 1e3, 1),
                 "next page ms": round(statistics.median(second) * 1e3, 1) if second else "-",
             }
         )
         print(" | ".join(map(str, results[-1].values())), flush=True)
     return results
+
+
+def _processor_seconds(catalog: Catalog) -> float:
+    """What this process has used, and PostgreSQL's if it runs here. On a busy machine it tells more than the clock."""
+    own = time.process_time()
+    if catalog._database.is_sqlite:
+        return own
+    with catalog._database.reading() as connection:
+        server = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+    try:
+        fields = Path(f"/proc/{server}/stat").read_text("utf-8").rpartition(")")[2].split()
+    except OSError:
+        return own
+    return own + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _timed(catalog: Catalog, asked: dict[str, object]) -> float:
@@ -207,7 +222,7 @@ def main() -> None:
             with Catalog.open(where) as catalog:
                 rate = fill(catalog, options.runs)
                 print(f"\n{engine}: {options.runs} runs, {rate:.0f} put per second")
-                print("filter | order | runs | page ms | worst ms | own CPU ms | next page ms")
+                print("filter | order | runs | page ms | worst ms | CPU ms | next page ms")
                 table = measure(catalog, options.rounds, options.only, options.explain)
                 single = _put(catalog, 20)
                 print(f"one run put again: {single * 1e3:.1f} ms")

@@ -14,7 +14,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, and_, exists, false, literal, not_, or_, true
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    and_,
+    exists,
+    false,
+    literal,
+    literal_column,
+    not_,
+    or_,
+    select,
+    true,
+)
 
 from aboard.catalog.columns import storable
 from aboard.catalog.keys import stored_key
@@ -72,6 +84,7 @@ class QueryCompiler:
     scope: Scope
     now: datetime
     is_sqlite: bool
+    is_walking: bool = False  # rows are taken in an index's order until there are enough
 
     def where(self, query: Query, run_id: ColumnElement[int]) -> ColumnElement[bool]:
         """Whether a filter holds for the run whose number is in the column `run_id`."""
@@ -89,13 +102,21 @@ class QueryCompiler:
         match condition.field:
             case Column(name="note") | Tag() | Hparam() | Metric():
                 table = self.rows_of(condition.field)
-                found = exists().where(table.c.run_id == run_id, self.row_holds(condition, table))
+                found = self.exists(table.c.run_id == run_id, self.row_holds(condition, table))
                 return not_(found) if isinstance(condition, IsNone) else found
             case Column():
                 if run_id.compare(runs.c.id):
                     return self.row_holds(condition, runs)
                 rows = runs.alias()
-                return exists().where(rows.c.id == run_id, self.row_holds(condition, rows))
+                return self.exists(rows.c.id == run_id, self.row_holds(condition, rows))
+
+    def exists(self, *holds: ColumnElement[bool]) -> ColumnElement[bool]:
+        """Whether there is such a row.
+
+        PostgreSQL likes to turn this into a join of whole tables, which it then sorts. OFFSET keeps it from that.
+        """
+        rows = select(literal(1)).where(*holds)
+        return (rows.offset(literal_column("0")) if self.is_walking and not self.is_sqlite else rows).exists()
 
     def rows_of(self, field: Column | Tag | Hparam | Metric) -> FromClause:
         """The table, under a name of its own, whose rows may hold such a field."""
@@ -139,8 +160,10 @@ class QueryCompiler:
             case Comparison(order=order, value=bool(flag)):
                 return _ORDERS[order](rows.c.flag, int(flag))
             case Comparison(order=order, value=str(text)):
-                head = [rows.c.text_head == storable(text)[:TEXT_HEAD]] if order is Order.EQUAL else [is_text]
-                return and_(*head, _ORDERS[order](rows.c.text, text))
+                if order is not Order.EQUAL:
+                    return and_(is_text, _ORDERS[order](rows.c.text, text))
+                begins = rows.c.text_head == storable(text)[:TEXT_HEAD]
+                return begins if len(storable(text)) < TEXT_HEAD else and_(begins, rows.c.text == text)
             case Comparison(order=order, value=value):
                 return _ORDERS[order](rows.c.number, as_double(value))
             case Among(values=values):

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, exists, func, null, select
+from sqlalchemy import ColumnElement, Connection, Select, func, null, select
 
 from aboard.catalog.candidates import few_candidates
 from aboard.catalog.cursors import Cursor
@@ -14,7 +15,9 @@ from aboard.catalog.queries import QueryCompiler
 from aboard.catalog.run_order import Phase, RunOrder
 from aboard.catalog.schema import runs
 from aboard.errors import InvalidValue
-from aboard.model.query.syntax import Query
+from aboard.model.query.syntax import And, Column, Query, conditions
+
+_FIRST = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class RunPages:
 
     def count(self) -> int:
         """How many runs there are on all pages."""
-        found = select(func.count()).select_from(runs).where(*self._holds(runs.c.id))
+        found = select(func.count()).select_from(runs).where(*self._holds(runs.c.id, self.compiler))
         narrow = self._candidates() if self.query is not None else None
         if narrow is not None:
             found = found.where(runs.c.id.in_(narrow))
@@ -50,12 +53,12 @@ class RunPages:
     def _candidates(self) -> Select[tuple[int]] | None:
         return few_candidates(self.connection, self.compiler, self.query, self.few)
 
-    def _holds(self, run_id: ColumnElement[int]) -> list[ColumnElement[bool]]:
-        filtered = [] if self.query is None else [self.compiler.where(self.query, run_id)]
+    def _holds(self, run_id: ColumnElement[int], compiler: QueryCompiler) -> list[ColumnElement[bool]]:
+        filtered = [] if self.query is None else [compiler.where(self.query, run_id)]
         if run_id.compare(runs.c.id):
-            return [*self.compiler.scope.holds(), *filtered]
+            return [*compiler.scope.holds(), *filtered]
         # The filter stands first: it is asked before the run itself is looked up.
-        return [*filtered, exists().where(runs.c.id == run_id, *self.compiler.scope.holds())]
+        return [*filtered, compiler.exists(runs.c.id == run_id, *compiler.scope.holds())]
 
     def _walked(self, limit: int, after: Cursor | None) -> list[Cursor]:
         """Along the phases, one after the other, until the page is full."""
@@ -69,18 +72,43 @@ class RunPages:
         return page
 
     def _walked_phase(self, index: int, phase: Phase, limit: int, start: Cursor | None) -> list[Cursor]:
+        in_order = self._in_order(phase, start)
+        if self.query is not None and not self.compiler.is_sqlite:
+            page = self._marks(index, self._among_first(phase, in_order, limit))
+            if len(page) == limit:
+                return page
+        return self._marks(index, in_order.where(*self._holds(phase.run_id, self.compiler)).limit(limit))
+
+    def _marks(self, index: int, query: Select[Any, Any]) -> list[Cursor]:
+        return [Cursor(index, row[1], row[0]) for row in self.connection.execute(query).all()]
+
+    def _in_order(self, phase: Phase, start: Cursor | None) -> Select[Any, Any]:
         value = null() if phase.value is None else phase.value
-        query = select(phase.run_id, value).where(*phase.holds, *self._holds(phase.run_id))
+        query = select(phase.run_id.label("run_id"), value.label("value")).where(*phase.holds)
         if start is not None:
             query = query.where(phase.after(start))
-        rows = self.connection.execute(query.order_by(*phase.order()).limit(limit))
-        return [Cursor(index, value, number) for number, value in rows]
+        return query.order_by(*phase.order())
+
+    def _among_first(self, phase: Phase, in_order: Select[Any, Any], limit: int) -> Select[Any, Any]:
+        """A page out of the first runs of the order, a few thousand.
+
+        For PostgreSQL, which would otherwise join whole tables and sort them. When these runs do not fill the page it
+        may do so: then the filter holds for few of them.
+        """
+        if phase.run_id.compare(runs.c.id):
+            own = [self.compiler.where(part, runs.c.id) for part in _parts(self.query) if _is_about_columns(part)]
+            in_order = in_order.where(*self.compiler.scope.holds(), *own)
+        first = in_order.limit(_FIRST).subquery()
+        walking = replace(self.compiler, is_walking=True)
+        ordered = Phase(first.c.run_id, None if phase.value is None else first.c.value, phase.descending).order()
+        query = select(first.c.run_id, first.c.value).where(*self._holds(first.c.run_id, walking))
+        return query.order_by(*ordered).limit(limit)
 
     def _sorted(self, narrow: Select[tuple[int]], limit: int, after: Cursor | None) -> list[Cursor]:
         """All of few runs, sorted here."""
         tables = runs if self.order.joined is None else runs.outerjoin(*self.order.joined)
         query = select(runs.c.id, *self.order.values()).select_from(tables)
-        query = query.where(runs.c.id.in_(narrow), *self._holds(runs.c.id))
+        query = query.where(runs.c.id.in_(narrow), *self._holds(runs.c.id, self.compiler))
         phases: list[list[_Place]] = [[] for _ in self.order.phases]
         for row in self.connection.execute(query).all():
             values = row[1:]
@@ -93,6 +121,16 @@ class RunPages:
                 places = _beyond(places, after, phase) if index == after.phase else []  # noqa: PLW2901
             page += [Cursor(index, value, number) for value, number in places[: limit - len(page)]]
         return page
+
+
+def _parts(query: Query | None) -> Sequence[Query]:
+    """What must hold together."""
+    return query.parts if isinstance(query, And) else ([] if query is None else [query])
+
+
+def _is_about_columns(query: Query) -> bool:
+    """Whether a row of `runs` alone answers it."""
+    return all(isinstance(one.field, Column) and one.field.name != "note" for one in conditions(query))
 
 
 _Place = tuple[Any, int]  # a value and the number of a run
