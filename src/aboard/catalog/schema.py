@@ -214,9 +214,10 @@ metrics = Table(
     Column("max_step", BigInteger),
     Column("max_time", Real),
     Column("count", BigInteger, nullable=False),
-    Index("ix_metrics_last", "field_id", "last", "run_id"),
-    Index("ix_metrics_min", "field_id", "min", "run_id"),
-    Index("ix_metrics_max", "field_id", "max", "run_id"),
+    # What comes after the run is not for finding but for reading: orders by it need no look at the table.
+    Index("ix_metrics_last", "field_id", "last", "run_id", "last_step", "count"),
+    Index("ix_metrics_min", "field_id", "min", "run_id", "min_step"),
+    Index("ix_metrics_max", "field_id", "max", "run_id", "max_step"),
     sqlite_with_rowid=False,
 )
 

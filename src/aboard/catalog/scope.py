@@ -55,7 +55,9 @@ def _field_ids(
     wanted = {_key(one) for one in asked if isinstance(one, (Hparam, Metric))}
     if not wanted:
         return {}
-    query = select(fields.c.kind, fields.c.name, fields.c.id).where(fields.c.name.in_({name for _, name in wanted}))
+    query = select(fields.c.kind, fields.c.name, fields.c.id).where(
+        fields.c.kind.in_(sorted({kind for kind, _ in wanted})), fields.c.name.in_(sorted({name for _, name in wanted}))
+    )
     if workspaces is not None:
         query = query.where(fields.c.workspace_id.in_(workspaces))
     found: dict[tuple[str, str], tuple[int, ...]] = {}

@@ -391,9 +391,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", "field_id", name="pk_metrics"),
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_metrics_last", "metrics", ["field_id", "last", "run_id"], unique=False)
-    op.create_index("ix_metrics_max", "metrics", ["field_id", "max", "run_id"], unique=False)
-    op.create_index("ix_metrics_min", "metrics", ["field_id", "min", "run_id"], unique=False)
+    op.create_index("ix_metrics_last", "metrics", ["field_id", "last", "run_id", "last_step", "count"], unique=False)
+    op.create_index("ix_metrics_max", "metrics", ["field_id", "max", "run_id", "max_step"], unique=False)
+    op.create_index("ix_metrics_min", "metrics", ["field_id", "min", "run_id", "min_step"], unique=False)
     op.create_table(
         "notes",
         sa.Column("run_id", Number, nullable=False),
