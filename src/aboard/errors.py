@@ -7,7 +7,6 @@ AboardError
 ├── InvalidType        (also a TypeError)            an object of the wrong kind
 ├── UnknownName        (also a KeyError)             a name that nothing has
 ├── MissingPackage     (also an ImportError)         an optional package that this call needs
-├── NotFound           (also a LookupError)          something that is not there, or not to be seen
 ├── Conflict                                         what is there stands against what is asked
 ├── CatalogUnavailable                               the catalog's database cannot be opened, read or written
 ├── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
@@ -92,13 +91,6 @@ class MissingPackage(AboardError, ImportError):
 
     status: ClassVar[int] = 501
     code: ClassVar[str] = "MissingPackage"
-
-
-class NotFound(AboardError, LookupError):
-    """Something that is not there; what one may not see looks the same."""
-
-    status: ClassVar[int] = 404
-    code: ClassVar[str] = "NotFound"
 
 
 class Conflict(AboardError):

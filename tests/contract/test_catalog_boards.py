@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from aboard.errors import Conflict, InvalidValue, NotFound
+from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.model.board import Board, BoardKind
 from aboard.model.times import now
 from aboard.model.unit_states import UnitState
@@ -50,7 +50,7 @@ class TestBoards:
         with pytest.raises(Conflict, match="several boards begin with 'aaaa'"):
             catalog.boards.get("aaaa")
         for unknown in ("b", "aaaa%", "aaaa3"):
-            with pytest.raises(NotFound, match="there is no board"):
+            with pytest.raises(UnknownName, match="there is no board"):
                 catalog.boards.get(unknown)
         with pytest.raises(InvalidValue):
             catalog.boards.get("")
@@ -74,9 +74,9 @@ class TestBoards:
         catalog.boards.change_state(board.id, UnitState.FAILED, exit_status="1")
         catalog.boards.delete(board.id)
         for call in (catalog.boards.get, catalog.boards.delete):
-            with pytest.raises(NotFound):
+            with pytest.raises(UnknownName):
                 call(board.id)
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownName):
             catalog.boards.change_state(board.id, UnitState.STARTING)
 
     def test_the_same_selection_is_found_again(self, catalog):
@@ -104,7 +104,7 @@ class TestBoards:
         board = catalog.boards.add(make_board())
         changed = catalog.boards.replace(replace(board, description="new", state=UnitState.FAILED))
         assert (changed.description, changed.state) == ("new", UnitState.PENDING)
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownName):
             catalog.boards.replace(make_board())
 
 
@@ -122,7 +122,7 @@ class TestPeople:
         assert (changed.display_name, changed.is_administrator) == ("Bob", True)
         assert catalog.people.disable("bob").disabled is not None
         assert catalog.people.enable("bob").disabled is None
-        with pytest.raises(NotFound, match="there is no person 'bo'\n  hint: nearest: bob"):
+        with pytest.raises(UnknownName, match="there is no person 'bo'\n  hint: nearest: bob"):
             catalog.people.get("bo")
 
     def test_roles(self, catalog):
@@ -136,7 +136,7 @@ class TestPeople:
         assert catalog.people.roles("ann") == {"ws1": Role.EDITOR}
         assert Role.ADMIN.includes(Role.VIEWER)
         assert not Role.VIEWER.includes(Role.EDITOR)
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownName):
             catalog.people.set_role("nobody", "ws1", Role.VIEWER)
 
 
@@ -162,9 +162,9 @@ class TestTokens:
         catalog.people.enable("ann")
         catalog.tokens.delete(token.id)
         assert catalog.tokens.check(text) is None
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownName):
             catalog.tokens.revoke(token.id)
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownName):
             catalog.tokens.issue("nobody", "laptop")
 
     def test_the_secret_is_nowhere_in_the_database(self, catalog):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.errors import Conflict, InvalidValue, NotFound, QueryError
+from aboard.errors import Conflict, InvalidValue, QueryError, UnknownName
 from aboard.model.attempt import Attempt
 from aboard.model.note import Note
 from aboard.model.query.parser import parse_query
@@ -201,14 +201,14 @@ class TestFind:
         assert catalog.runs.named("ws1", "nobody") == []
 
     def test_what_is_not_there(self, catalog):
-        with pytest.raises(NotFound, match="there is no run run7"):
+        with pytest.raises(UnknownName, match="there is no run run7"):
             catalog.runs.get(7)
-        with pytest.raises(NotFound, match="uid"):
+        with pytest.raises(UnknownName, match="uid"):
             catalog.runs.by_uid(WHOLE.uid)
-        with pytest.raises(NotFound, match="there is no experiment exp7"):
+        with pytest.raises(UnknownName, match="there is no experiment exp7"):
             catalog.experiments.get(7)
         put_named(catalog, "a", workspace="vision-team")
-        with pytest.raises(NotFound, match="there is no workspace 'vision-taem'\n  hint: nearest: vision-team"):
+        with pytest.raises(UnknownName, match="there is no workspace 'vision-taem'\n  hint: nearest: vision-team"):
             catalog.runs.list(workspaces=["vision-taem"])
 
 
@@ -317,7 +317,7 @@ class TestStatus:
         assert catalog.runs.count(where=parse_query('duration == 1h and status == "failed"')) == 1
         with pytest.raises(Conflict, match="run1 is failed and cannot become completed"):
             catalog.runs.change_status(number, RunState.COMPLETED)
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownName):
             catalog.runs.change_status(99, RunState.RUNNING)
 
     def test_lost_and_heard_of_again(self, catalog):
@@ -373,9 +373,9 @@ class TestExperiments:
             catalog.experiments.add("ws1", "Two")
         with pytest.raises(InvalidValue, match="is not a name for an experiment"):
             catalog.experiments.rename(2, "a/b")
-        with pytest.raises(NotFound, match="exp9"):
+        with pytest.raises(UnknownName, match="exp9"):
             catalog.experiments.rename(9, "x")
-        with pytest.raises(NotFound, match="there is no experiment 'tow'\n  hint: nearest: two"):
+        with pytest.raises(UnknownName, match="there is no experiment 'tow'\n  hint: nearest: two"):
             catalog.experiments.named("ws1", "tow")
 
 
@@ -409,7 +409,7 @@ class TestBin:
         assert catalog.runs.get(a.number).deleted is not None
         catalog.bin.restore_runs([a.number])
         assert names(catalog.runs.list(**asked)) == ["a", "b"]
-        with pytest.raises(NotFound, match="there is no run run99"):
+        with pytest.raises(UnknownName, match="there is no run run99"):
             catalog.bin.delete_runs([b.number, 99])
         assert catalog.runs.get(b.number).deleted is None
 
@@ -429,7 +429,7 @@ class TestBin:
         assert catalog.bin.purge_runs(deleted_before=START) == []
         (purged,) = catalog.bin.purge_runs([gone.number])
         assert (purged.number, purged.uid, purged.store) == (gone.number, gone.uid, "s3://bucket/runs")
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownName):
             catalog.runs.get(gone.number)
         assert len(catalog.runs.get(kept.number).hparams) == len(WHOLE.hparams)
 
@@ -450,7 +450,7 @@ class TestBin:
         put_named(catalog, "b", workspace="ws2", hparams={"x": 1})
         catalog.bin.delete_workspace("ws1")
         assert names(catalog.runs.list(where=parse_query("hparams.x == 1"))) == ["b"]
-        with pytest.raises(NotFound):
+        with pytest.raises(UnknownName):
             catalog.runs.list(workspaces=["ws1"])
         with pytest.raises(Conflict, match="restore the workspace 'ws1' first"):
             catalog.bin.restore_runs([run.number])
@@ -460,7 +460,7 @@ class TestBin:
         catalog.bin.delete_workspace("ws1")
         assert [gone.uid for gone in catalog.bin.purge_workspace("ws1")] == [run.uid]
         assert [w.name for w in catalog.workspaces.list()] == ["ws2"]
-        with pytest.raises(NotFound, match="there is no workspace in the bin 'ws1'"):
+        with pytest.raises(UnknownName, match="there is no workspace in the bin 'ws1'"):
             catalog.bin.purge_workspace("ws1")
 
     def test_a_new_run_brings_its_workspace_and_experiment_back(self, catalog):

@@ -18,7 +18,7 @@ from aboard.catalog.inserting import retire
 from aboard.catalog.parts import parts_of
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.workspace_names import not_found, workspace_id
-from aboard.errors import Conflict, NotFound
+from aboard.errors import Conflict, UnknownName
 from aboard.model.names import experiment_name, folded, run_name
 from aboard.model.times import now
 
@@ -175,7 +175,7 @@ def _all_there(connection: Connection, table: Table, numbers: Sequence[int], sho
         there = set(connection.scalars(select(table.c.id).where(table.c.id.in_(some))))
         for number in some:
             if number not in there:
-                raise NotFound(f"there is no {table.name.removesuffix('s')} {shown(number)}")
+                raise UnknownName(f"there is no {table.name.removesuffix('s')} {shown(number)}")
 
 
 def _restore_some(connection: Connection, numbers: Sequence[int]) -> None:

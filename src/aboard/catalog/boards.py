@@ -16,7 +16,7 @@ from aboard.catalog.database import Database
 from aboard.catalog.schema import boards, workspaces
 from aboard.catalog.text_conditions import text_fits
 from aboard.catalog.workspace_names import workspace_id, workspace_ids
-from aboard.errors import Conflict, InvalidValue, NotFound
+from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.model.board import Board, BoardKind
 from aboard.model.query.syntax import Pattern
 from aboard.model.times import now
@@ -56,7 +56,7 @@ class Boards:
         if len(found) > 1 and found[0].id != prefix:
             raise Conflict(f"several boards begin with {start!r}", hint="give more of the id")
         if not found:
-            raise NotFound(f"there is no board {start!r}")
+            raise UnknownName(f"there is no board {start!r}")
         return found[0]
 
     def list(
@@ -98,7 +98,7 @@ class Boards:
             query = select(boards.c.state, boards.c.name).where(boards.c.id == board_id).with_for_update()
             found = connection.execute(query).first()
             if found is None:
-                raise NotFound(f"there is no board {board_id!r}")
+                raise UnknownName(f"there is no board {board_id!r}")
             check_unit_change(found.name, UnitState(found.state), state)
             values: dict[str, object] = {"state": str(state)}
             if state.is_ended:
@@ -124,7 +124,7 @@ class Boards:
 
         def work(connection: Connection) -> None:
             if not connection.execute(update(boards).where(boards.c.id == board.id).values(**row)).rowcount:
-                raise NotFound(f"there is no board {board.id!r}")
+                raise UnknownName(f"there is no board {board.id!r}")
 
         self._database.write(work)
         return self.get(board.id)
@@ -135,7 +135,7 @@ class Boards:
         def work(connection: Connection) -> None:
             state = connection.execute(select(boards.c.state).where(boards.c.id == board_id).with_for_update()).scalar()
             if state is None:
-                raise NotFound(f"there is no board {board_id!r}")
+                raise UnknownName(f"there is no board {board_id!r}")
             if not UnitState(state).is_ended:
                 raise Conflict(f"the board {board_id} is {state}", hint="stop it first")
             connection.execute(delete(boards).where(boards.c.id == board_id))

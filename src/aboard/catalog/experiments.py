@@ -13,7 +13,7 @@ from aboard.catalog.database import Database
 from aboard.catalog.page import Page, check_limit
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.workspace_names import not_found, workspace_id, workspace_ids
-from aboard.errors import Conflict, NotFound
+from aboard.errors import Conflict, UnknownName
 from aboard.model.experiment import Experiment
 from aboard.model.names import check_name, experiment_name, folded
 from aboard.model.run_states import RunState
@@ -47,7 +47,7 @@ class Experiments:
         with self._database.reading() as connection:
             found = _read(connection, [experiments.c.id == number], 1)
         if not found:
-            raise NotFound(f"there is no experiment {experiment_name(number)}")
+            raise UnknownName(f"there is no experiment {experiment_name(number)}")
         return found[0]
 
     def named(self, workspace: str, name: str) -> Experiment:
@@ -113,7 +113,7 @@ class Experiments:
 def _change(connection: Connection, number: int, values: Mapping[str, object]) -> None:
     changed = connection.execute(update(experiments).where(experiments.c.id == number).values(**values))
     if not changed.rowcount:
-        raise NotFound(f"there is no experiment {experiment_name(number)}")
+        raise UnknownName(f"there is no experiment {experiment_name(number)}")
 
 
 def _taken(name: str) -> Conflict:

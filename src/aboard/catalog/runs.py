@@ -20,7 +20,7 @@ from aboard.catalog.run_writer import put_runs
 from aboard.catalog.schema import runs
 from aboard.catalog.scope import Scope
 from aboard.catalog.workspace_names import workspace_id
-from aboard.errors import NotFound
+from aboard.errors import UnknownName
 from aboard.model.names import folded, run_name
 from aboard.model.query.sorting import NEWEST_FIRST, Sort
 from aboard.model.query.syntax import Query, conditions
@@ -49,7 +49,7 @@ class Runs:
         with self._database.reading() as connection:
             found = read_runs(connection, [number], with_details=True)
         if not found:
-            raise NotFound(f"there is no run {run_name(number)}")
+            raise UnknownName(f"there is no run {run_name(number)}")
         return found[0]
 
     def by_uid(self, uid: str) -> Run:
@@ -58,7 +58,7 @@ class Runs:
             number = connection.execute(select(runs.c.id).where(runs.c.uid == uid)).scalar()
             found = read_runs(connection, [number], with_details=True) if number is not None else []
         if not found:
-            raise NotFound(f"there is no run with the uid {uid}")
+            raise UnknownName(f"there is no run with the uid {uid}")
         return found[0]
 
     def named(self, workspace: str, name: str) -> Sequence[Run]:
@@ -138,7 +138,7 @@ class Runs:
             query = select(runs.c.status).where(runs.c.id == number).with_for_update()
             old = connection.execute(query).scalar()
             if old is None:
-                raise NotFound(f"there is no run {run_name(number)}")
+                raise UnknownName(f"there is no run {run_name(number)}")
             check_run_change(run_name(number), RunState(old), status)
             values: dict[str, object] = {"status": str(status), "reason": reason or None, "exit_code": exit_code}
             values |= {"digest": None, "ended": None}
@@ -159,7 +159,7 @@ class Runs:
             query = select(runs.c.id, runs.c.status, runs.c.heartbeat).where(runs.c.uid == uid)
             found = connection.execute(query.with_for_update()).first()
             if found is None:
-                raise NotFound(f"there is no run with the uid {uid}")
+                raise UnknownName(f"there is no run with the uid {uid}")
             number, status, last = found
             if status == RunState.LOST:
                 status = RunState.RUNNING

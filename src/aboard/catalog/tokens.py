@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Delete, Update, delete, insert
 from aboard.catalog.database import Database
 from aboard.catalog.people import user_id
 from aboard.catalog.schema import tokens, users
-from aboard.errors import NotFound
+from aboard.errors import UnknownName
 from aboard.model.names import folded
 from aboard.model.times import now
 from aboard.model.token import Token
@@ -84,7 +84,7 @@ class Tokens:
     def _change(self, change: Update | Delete, token_id: str) -> None:
         def work(connection: Connection) -> None:
             if not connection.execute(change).rowcount:
-                raise NotFound(f"there is no token {token_id!r}")
+                raise UnknownName(f"there is no token {token_id!r}")
 
         self._database.write(work)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, select
 
 from aboard.catalog.schema import workspaces
-from aboard.errors import NotFound
+from aboard.errors import UnknownName
 from aboard.model.names import folded
 
 
@@ -30,8 +30,8 @@ def workspace_ids(connection: Connection, names: Iterable[str]) -> list[int]:
     return [found[key] for key in keys]
 
 
-def not_found(what: str, name: str, all_names: list[str]) -> NotFound:
+def not_found(what: str, name: str, all_names: list[str]) -> UnknownName:
     """The error for a name that nobody has, with the nearest ones that somebody has."""
     near = difflib.get_close_matches(folded(name), all_names, n=3, cutoff=0.5) or sorted(all_names)[:5]
     hint = f"nearest: {', '.join(near)}" if near else f"there is no {what} yet"
-    return NotFound(f"there is no {what} {name!r}", hint=hint)
+    return UnknownName(f"there is no {what} {name!r}", hint=hint)

@@ -2,7 +2,8 @@
 """A run as a plain JSON document: what stands in `run.json`, with the summary of its metrics and its attempts.
 
 Fields that aboard does not know are kept in `Run.details` and written back. `tags` may be a mapping or a list of bare
-names, `note` a single text or `notes` a list of texts or mappings.
+names, `note` a single text or `notes` a list of texts or mappings; `files` may be a manifest's rows, `alive` stands for
+`heartbeat`, and `claimed` for an attempt's `started`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def run_from_document(document: object) -> Run:
     fields = DocumentFields(document, "the run's document")
     uid = check_uid(fields.text("uid"))
     started = fields.time("started")
+    files, size = _files(fields)
     return Run(
         uid=uid,
         workspace=fields.required_text("workspace"),
@@ -46,13 +48,13 @@ def run_from_document(document: object) -> Run:
         created=fields.time("created") or started or uid_time(uid),
         started=started,
         ended=fields.time("ended"),
-        heartbeat=fields.time("heartbeat"),
+        heartbeat=fields.time("heartbeat") or fields.time("alive"),
         updated=fields.time("updated"),
         revision=fields.integer("revision"),
         exit_code=fields.integer("exit_code"),
         reason=fields.text("reason"),
-        files=fields.integer("files"),
-        bytes=fields.integer("bytes"),
+        files=files,
+        bytes=size,
         hparams=hparams_from_json(fields.mapping("hparams")),
         metrics={name: _metric(name, entry) for name, entry in fields.mapping("metrics").items()},
         tags=_tags(fields.anything("tags")),
@@ -82,6 +84,15 @@ def run_to_document(run: Run) -> dict[str, object]:
         "attempts": [_attempt_document(attempt) for attempt in run.attempts],
     }
     return {**run.details, **{name: value for name, value in document.items() if value is not None}}
+
+
+def _files(fields: DocumentFields) -> tuple[int | None, int | None]:
+    """How many files there are, and how large they are together; the rows of a manifest say it too."""
+    files, size = fields.anything("files"), fields.integer("bytes")
+    if not isinstance(files, (list, tuple)):
+        return DocumentFields({"files": files}, "the run's document").integer("files"), size
+    rows = [DocumentFields(row, "a file of the run") for row in cast("list[object]", files)]
+    return len(rows), sum(row.required_integer("bytes") for row in rows)
 
 
 def _positive(number: int | None, name: str) -> int | None:
@@ -149,7 +160,7 @@ def _attempt(document: object) -> Attempt:
     return Attempt(
         number=fields.required_integer("number"),
         status=state_from(RunState, fields.text("status") or RunState.RUNNING, "an attempt"),
-        started=fields.time("started"),
+        started=fields.time("started") or fields.time("claimed"),
         ended=fields.time("ended"),
         heartbeat=fields.time("heartbeat"),
         host=fields.text("host"),

@@ -77,6 +77,15 @@ def test_the_least_that_a_document_needs():
     assert (run.name, run.experiment, run.number, run.duration) == ("", None, None, None)
 
 
+def test_words_of_the_manifest_and_of_claims():
+    manifest = {"alive": "2026-11-01T18:30:00Z", "files": [{"path": "a", "bytes": 3}, {"path": "b", "bytes": 4}]}
+    attempts = [{"number": 1, "claimed": "2026-11-01T18:00:00Z"}]
+    run = run_from_document({"uid": UID, "workspace": "w", "attempts": attempts, **manifest})
+    assert (run.files, run.bytes) == (2, 7)
+    assert run.heartbeat == datetime(2026, 11, 1, 18, 30, tzinfo=UTC)
+    assert run.attempts[0].started == datetime(2026, 11, 1, 18, tzinfo=UTC)
+
+
 def test_short_forms_of_tags_and_notes():
     run = run_from_document({"uid": UID, "workspace": "w", "tags": ["a", "b"], "note": "one", "notes": ["two"]})
     assert run.tags == {"a": "", "b": ""}
@@ -100,6 +109,8 @@ def test_short_forms_of_tags_and_notes():
             "'x', which is not a number",
         ),
         ({"tags": 3}, "'tags'"),
+        ({"files": "many"}, "'files' of the run's document is 'many'"),
+        ({"files": [{"path": "a"}]}, "a file of the run has no 'bytes'"),
         ({"attempts": [{}]}, "an attempt of the run has no 'number'"),
     ],
 )
