@@ -26,6 +26,7 @@ run: setup  ## sample runs, and a board that shows them
 test: setup test-native  ## everything that needs no machine-learning framework
 	scripts/ensure-chromium
 	scripts/ensure-azurite
+	scripts/ensure-postgres
 	$(BIN)/python -m pytest
 
 test-native: setup  ## the C++ core, plain and under the address, undefined-behaviour and thread sanitizers

@@ -3,9 +3,12 @@
 
 AboardError
 ├── InvalidValue       (also a ValueError)           a value that is not allowed
+│   └── QueryError                                   a filter that cannot be read; points at the place
 ├── InvalidType        (also a TypeError)            an object of the wrong kind
 ├── UnknownName        (also a KeyError)             a name that nothing has
 ├── MissingPackage     (also an ImportError)         an optional package that this call needs
+├── Conflict                                         what is there stands against what is asked
+├── CatalogUnavailable                               the catalog's database cannot be opened, read or written
 ├── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
 └── StoreError         (also an OSError)             a store refused or failed; `temporary` says whether to try again
     ├── NoSuchStore                                  the folder, bucket or container does not exist
@@ -50,6 +53,25 @@ class InvalidValue(AboardError, ValueError):
     code: ClassVar[str] = "InvalidValue"
 
 
+class QueryError(InvalidValue):
+    """A filter that cannot be read. `start` and `end` are the place in `text`, counted from 0."""
+
+    code: ClassVar[str] = "QueryError"
+
+    def __init__(self, problem: str, text: str, start: int, end: int, *, hint: str = "") -> None:
+        shown = "".join(character if character.isprintable() else " " for character in text)
+        # A long filter is cut to what stands around the place.
+        left = max(0, start - 60)
+        width = max(1, min(end, left + 100) - start)
+        part = f"{'…' if left else ''}{shown[left : left + 100]}{'…' if left + 100 < len(shown) else ''}"
+        caret = " " * (start - left + bool(left)) + "^" * width
+        super().__init__(f"{problem} (column {start + 1})\n  {part}\n  {caret}", hint=hint)
+        self.problem = problem
+        self.text = text
+        self.start = start
+        self.end = end
+
+
 class InvalidType(AboardError, TypeError):
     """An object of a kind that cannot be used here."""
 
@@ -69,6 +91,20 @@ class MissingPackage(AboardError, ImportError):
 
     status: ClassVar[int] = 501
     code: ClassVar[str] = "MissingPackage"
+
+
+class Conflict(AboardError):
+    """What is there stands against what is asked: an illegal change, a name that is taken, a lock that is held."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "Conflict"
+
+
+class CatalogUnavailable(AboardError):
+    """The catalog's database cannot be opened, read or written."""
+
+    status: ClassVar[int] = 503
+    code: ClassVar[str] = "CatalogUnavailable"
 
 
 class StorageUnavailable(AboardError, OSError):

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The door to a catalog."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from aboard.catalog.address import CatalogAddress
+from aboard.catalog.audit import Audit
+from aboard.catalog.bin import Bin
+from aboard.catalog.boards import Boards
+from aboard.catalog.candidates import FEW
+from aboard.catalog.database import Database
+from aboard.catalog.experiments import Experiments
+from aboard.catalog.fields import Fields
+from aboard.catalog.file_systems import refuse_network_file_system
+from aboard.catalog.migrations.schema_version import bring_up_to_date
+from aboard.catalog.people import People
+from aboard.catalog.reindex import Reindexed, reindex
+from aboard.catalog.runs import Runs
+from aboard.catalog.server_lock import ServerLock
+from aboard.catalog.tokens import Tokens
+from aboard.catalog.workspaces import Workspaces
+
+
+class Catalog:
+    """An open catalog. Its parts may be used by several threads at once."""
+
+    def __init__(self, database: Database, lock: ServerLock | None, *, few: int = FEW) -> None:
+        self._database = database
+        self._lock = lock
+        self.workspaces = Workspaces(database)
+        self.experiments = Experiments(database)
+        self.runs = Runs(database, few=few)
+        self.fields = Fields(database)
+        self.bin = Bin(database)
+        self.boards = Boards(database)
+        self.people = People(database)
+        self.tokens = Tokens(database)
+        self.audit = Audit(database)
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str], *, beside_server: bool = False, few: int = FEW) -> Catalog:
+        """Open the catalog in a file or PostgreSQL database, make it if it is not there, and update an old one.
+
+        In a file only one server may have it open. A tool that works for a short while beside that server, on the same
+        machine, says `beside_server`. `few` is for tests: see `candidates`.
+        """
+        address = CatalogAddress.of(where)
+        if address.path is not None:
+            refuse_network_file_system(address.path)
+        database = Database(address)
+        lock = ServerLock(address.path) if address.path is not None and not beside_server else None
+        try:
+            database.write(lambda connection: bring_up_to_date(connection, str(address)))
+        except BaseException:
+            database.close()
+            if lock is not None:
+                lock.release()
+            raise
+        return cls(database, lock, few=few)
+
+    def reindex(self, documents: Iterable[object], *, store: str) -> Reindexed:
+        """Make the catalog equal to what a store holds. See `reindex`."""
+        return reindex(self._database, documents, store)
+
+    def close(self) -> None:
+        """Close every connection and let another server have it."""
+        self._database.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return str(self._database.address)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections and transactions, the same for SQLite and PostgreSQL.
+
+Reading and writing take a connection for as long as one transaction. On SQLite writers of this process wait for each
+other in turn, and take the database's write lock at their beginning, so that none fails half-way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from aboard.catalog.address import CatalogAddress
+from aboard.errors import CatalogUnavailable, MissingPackage
+
+_T = TypeVar("_T")
+_BUSY_MILLISECONDS = 30_000
+_CACHE_KILOBYTES = 32_000
+_CONNECT_SECONDS = 10
+_TRIES = 5
+_RETRIED = ("40001", "40P01")  # PostgreSQL: serialization failure, deadlock
+_WRITING = "aboard_writing"
+
+
+class Database:
+    """A pool of connections to one database."""
+
+    def __init__(self, address: CatalogAddress) -> None:
+        self.address = address
+        self.is_sqlite = address.path is not None
+        self._engine = _sqlite_engine(address) if self.is_sqlite else _postgresql_engine(address)
+        self._turn = threading.Lock() if self.is_sqlite else contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def reading(self) -> Generator[Connection]:
+        """One transaction that only reads."""
+        with self._told(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    def write(self, work: Callable[[Connection], _T]) -> _T:
+        """Do `work` in one transaction, whole or not at all; again if another writer stood in the way."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                with self._told(), self._turn, self._engine.connect() as plain:
+                    connection = plain.execution_options(**{_WRITING: True})
+                    with connection.begin():
+                        return work(connection)
+            except DBAPIError as error:
+                if not tries_left or getattr(error.orig, "sqlstate", None) not in _RETRIED:
+                    raise
+        raise AssertionError  # the last try returns or raises
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @contextlib.contextmanager
+    def _told(self) -> Generator[None]:
+        """Failures of the database itself, as errors that a person can act on."""
+        try:
+            yield
+        except (IntegrityError, ProgrammingError):
+            raise
+        except PoolTimeout as error:
+            raise CatalogUnavailable("all connections to the catalog are in use", hint="try again soon") from error
+        except DatabaseError as error:
+            if getattr(error.orig, "sqlstate", None) in _RETRIED:
+                raise
+            raise CatalogUnavailable(
+                f"the catalog {self.address} does not answer: {_first_line(error)}", hint=self._hint(error)
+            ) from error
+
+    def _hint(self, error: DatabaseError) -> str:
+        text = str(error.orig)
+        if "not a database" in text or "malformed" in text:
+            return "the file is damaged or something else; restore a backup, or move it away and run `aboard reindex`"
+        if "locked" in text:
+            return "another program has held the catalog for over 30 s"
+        if "full" in text or "readonly" in text or "unable to open" in text:
+            return "look at the space left and the permissions of its folder"
+        return "" if self.is_sqlite else "see that PostgreSQL runs, and that user, password and database are right"
+
+
+def _first_line(error: DatabaseError) -> str:
+    lines = str(error.orig).strip().splitlines()
+    return lines[0] if lines else type(error.orig).__name__
+
+
+def _sqlite_engine(address: CatalogAddress) -> Engine:
+    path = address.path
+    assert path is not None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Made here, so that nobody else can read what is in it; SQLite gives its other files the same mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        hint = "look at the permissions of its folder"
+        raise CatalogUnavailable(f"the catalog {path} cannot be opened: {error.strerror}", hint=hint) from error
+    engine = create_engine(address.url, pool_size=8, max_overflow=24)
+
+    # The driver is kept from beginning transactions of its own, which would be late and not for writing.
+    def on_connect(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        for pragma in (
+            f"busy_timeout = {_BUSY_MILLISECONDS}",
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "foreign_keys = ON",
+            "temp_store = MEMORY",
+            f"cache_size = -{_CACHE_KILOBYTES}",
+        ):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    def on_begin(connection: Connection) -> None:
+        writing = connection.get_execution_options().get(_WRITING)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    event.listen(engine, "connect", on_connect)
+    event.listen(engine, "begin", on_begin)
+    return engine
+
+
+def _postgresql_engine(address: CatalogAddress) -> Engine:
+    timeout = {} if "connect_timeout" in address.url.query else {"connect_timeout": _CONNECT_SECONDS}
+    try:
+        engine = create_engine(address.url, pool_size=8, max_overflow=24, pool_pre_ping=True, connect_args=timeout)
+    except ImportError as error:
+        raise MissingPackage("PostgreSQL needs psycopg", hint="pip install 'aboard[server]'") from error
+
+    # Compiling a query takes longer than these queries do.
+    def on_connect(connection: Any, _record: object) -> None:
+        connection.execute("SET jit = off")
+        connection.commit()
+
+    event.listen(engine, "connect", on_connect)
+    return engine

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of hyperparameters and metrics that the runs of workspaces have: for completion, columns and good errors."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, select
+
+from aboard.catalog.database import Database
+from aboard.catalog.keys import stored_key
+from aboard.catalog.schema import fields
+from aboard.catalog.workspace_names import workspace_ids
+from aboard.errors import QueryError
+from aboard.model.query.syntax import Hparam, Metric, Query, conditions
+
+
+class Fields:
+    """The names in a catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def hparams(self, workspaces: Sequence[str] | None = None) -> list[str]:
+        """The names of all hyperparameters, sorted."""
+        with self._database.reading() as connection:
+            return _names(connection, "hparam", workspaces)
+
+    def metrics(self, workspaces: Sequence[str] | None = None) -> list[str]:
+        """The names of all metrics, sorted."""
+        with self._database.reading() as connection:
+            return _names(connection, "metric", workspaces)
+
+    def check(self, query: Query, text: str, workspaces: Sequence[str] | None = None) -> None:
+        """Refuse a filter that names a hyperparameter or metric which no run has, telling the nearest that one has.
+
+        For a person who asks now. A filter that waits for runs to come is not held to it. `text` is what was parsed.
+        """
+        asked = [condition.field for condition in conditions(query)]
+        with self._database.reading() as connection:
+            for kind, word, kinds in (("hparam", "hparams", Hparam), ("metric", "metrics", Metric)):
+                used = [field for field in asked if isinstance(field, kinds)]
+                known = _names(connection, kind, workspaces) if used else []
+                for field in used:
+                    if isinstance(field, (Hparam, Metric)) and stored_key(field.name) not in known:
+                        raise _unknown(field, word, known, text)
+
+
+def _names(connection: Connection, kind: str, workspaces: Sequence[str] | None) -> list[str]:
+    query = select(fields.c.name).where(fields.c.kind == kind).distinct().order_by(fields.c.name)
+    if workspaces is not None:
+        query = query.where(fields.c.workspace_id.in_(workspace_ids(connection, workspaces)))
+    return list(connection.scalars(query))
+
+
+def _unknown(field: Hparam | Metric, word: str, known: Sequence[str], text: str) -> QueryError:
+    near = difflib.get_close_matches(field.name, known, n=3) or list(known[:5])
+    hint = f"nearest: {', '.join(f'{word}.{name}' for name in near)}" if near else f"no run has any {word} yet"
+    place = field.place
+    return QueryError(f"no run has {word}.{field.name}", text, place.start, place.end, hint=hint)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""People and their roles in workspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from aboard.catalog.database import Database
+from aboard.catalog.schema import memberships, users, workspaces
+from aboard.catalog.workspace_names import not_found, workspace_id
+from aboard.errors import Conflict
+from aboard.model.names import check_name, folded
+from aboard.model.times import now
+from aboard.model.user import Role, User
+
+
+class People:
+    """The people of a catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, *, display_name: str = "", subject: str = "", is_administrator: bool = False) -> User:
+        """Let a person in. A name, or who somebody is to an outside login (`subject`), can be there once."""
+        row = {"name": check_name(name, "a person"), "name_key": folded(name), "display_name": display_name}
+        row |= {"subject": subject or None}
+
+        def work(connection: Connection) -> None:
+            connection.execute(insert(users).values(**row, is_administrator=is_administrator, created=now()))
+
+        try:
+            self._database.write(work)
+        except IntegrityError:
+            raise Conflict(f"there is a person {name!r} already", hint="choose another name") from None
+        return self.get(name)
+
+    def get(self, name: str) -> User:
+        """The person of that name; capitals make no difference."""
+        with self._database.reading() as connection:
+            found = _read(connection, [users.c.name_key == folded(name)])
+            if not found:
+                raise not_found("person", name, list(connection.scalars(select(users.c.name_key))))
+        return found[0]
+
+    def by_subject(self, subject: str) -> User | None:
+        """The person whom an outside login calls so."""
+        with self._database.reading() as connection:
+            found = _read(connection, [users.c.subject == subject]) if subject else []
+        return found[0] if found else None
+
+    def list(self) -> Sequence[User]:
+        """All people, by name."""
+        with self._database.reading() as connection:
+            return _read(connection, [])
+
+    def change(self, name: str, *, display_name: str | None = None, is_administrator: bool | None = None) -> User:
+        """Change what is known of a person."""
+        values = {"display_name": display_name, "is_administrator": is_administrator}
+        given = {key: value for key, value in values.items() if value is not None}
+        if given:
+            self._change(name, given)
+        return self.get(name)
+
+    def disable(self, name: str) -> User:
+        """Keep a person out; their tokens open nothing any more."""
+        self._change(name, {"disabled": now()})
+        return self.get(name)
+
+    def enable(self, name: str) -> User:
+        """Let a person in again."""
+        self._change(name, {"disabled": None})
+        return self.get(name)
+
+    def set_role(self, name: str, workspace: str, role: Role | None) -> None:
+        """Give a person a role in a workspace, another one, or none."""
+
+        def work(connection: Connection) -> None:
+            user = user_id(connection, name)
+            key = {"user_id": user, "workspace_id": workspace_id(connection, workspace)}
+            connection.execute(delete(memberships).filter_by(**key))
+            if role is not None:
+                connection.execute(insert(memberships).values(**key, role=str(role)))
+
+        self._database.write(work)
+
+    def roles(self, name: str) -> Mapping[str, Role]:
+        """A person's role in each workspace where they have one."""
+        query = select(workspaces.c.name, memberships.c.role).join_from(memberships, workspaces).join(users)
+        query = query.where(users.c.name_key == folded(name), workspaces.c.deleted.is_(None))
+        with self._database.reading() as connection:
+            return {workspace: Role(role) for workspace, role in connection.execute(query.order_by(workspaces.c.name))}
+
+    def members(self, workspace: str) -> Mapping[str, Role]:
+        """Who has which role in a workspace."""
+        query = select(users.c.name, memberships.c.role).join_from(memberships, users)
+        with self._database.reading() as connection:
+            inside = memberships.c.workspace_id == workspace_id(connection, workspace)
+            found = connection.execute(query.where(inside).order_by(users.c.name))
+            return {name: Role(role) for name, role in found}
+
+    def _change(self, name: str, values: Mapping[str, object]) -> None:
+        def work(connection: Connection) -> None:
+            user = user_id(connection, name)
+            connection.execute(update(users).where(users.c.id == user).values(**values))
+
+        self._database.write(work)
+
+
+def user_id(connection: Connection, name: str) -> int:
+    """The key of a person; on PostgreSQL their row is locked, so that changes follow each other."""
+    query = select(users.c.id).where(users.c.name_key == folded(name)).with_for_update()
+    found = connection.execute(query).scalar()
+    if found is None:
+        raise not_found("person", name, list(connection.scalars(select(users.c.name_key))))
+    return found
+
+
+def _read(connection: Connection, where: Sequence[ColumnElement[bool]]) -> list[User]:
+    plain = ("name", "created", "display_name", "is_administrator", "disabled")
+    rows = connection.execute(select(users).where(*where).order_by(users.c.name_key)).mappings()
+    return [User(subject=row["subject"] or "", **{name: row[name] for name in plain}) for row in rows]

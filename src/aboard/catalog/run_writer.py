@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts runs into the catalog: once or many times, by one writer or many, a run has one row and one number.
+
+The document in the store is the truth, so a run is written whole. Only what differs is touched. A document with a
+lower revision than the one that stands in the catalog changes nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection, Table, Text, bindparam, cast, delete, insert, literal, select, update
+
+from aboard.catalog.database import Database
+from aboard.catalog.inserting import insert_if_absent, insert_with_number, lock_numbers
+from aboard.catalog.names import Names, names_of
+from aboard.catalog.run_rows import (
+    Row,
+    attempt_rows,
+    digest,
+    hparam_rows,
+    metric_rows,
+    note_rows,
+    run_row,
+    tag_rows,
+)
+from aboard.catalog.schema import attempts, experiments, hparams, metrics, notes, runs, tags, workspaces
+from aboard.model.names import folded
+from aboard.model.run import Run
+from aboard.model.times import now as present
+
+_AT_ONCE = 200
+MISSING = "missing"  # why a run is in the bin that its store no longer has
+
+
+def put_runs(database: Database, given: Sequence[Run]) -> list[Run]:
+    """Write runs, each whole; returns them with their numbers and names, in the order in which they were given."""
+    latest: dict[str, Run] = {}
+    for run in given:
+        latest[run.uid] = run if run.uid not in latest else _newer(latest[run.uid], run)
+    done: dict[str, Run] = {}
+    ordered = [latest[uid] for uid in sorted(latest)]  # all writers lock in one order, so that none waits in a circle
+    for start in range(0, len(ordered), _AT_ONCE):
+        some = ordered[start : start + _AT_ONCE]
+        names = database.write(lambda connection, some=some: names_of(connection, some, present()))
+        written = database.write(lambda connection, some=some, names=names: _Writer(connection, names).write(some))
+        done.update({run.uid: run for run in written})
+    return [done[run.uid] for run in given]
+
+
+def _newer(first: Run, second: Run) -> Run:
+    return first if _is_older(second.revision, first.revision) else second
+
+
+def _is_older(revision: int | None, than: int | None) -> bool:
+    return revision is not None and than is not None and revision < than
+
+
+class _Writer:
+    """One transaction of writing."""
+
+    def __init__(self, connection: Connection, names: Names) -> None:
+        self._connection = connection
+        self._names = names
+        self._new: set[str] = set()
+        self._digests: dict[str, str] = {}
+
+    def write(self, given: Sequence[Run]) -> list[Run]:
+        self._digests = {run.uid: digest(run) for run in given}
+        found: dict[str, Row] = {}
+        while missing := [run for run in given if run.uid not in found]:  # a second time if one was purged meanwhile
+            self._insert_new(missing)
+            found = self._locked(given)
+        fresh = [run for run in given if self._is_news(run, found[run.uid])]
+        self._update(
+            [(found[run.uid]["id"], run) for run in fresh if found[run.uid]["digest"] != self._digests[run.uid]]
+        )
+        # What was just inserted has the right digest and no rows elsewhere yet.
+        self._update_parts([(found[run.uid]["id"], run) for run in fresh])
+        self._bring_back([row["id"] for row in found.values()])
+        return self._with_numbers(given)
+
+    def _insert_new(self, given: Sequence[Run]) -> None:
+        known = set(self._connection.scalars(select(runs.c.uid).where(runs.c.uid.in_([run.uid for run in given]))))
+        new = [run for run in given if run.uid not in known]
+        numbered = [run for run in new if run.number is not None]
+        if numbered:
+            lock_numbers(self._connection, runs)
+        rows = {run.uid: self._new_row(run) for run in new}
+        for run in numbered:
+            if insert_with_number(self._connection, runs, rows[run.uid], run.number or 0):
+                del rows[run.uid]
+        insert_if_absent(self._connection, runs, list(rows.values()))
+        if new:
+            self._new |= {run.uid for run in new}
+            self._name_after_number(new)
+            self._bring_back_what_holds(new)
+
+    def _new_row(self, run: Run) -> Row:
+        row = run_row(run, self._names)
+        return row | {"name": run.name, "name_key": folded(run.name), "deleted": run.deleted}
+
+    def _locked(self, given: Sequence[Run]) -> dict[str, Row]:
+        columns = runs.c.uid, runs.c.id, runs.c.revision, runs.c.digest
+        query = select(*columns).where(runs.c.uid.in_([run.uid for run in given])).order_by(runs.c.uid)
+        return {row["uid"]: dict(row) for row in self._connection.execute(query.with_for_update()).mappings()}
+
+    def _is_news(self, run: Run, found: Row) -> bool:
+        """Whether a document says something that the catalog does not know yet, or know better."""
+        if _is_older(run.revision, found["revision"]):
+            return False
+        return run.uid in self._new or found["digest"] != self._digests[run.uid]
+
+    def _name_after_number(self, new: Sequence[Run]) -> None:
+        name = literal("run", Text).concat(cast(runs.c.id, Text))
+        unnamed = runs.c.uid.in_([run.uid for run in new]), runs.c.name == ""
+        self._connection.execute(update(runs).where(*unnamed).values(name=name, name_key=name))
+
+    def _bring_back_what_holds(self, new: Sequence[Run]) -> None:
+        """A new run in a workspace or experiment that is in the bin takes it out again."""
+        kept = {workspaces: {self._names.workspace(run) for run in new}}
+        kept[experiments] = {key for key, _ in map(self._names.experiment, new) if key is not None}
+        for table, keys in kept.items():
+            binned = table.c.id.in_(sorted(keys)), table.c.deleted.is_not(None)
+            self._connection.execute(update(table).where(*binned).values(deleted=None))
+
+    def _update(self, numbered: Sequence[tuple[int, Run]]) -> None:
+        for number, run in numbered:
+            row = run_row(run, self._names)
+            if run.name:
+                row |= {"name": run.name, "name_key": folded(run.name)}
+            if run.deleted:
+                row["deleted"] = run.deleted
+            self._connection.execute(update(runs).where(runs.c.id == number).values(**row))
+
+    def _update_parts(self, numbered: Sequence[tuple[int, Run]]) -> None:
+        numbers = [number for number, _ in numbered]
+        for table, key, rows_of in _parts(self._names):
+            rows = [row for number, run in numbered for row in rows_of(number, run)]
+            self._make_equal(table, key, numbers, rows)
+
+    def _make_equal(self, table: Table, key: str, numbers: Sequence[int], wanted: Sequence[Row]) -> None:
+        """Make the rows of these runs equal to `wanted`; what is equal already is not touched."""
+        if not numbers:
+            return
+        query = select(table).where(table.c.run_id.in_(numbers))
+        there = {(row["run_id"], row[key]): dict(row) for row in self._connection.execute(query).mappings()}
+        asked = {(row["run_id"], row[key]): row for row in wanted}
+        this_row = table.c.run_id == bindparam("of_run"), table.c[key] == bindparam("of_key")
+        gone = [{"of_run": run, "of_key": name} for run, name in there.keys() - asked.keys()]
+        if gone:
+            self._connection.execute(delete(table).where(*this_row), gone)
+        new = [asked[place] for place in asked.keys() - there.keys()]
+        if new:
+            self._connection.execute(insert(table), new)
+        others = [
+            {"of_run": run, "of_key": name} | {column: row[column] for column in row if column not in ("run_id", key)}
+            for (run, name), row in asked.items()
+            if there.get((run, name), row) != row
+        ]
+        if others:
+            self._connection.execute(update(table).where(*this_row), others)
+
+    def _bring_back(self, numbers: Sequence[int]) -> None:
+        """What was missing from its store is there again."""
+        back = runs.c.id.in_(numbers), runs.c.deleted_why == MISSING
+        self._connection.execute(update(runs).where(*back).values(deleted=None, deleted_why=None))
+
+    def _with_numbers(self, given: Sequence[Run]) -> list[Run]:
+        columns = runs.c.uid, runs.c.id, runs.c.name, runs.c.experiment_id
+        query = select(*columns).where(runs.c.uid.in_([run.uid for run in given]))
+        found = {uid: (number, name, experiment) for uid, number, name, experiment in self._connection.execute(query)}
+        return [
+            dataclasses.replace(run, number=number, name=name, experiment_number=experiment)
+            for run in given
+            for number, name, experiment in [found[run.uid]]
+        ]
+
+
+def _parts(names: Names) -> list[tuple[Table, str, Callable[[int, Run], list[Row]]]]:
+    """The tables beside `runs`, what tells a run's rows apart, and its rows there."""
+    return [
+        (hparams, "field_id", lambda number, run: hparam_rows(number, run, names)),
+        (metrics, "field_id", lambda number, run: metric_rows(number, run, names)),
+        (tags, "name", tag_rows),
+        (notes, "position", note_rows),
+        (attempts, "number", attempt_rows),
+    ]

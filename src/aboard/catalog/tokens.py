@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens: given out once, kept only as digests, checked, and revoked.
+
+A token is `aboard_<id>_<secret>`. Its secret has 256 random bits, so that a plain digest of it cannot be undone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, Delete, Update, delete, insert, select, update
+
+from aboard.catalog.database import Database
+from aboard.catalog.people import user_id
+from aboard.catalog.schema import tokens, users
+from aboard.errors import UnknownName
+from aboard.model.names import folded
+from aboard.model.times import now
+from aboard.model.token import Token
+
+_FORM = re.compile(r"aboard_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_NOTED_EVERY = timedelta(minutes=1)  # a busy token is not written at every use
+
+
+class Tokens:
+    """The tokens of a catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def issue(
+        self, user: str, name: str, *, scopes: Sequence[str] = (), expires: datetime | None = None
+    ) -> tuple[Token, str]:
+        """A new token of a person, and its text, which nobody can be told again."""
+        token_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+
+        def work(connection: Connection) -> None:
+            row = {"id": token_id, "user_id": user_id(connection, user), "name": name, "hash": _digest(secret)}
+            row |= {"scopes": list(scopes), "created": now(), "expires": expires}
+            connection.execute(insert(tokens).values(**row))
+
+        self._database.write(work)
+        with self._database.reading() as connection:
+            (token,) = _read(connection, tokens.c.id == token_id)
+        return token, f"aboard_{token_id}_{secret}"
+
+    def check(self, text: str, at: datetime | None = None) -> Token | None:
+        """The token that a text is, if it opens anything: it exists, is not over, and its owner is not kept out."""
+        at = at or now()
+        form = _FORM.fullmatch(text)
+        if form is None:
+            return None
+        where = tokens.c.id == form.group(1)
+        with self._database.reading() as connection:
+            query = select(tokens.c.hash, users.c.disabled).join_from(tokens, users).where(where)
+            found = connection.execute(query).first()
+            if found is None or not hmac.compare_digest(found.hash, _digest(form.group(2))) or found.disabled:
+                return None
+            (token,) = _read(connection, where)
+        if not token.is_valid(at):
+            return None
+        if token.last_used is None or token.last_used + _NOTED_EVERY < at:
+            self._database.write(lambda c: c.execute(update(tokens).where(where).values(last_used=at)))
+        return token
+
+    def list(self, user: str | None = None) -> Sequence[Token]:
+        """The tokens of a person, or of all, oldest first."""
+        with self._database.reading() as connection:
+            return _read(connection, None if user is None else users.c.name_key == folded(user))
+
+    def revoke(self, token_id: str) -> None:
+        """Let a token open nothing any more."""
+        self._change(update(tokens).where(tokens.c.id == token_id).values(revoked=now()), token_id)
+
+    def delete(self, token_id: str) -> None:
+        """Forget a token, which then opens nothing either."""
+        self._change(delete(tokens).where(tokens.c.id == token_id), token_id)
+
+    def _change(self, change: Update | Delete, token_id: str) -> None:
+        def work(connection: Connection) -> None:
+            if not connection.execute(change).rowcount:
+                raise UnknownName(f"there is no token {token_id!r}")
+
+        self._database.write(work)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _read(connection: Connection, where: ColumnElement[bool] | None) -> list[Token]:
+    plain = ("id", "name", "created", "expires", "last_used", "revoked")
+    query = select(tokens, users.c.name.label("user")).join_from(tokens, users).order_by(tokens.c.created, tokens.c.id)
+    rows = connection.execute(query if where is None else query.where(where)).mappings()
+    return [Token(user=row["user"], scopes=tuple(row["scopes"]), **{name: row[name] for name in plain}) for row in rows]

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What workspaces, experiments and runs may be called, and what they are called when nobody says."""
+
+from __future__ import annotations
+
+import re
+
+from aboard.errors import InvalidValue
+
+LONGEST_NAME = 128
+_WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+# Each of these has a meaning in a selection: lists, paths, wildcards.
+_RESERVED = frozenset(",/\\*?")
+
+
+def check_workspace_name(name: object) -> str:
+    """`name` itself, if a workspace may be called so; it stands in addresses and in names of folders."""
+    if not isinstance(name, str) or _WORKSPACE.fullmatch(name) is None:
+        hint = "use 1 to 63 letters, digits, '_', '.' and '-', and begin with a letter or digit"
+        raise InvalidValue(f"{name!r} is not a name for a workspace", hint=hint)
+    return name
+
+
+def check_name(name: object, what: str) -> str:
+    """`name` itself, if an experiment or run (`what`) may be called so; selections must be able to name it."""
+    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME or name != name.strip():
+        hint = f"use 1 to {LONGEST_NAME} characters, with no space at either end"
+        raise InvalidValue(f"{name!r} is not a name for {what}", hint=hint)
+    for character in name:
+        if character in _RESERVED or not character.isprintable():
+            hint = "these have a meaning in selections and paths: , / \\ * ?; control characters are not allowed either"
+            raise InvalidValue(f"{name!r} is not a name for {what}: it holds {character!r}", hint=hint)
+    return name
+
+
+def folded(name: str) -> str:
+    """The form in which names are compared: capitals make no difference."""
+    return name.casefold()
+
+
+def run_name(number: int) -> str:
+    """What the catalog calls its run with this number."""
+    return f"run{number}"
+
+
+def experiment_name(number: int) -> str:
+    """How an experiment is named by its number."""
+    return f"exp{number}"
+
+
+def offline_run_name(uid: str) -> str:
+    """What a run is called that was made without a catalog; the end of a uid is its random part."""
+    return f"run-{uid[-8:].lower()}"

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers a filter for one run in plain Python: for runs that are not in a catalog, or not yet."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from aboard.model.metric_summary import MetricSummary
+from aboard.model.query.like import LikePattern, ascii_lower
+from aboard.model.query.syntax import (
+    Among,
+    And,
+    Column,
+    Comparison,
+    Condition,
+    Field,
+    Hparam,
+    IsNan,
+    IsNone,
+    Metric,
+    MetricPart,
+    Moment,
+    Not,
+    Or,
+    Order,
+    Pattern,
+    Query,
+    Tag,
+    TextMatch,
+    Value,
+)
+from aboard.model.run import Run
+
+_ORDERS: dict[Order, Callable[[Any, Any], bool]] = {
+    Order.EQUAL: operator.eq,
+    Order.LESS: operator.lt,
+    Order.LESS_OR_EQUAL: operator.le,
+    Order.GREATER: operator.gt,
+    Order.GREATER_OR_EQUAL: operator.ge,
+}
+
+
+def matches(query: Query, run: Run, now: datetime) -> bool:
+    """Whether a filter holds for a run, when it is asked at `now`."""
+    match query:
+        case And(parts):
+            return all(matches(part, run, now) for part in parts)
+        case Or(parts):
+            return any(matches(part, run, now) for part in parts)
+        case Not(part):
+            return not matches(part, run, now)
+        case _:
+            return _holds(query, run, now)
+
+
+def _holds(condition: Condition, run: Run, now: datetime) -> bool:
+    values = values_of(condition.field, run)
+    match condition:
+        case IsNone():
+            return not values
+        case IsNan():
+            return any(isinstance(value, float) and math.isnan(value) for value in values)
+        case Comparison(order=order, value=wanted):
+            return any(_compare(value, order, wanted, now) for value in values)
+        case Among(values=among):
+            return any(_compare(value, Order.EQUAL, wanted, now) for value in values for wanted in among)
+        case TextMatch(pattern=pattern, text=text):
+            return any(isinstance(value, str) and text_fits(value, pattern, text) for value in values)
+
+
+def values_of(field: Field, run: Run) -> list[object]:
+    """What a run has in a field: nothing, one value, or several notes."""
+    match field:
+        case Hparam(name):
+            value: object = run.hparams.get(name)
+        case Tag(name):
+            value = run.tags.get(name)
+        case Metric(name, part):
+            value = _metric_part(run.metrics[name], part) if name in run.metrics else None
+        case Column("note"):
+            return [note.text for note in run.notes]
+        case Column("attempts"):
+            value = len(run.attempts)
+        case Column("status"):
+            value = str(run.status)
+        case Column(name):
+            value = getattr(run, name)
+            value = None if value == "" else value
+    return [] if value is None else [value]
+
+
+def _metric_part(metric: MetricSummary, part: MetricPart) -> float | None:
+    point = {"min": metric.smallest, "max": metric.largest}.get(part.removesuffix("_step"), metric.last)
+    if part is MetricPart.COUNT:
+        return metric.count
+    if point is None:
+        return None
+    return point.step if part in (MetricPart.STEP, MetricPart.MIN_STEP, MetricPart.MAX_STEP) else point.value
+
+
+def _compare(value: object, order: Order, wanted: Value, now: datetime) -> bool:
+    if isinstance(wanted, Moment):
+        wanted_value: object = wanted.resolve(now)
+        comparable = isinstance(value, datetime)
+    elif isinstance(wanted, bool):
+        wanted_value, comparable = wanted, isinstance(value, bool)
+    elif isinstance(wanted, str):
+        wanted_value, comparable = wanted, isinstance(value, str)
+    else:
+        comparable = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if comparable:
+            return _ORDERS[order](as_double(value), as_double(wanted))
+        return False
+    return comparable and _ORDERS[order](value, wanted_value)
+
+
+def as_double(number: object) -> float:
+    """A number as 64-bit floating point; what is too large is infinite."""
+    assert isinstance(number, (int, float))
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def text_fits(text: str, pattern: Pattern, wanted: str) -> bool:
+    """Whether a text fits what was asked."""
+    match pattern:
+        case Pattern.CONTAINS:
+            return wanted in text
+        case Pattern.STARTS:
+            return text.startswith(wanted)
+        case Pattern.ENDS:
+            return text.endswith(wanted)
+        case Pattern.LIKE:
+            return LikePattern(wanted).matches(text)
+        case Pattern.ILIKE:
+            return LikePattern(ascii_lower(wanted)).matches(ascii_lower(text))

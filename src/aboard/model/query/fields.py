@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fields that a filter, a sort order or a list of columns can name."""
+
+from __future__ import annotations
+
+import difflib
+
+from aboard.errors import QueryError
+from aboard.model.query.lexer import Kind, Word, words_of
+from aboard.model.query.syntax import Column, ColumnKind, Field, Hparam, Metric, MetricPart, Tag
+
+COLUMNS: dict[str, ColumnKind] = {
+    **dict.fromkeys(("name", "uid", "workspace", "experiment", "user", "host", "store", "reason"), ColumnKind.TEXT),
+    "note": ColumnKind.TEXT,
+    "status": ColumnKind.STATUS,
+    **dict.fromkeys(("created", "started", "ended", "heartbeat", "updated"), ColumnKind.TIME),
+    **dict.fromkeys(("number", "experiment_number", "exit_code", "duration"), ColumnKind.NUMBER),
+    **dict.fromkeys(("attempts", "files", "bytes"), ColumnKind.NUMBER),
+}
+# Words of XT, Determined, MLflow and wandb for the same things.
+_ALIASES = {
+    "run": "name",
+    "run_num": "number",
+    "trial": "number",
+    "guid": "uid",
+    "job": "experiment",
+    "username": "user",
+    "owner": "user",
+    "box": "host",
+    "node": "host",
+    "state": "status",
+    "last_time": "heartbeat",
+    "notes": "note",
+    "description": "note",
+    "size": "bytes",
+}
+_HPARAMS = frozenset({"hparams", "hparam", "params", "param", "config"})
+_METRICS = frozenset({"metrics", "metric", "summary"})
+_TAGS = frozenset({"tags", "tag"})
+_WRAPPERS = frozenset({"run", "attributes", "attribute", "attr"})  # run.hparams.lr, attributes.status
+
+
+def names_tags(word: Word) -> bool:
+    """Whether a word means all tags of a run, as in `"x" in tags`."""
+    return word.kind is Kind.NAME and len(word.parts) == 1 and word.parts[0].lower() in _TAGS
+
+
+def field_of(word: Word, text: str) -> Field:
+    """The field that a dotted name means."""
+    first = 1 if len(word.parts) > 1 and word.parts[0].lower() in _WRAPPERS else 0
+    root, below = word.parts[first].lower(), word.parts[first + 1 :]
+    if root in _HPARAMS and below:
+        return Hparam(".".join(below), word.place)
+    if root in _METRICS and below:
+        return _metric(below, word.quoted[-1], word)
+    if root in _TAGS and below:
+        return Tag(".".join(below), word.place)
+    name = _ALIASES.get(root, root)
+    if name in COLUMNS and not below:
+        return Column(name, COLUMNS[name], word.place)
+    raise _unknown(word, text, root, below)
+
+
+def parse_field(text: str) -> Field:
+    """The field that `text` names: `metrics.val_loss.min`, `created`."""
+    words = words_of(text)
+    if len(words) != 2 or words[0].kind is not Kind.NAME:
+        raise QueryError(f"{text!r} is not the name of a field", text, 0, len(text), hint=_ALL)
+    return field_of(words[0], text)
+
+
+def _metric(below: tuple[str, ...], last_is_quoted: bool, word: Word) -> Metric:
+    if len(below) > 1 and not last_is_quoted and below[-1] in set(MetricPart):
+        return Metric(".".join(below[:-1]), MetricPart(below[-1]), word.place)
+    return Metric(".".join(below), MetricPart.LAST, word.place)
+
+
+_ALL = f"fields are {', '.join(COLUMNS)}, hparams.NAME, tags.NAME and metrics.NAME.PART with {', '.join(MetricPart)}"
+
+
+def _unknown(word: Word, text: str, root: str, below: tuple[str, ...]) -> QueryError:
+    start, end = word.place.start, word.place.end
+    if root in _HPARAMS | _METRICS | _TAGS:
+        hint = f"name one, as in {root}.NAME" + ('; "x" in tags asks whether there is a tag x' * (root in _TAGS))
+        return QueryError(f"{word.text!r} alone is not a field", text, start, end, hint=hint)
+    if below and _ALIASES.get(root, root) in COLUMNS:
+        return QueryError(f"{root!r} has nothing below it", text, start, end, hint=f"write {root}")
+    known = [*COLUMNS, *_ALIASES, "hparams", "metrics", "tags"]
+    near = difflib.get_close_matches(root, known, n=1)
+    dotted = ".".join((near[0] if near else root, *below))
+    guess = f"did you mean {dotted}? " if near else f"is it hparams.{dotted} or metrics.{dotted}? "
+    return QueryError(f"there is no field {word.text!r}", text, start, end, hint=guess + _ALL)

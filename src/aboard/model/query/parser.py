@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a filter: `or` binds weakest, then `and`, then `not`, then comparisons.
+
+or         = and {"or" and}
+and        = not {"and" not}
+not        = "not" not | "(" or ")" | comparison
+comparison = field (ORDER value | ["not"] "in" list | ["not"] PATTERN text | "is" ["not"] ("none" | "nan"))
+           | value ORDER field [ORDER value]          0.001 < hparams.lr <= 0.1
+           | text ["not"] "in" ("tags" | field)
+           | hparams.NAME | tags.NAME                 is true; is there
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, tzinfo
+
+from aboard.errors import QueryError
+from aboard.model.query.conditions import ConditionMaker
+from aboard.model.query.fields import field_of, names_tags
+from aboard.model.query.lexer import Kind, Word, words_of
+from aboard.model.query.literals import Literal, LiteralReader
+from aboard.model.query.syntax import And, Comparison, Field, Hparam, IsNone, Not, Or, Order, Pattern, Query, Tag
+
+LONGEST_QUERY = 4000
+_DEEPEST = 40
+_MOST_CONDITIONS = 100
+_ORDERS = {"=": Order.EQUAL, **{str(order): order for order in Order}}
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_WANTED = 'as in status == "running", hparams.lr < 0.01, name like "base%", user in ["ann", "bob"], ended is none'
+
+
+def parse_query(text: str, *, zone: tzinfo = UTC) -> Query:
+    """The tree of a filter. Times without an offset are in `zone`. Errors point at the place."""
+    if len(text) > LONGEST_QUERY:
+        problem = f"the filter has {len(text)} characters; at most {LONGEST_QUERY} are read"
+        raise QueryError(problem, text, LONGEST_QUERY, len(text))
+    if not text.strip():
+        raise QueryError("the filter is empty", text, 0, 0, hint=_WANTED)
+    return _Parser(text, zone).whole()
+
+
+class _Parser:
+    """One reading of one text."""
+
+    def __init__(self, text: str, zone: tzinfo) -> None:
+        self._text = text
+        self._words = words_of(text)
+        self._at = 0
+        self._depth = 0
+        self._conditions = 0
+        self._literals = LiteralReader(text)
+        self._make = ConditionMaker(text, zone)
+
+    def whole(self) -> Query:
+        query = self._or()
+        if self._word.kind is not Kind.END:
+            raise self._expected("`and`, `or` or the end")
+        return query
+
+    @property
+    def _word(self) -> Word:
+        return self._words[self._at]
+
+    def _is(self, *texts: str) -> bool:
+        word = self._word
+        return word.kind in (Kind.NAME, Kind.SIGN) and word.text.lower() in texts
+
+    def _take(self, *texts: str) -> Word | None:
+        if not self._is(*texts):
+            return None
+        self._at += 1
+        return self._words[self._at - 1]
+
+    def _or(self) -> Query:
+        parts = [self._and()]
+        while self._take("or"):
+            parts.append(self._and())
+        return Or(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def _and(self) -> Query:
+        parts = [self._not()]
+        while self._take("and"):
+            parts.append(self._not())
+        return And(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def _not(self) -> Query:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._error(f"the filter is nested deeper than {_DEEPEST} levels", self._word)
+        if self._take("not"):
+            query: Query = Not(self._not())
+        elif opening := self._take("("):
+            query = self._or()
+            if not self._take(")"):
+                raise self._error("this bracket is never closed", opening, "add )")
+        else:
+            query = self._comparison()
+        self._depth -= 1
+        return query
+
+    def _comparison(self) -> Query:
+        self._conditions += 1
+        if self._conditions > _MOST_CONDITIONS:
+            raise self._error(f"the filter has more than {_MOST_CONDITIONS} conditions", self._word)
+        if self._literals.begins_at(self._words, self._at):
+            return self._value_first(self._value())
+        if self._word.kind is not Kind.NAME or self._is("and", "or", "in", "is", *Pattern):
+            raise self._expected("a field, a value, `not` or (")
+        word = self._word
+        self._at += 1
+        if names_tags(word):
+            return self._tags(word)
+        return self._after_field(field_of(word, self._text))
+
+    def _after_field(self, field: Field) -> Query:
+        if order := self._take(*_ORDERS, "!=", "<>"):
+            return self._ordered(field, order, self._value())
+        if self._take("is"):
+            return self._is_something(field)
+        negated = self._take("not") is not None
+        if self._take("in"):
+            return _negated_if(negated, field, self._make.among(field, self._list()))
+        if pattern := self._take(*Pattern):
+            condition = self._make.text_match(field, Pattern(pattern.text.lower()), self._value())
+            return _negated_if(negated, field, condition)
+        if negated:
+            raise self._expected("in, " + ", ".join(Pattern))
+        return self._alone(field)
+
+    def _ordered(self, field: Field, order: Word, value: Literal) -> Query:
+        if value.is_none or value.is_nan:
+            condition = self._make.is_nan(field) if value.is_nan else IsNone(field)
+            if order.text in ("==", "="):
+                return condition
+            if order.text in ("!=", "<>"):
+                return _negated_if(True, field, condition) if value.is_nan else Not(condition)
+            raise self._error(f"nothing is {order.text} {self._shown(value)}", order, "write `is none` or `is nan`")
+        if order.text in ("!=", "<>"):
+            return _negated_if(True, field, self._make.comparison(field, Order.EQUAL, value))
+        return self._make.comparison(field, _ORDERS[order.text], value)
+
+    def _is_something(self, field: Field) -> Query:
+        negated = self._take("not") is not None
+        if self._take("none", "null"):
+            return Not(IsNone(field)) if negated else IsNone(field)
+        if self._take("nan"):
+            return _negated_if(negated, field, self._make.is_nan(field))
+        raise self._expected("none, not none, nan or not nan")
+
+    def _value_first(self, value: Literal) -> Query:
+        if order := self._take(*_ORDERS, "!=", "<>"):
+            field = self._field()
+            mirrored = Word(order.kind, _MIRRORED.get(order.text, order.text), order.place)
+            first = self._ordered(field, mirrored, value)
+            if further := self._take(*_ORDERS, "!=", "<>"):
+                return And((first, self._ordered(field, further, self._value())))
+            return first
+        negated = self._take("not") is not None
+        if not self._take("in"):
+            raise self._expected("a comparison or `in`")
+        if names_tags(self._word):
+            self._at += 1
+            return self._has_tag(value, negated)
+        field = self._field()
+        return _negated_if(negated, field, self._make.text_match(field, Pattern.CONTAINS, value))
+
+    def _tags(self, word: Word) -> Query:
+        negated = self._take("not") is not None
+        if self._take("contains"):
+            return self._has_tag(self._value(), negated)
+        hint = 'write "x" in tags, or tags.x == "…"'
+        raise self._error("all tags together cannot be compared", word, hint)
+
+    def _has_tag(self, value: Literal, negated: bool) -> Query:
+        if not isinstance(value.value, str):
+            raise QueryError("a tag is named by a text", self._text, value.place.start, value.place.end)
+        absent = IsNone(Tag(value.value, value.place))
+        return absent if negated else Not(absent)
+
+    def _alone(self, field: Field) -> Query:
+        if isinstance(field, Hparam):
+            return Comparison(field, Order.EQUAL, True)
+        if isinstance(field, Tag):
+            return Not(IsNone(field))
+        raise self._expected(f"a comparison after {field}", _WANTED)
+
+    def _field(self) -> Field:
+        word = self._word
+        if word.kind is not Kind.NAME or self._literals.begins_at(self._words, self._at):
+            raise self._expected("a field: one side of a comparison is a field, the other a value")
+        self._at += 1
+        return field_of(word, self._text)
+
+    def _value(self) -> Literal:
+        if not self._literals.begins_at(self._words, self._at):
+            if self._word.kind is Kind.NAME:
+                is_field = len(self._word.parts) > 1
+                hint = "fields are compared with values" if is_field else f'texts stand in quotes: "{self._word.text}"'
+                raise self._error(f"expected a value, not the name {self._word.text!r}", self._word, hint)
+            raise self._expected("a value")
+        value, self._at = self._literals.read(self._words, self._at)
+        return value
+
+    def _list(self) -> list[Literal]:
+        opening = self._take("[", "(")
+        if not opening:
+            raise self._expected('a list, as in ["a", "b"]')
+        closing, values = ("]" if opening.text == "[" else ")"), [self._value()]
+        while not self._take(closing):
+            if not self._take(","):
+                raise self._expected(f", or {closing}")
+            values.append(self._value())
+        return values
+
+    def _shown(self, value: Literal) -> str:
+        return self._text[value.place.start : value.place.end]
+
+    def _expected(self, what: str, hint: str = "") -> QueryError:
+        word = self._word
+        written = self._text[word.place.start : word.place.end]
+        found = "here the filter ends" if word.kind is Kind.END else f"here stands {written}"
+        return self._error(f"expected {what}; {found}", word, hint)
+
+    def _error(self, problem: str, word: Word, hint: str = "") -> QueryError:
+        return QueryError(problem, self._text, word.place.start, word.place.end, hint=hint)
+
+
+def _negated_if(negated: bool, field: Field, condition: Query) -> Query:
+    """`!=` and the like: there is a value, and it is another one."""
+    return And((Not(IsNone(field)), Not(condition))) if negated else condition

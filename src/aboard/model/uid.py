@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that never change: ULIDs, 26 characters that sort by the time of their making.
+
+Uids made by one process rise strictly, also when several are made in one millisecond or the clock goes back. A forked
+child starts anew, so that it never repeats its parent's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import threading
+import time
+from datetime import UTC, datetime
+
+from aboard.errors import InvalidValue
+
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: no I, L, O, U
+_VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
+_LENGTH = 26
+_RANDOM_BITS = 80
+_PATTERN = re.compile(rf"[0-7][{_DIGITS}]{{25}}")
+
+
+class _UidMaker:
+    """Makes rising uids; one of it serves a process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def make(self) -> str:
+        now = time.time_ns() // 1_000_000
+        with self._lock:
+            # Within one millisecond, or after the clock went back, the last uid is counted up.
+            fresh = (now << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+            self._last = fresh if fresh >> _RANDOM_BITS > self._last >> _RANDOM_BITS else self._last + 1
+            return _text(self._last)
+
+
+_maker = _UidMaker()
+
+
+def _start_anew() -> None:
+    global _maker
+    _maker = _UidMaker()
+
+
+os.register_at_fork(after_in_child=_start_anew)
+
+
+def new_uid() -> str:
+    """A uid that sorts after every other one that this process has made."""
+    return _maker.make()
+
+
+def is_uid(text: str) -> bool:
+    """Whether `text` is a uid in its only spelling, capitals."""
+    return _PATTERN.fullmatch(text) is not None
+
+
+def check_uid(text: object) -> str:
+    """`text` itself, if it is a uid."""
+    if not isinstance(text, str) or not is_uid(text):
+        hint = "a uid has 26 digits and capitals, for example 01ARZ3NDEKTSV4RRFFQ69G5FAV"
+        raise InvalidValue(f"{text!r} is not a uid", hint=hint)
+    return text
+
+
+def uid_time(uid: str) -> datetime:
+    """When a uid was made, to the millisecond."""
+    number = 0
+    for digit in check_uid(uid):
+        number = number * 32 + _VALUES[digit]
+    return datetime.fromtimestamp((number >> _RANDOM_BITS) / 1000, UTC)
+
+
+def _text(number: int) -> str:
+    digits: list[str] = []
+    for _ in range(_LENGTH):
+        number, digit = divmod(number, 32)
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every catalog does with boards, people, tokens and the record of changes."""
+
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from aboard.errors import Conflict, InvalidValue, UnknownName
+from aboard.model.board import Board, BoardKind
+from aboard.model.times import now
+from aboard.model.unit_states import UnitState
+from aboard.model.user import Role
+from support.catalog_runs import START, hours
+
+
+def make_board(**fields):
+    known = {"id": str(uuid.uuid4()), "name": "rarely-cute-man", "workspace": "ws1", "created": START}
+    return Board(**{**known, "sources": ("run1", "exp7"), "owner": "ann", **fields})
+
+
+@pytest.fixture(autouse=True)
+def workspaces(catalog):
+    for name in ("ws1", "ws2"):
+        catalog.workspaces.add(name)
+
+
+class TestBoards:
+    def test_everything_comes_back(self, catalog):
+        board = make_board(
+            kind=BoardKind.PROCESS,
+            description="text",
+            where="hparams.lr < 1",
+            template="{run}",
+            idle_timeout=timedelta(minutes=5),
+            max_runtime=timedelta(hours=4),
+            settings={"tensorboard_args": ["--samples_per_plugin=images=100"], "image": None},
+        )
+        assert catalog.boards.add(board) == board
+        assert catalog.boards.get(board.id) == board
+        with pytest.raises(Conflict, match="already"):
+            catalog.boards.add(board)
+
+    def test_a_part_of_the_id_is_enough(self, catalog):
+        first = catalog.boards.add(make_board(id="aaaa1111-0000-0000-0000-000000000000"))
+        second = catalog.boards.add(make_board(id="aaaa2222-0000-0000-0000-000000000000"))
+        assert catalog.boards.get("AAAA1") == first
+        assert catalog.boards.get(second.id) == second
+        with pytest.raises(Conflict, match="several boards begin with 'aaaa'"):
+            catalog.boards.get("aaaa")
+        for unknown in ("b", "aaaa%", "aaaa3"):
+            with pytest.raises(UnknownName, match="there is no board"):
+                catalog.boards.get(unknown)
+        with pytest.raises(InvalidValue):
+            catalog.boards.get("")
+
+    def test_a_life(self, catalog):
+        board = catalog.boards.add(make_board(max_runtime=timedelta(hours=4)))
+        catalog.boards.change_state(board.id, UnitState.STARTING, at=START)
+        running = catalog.boards.change_state(board.id, UnitState.RUNNING, at=START + hours(1))
+        assert (running.started, running.expires) == (START + hours(1), START + hours(5))
+        catalog.boards.touch(board.id, START + hours(2))
+        catalog.boards.touch(board.id, START + hours(1))
+        assert catalog.boards.get(board.id).last_used == START + hours(2)
+        with pytest.raises(Conflict, match="stop it first"):
+            catalog.boards.delete(board.id)
+        stopped = catalog.boards.change_state(board.id, UnitState.STOPPED, at=START + hours(3), reason="idle")
+        assert (stopped.ended, stopped.reason) == (START + hours(3), "idle")
+        with pytest.raises(Conflict, match="rarely-cute-man is stopped and cannot become running"):
+            catalog.boards.change_state(board.id, UnitState.RUNNING)
+        again = catalog.boards.change_state(board.id, UnitState.STARTING)
+        assert (again.ended, again.reason, again.started) == (None, "", None)
+        catalog.boards.change_state(board.id, UnitState.FAILED, exit_status="1")
+        catalog.boards.delete(board.id)
+        for call in (catalog.boards.get, catalog.boards.delete):
+            with pytest.raises(UnknownName):
+                call(board.id)
+        with pytest.raises(UnknownName):
+            catalog.boards.change_state(board.id, UnitState.STARTING)
+
+    def test_the_same_selection_is_found_again(self, catalog):
+        board = catalog.boards.add(make_board(sources=("run1", "run2")))
+        asked = make_board(sources=("run2", "run1"))
+        assert catalog.boards.same_selection(asked) == board
+        others = [
+            {"owner": "bob"},
+            {"sources": ("run1",)},
+            {"workspace": "ws2"},
+            {"where": "x"},
+            {"settings": {"a": 1}},
+        ]
+        assert [catalog.boards.same_selection(replace(asked, **other)) for other in others] == [None] * 5
+
+    def test_lists(self, catalog):
+        mine = catalog.boards.add(make_board(created=START + hours(1)))
+        theirs = catalog.boards.add(make_board(owner="bob", workspace="ws2", kind=BoardKind.PROCESS))
+        assert catalog.boards.list() == [theirs, mine]
+        assert catalog.boards.list(owner="ann") == [mine]
+        assert catalog.boards.list(workspaces=["ws2"], kind=BoardKind.PROCESS) == [theirs]
+        assert catalog.boards.list(states=[UnitState.RUNNING]) == []
+
+    def test_a_board_is_written_whole_except_its_state(self, catalog):
+        board = catalog.boards.add(make_board())
+        changed = catalog.boards.replace(replace(board, description="new", state=UnitState.FAILED))
+        assert (changed.description, changed.state) == ("new", UnitState.PENDING)
+        with pytest.raises(UnknownName):
+            catalog.boards.replace(make_board())
+
+
+class TestPeople:
+    def test_people(self, catalog):
+        ann = catalog.people.add("Ann", display_name="Ann A.", subject="oidc|1", is_administrator=True)
+        assert catalog.people.get("ann") == ann == catalog.people.by_subject("oidc|1")
+        assert catalog.people.by_subject("") is None
+        bob = catalog.people.add("bob")
+        assert catalog.people.list() == [ann, bob]
+        for taken in ({"name": "ANN"}, {"name": "carl", "subject": "oidc|1"}):
+            with pytest.raises(Conflict, match="already"):
+                catalog.people.add(**taken)
+        changed = catalog.people.change("bob", display_name="Bob", is_administrator=True)
+        assert (changed.display_name, changed.is_administrator) == ("Bob", True)
+        assert catalog.people.disable("bob").disabled is not None
+        assert catalog.people.enable("bob").disabled is None
+        with pytest.raises(UnknownName, match="there is no person 'bo'\n  hint: nearest: bob"):
+            catalog.people.get("bo")
+
+    def test_roles(self, catalog):
+        catalog.people.add("ann")
+        catalog.people.set_role("ann", "ws1", Role.VIEWER)
+        catalog.people.set_role("ann", "ws1", Role.EDITOR)
+        catalog.people.set_role("ann", "ws2", Role.ADMIN)
+        assert catalog.people.roles("ann") == {"ws1": Role.EDITOR, "ws2": Role.ADMIN}
+        assert catalog.people.members("ws1") == {"ann": Role.EDITOR}
+        catalog.people.set_role("ann", "ws2", None)
+        assert catalog.people.roles("ann") == {"ws1": Role.EDITOR}
+        assert Role.ADMIN.includes(Role.VIEWER)
+        assert not Role.VIEWER.includes(Role.EDITOR)
+        with pytest.raises(UnknownName):
+            catalog.people.set_role("nobody", "ws1", Role.VIEWER)
+
+
+class TestTokens:
+    def test_a_token_opens_until_it_is_over(self, catalog):
+        catalog.people.add("ann")
+        token, text = catalog.tokens.issue("ann", "laptop", scopes=["read"], expires=now() + hours(1))
+        assert (token.user, token.name, token.scopes, token.last_used) == ("ann", "laptop", ("read",), None)
+        assert catalog.tokens.check(text).id == token.id
+        assert catalog.tokens.list("ann")[0].last_used is not None
+        assert catalog.tokens.check(text, at=now() + hours(2)) is None
+        catalog.tokens.revoke(token.id)
+        assert catalog.tokens.check(text) is None
+
+    def test_what_opens_nothing(self, catalog):
+        catalog.people.add("ann")
+        token, text = catalog.tokens.issue("ann", "laptop")
+        wrong = text[:-1] + ("A" if text[-1] != "A" else "B")
+        for bad in ("", "x", wrong, text + "x", text.replace("aboard", "other"), f"aboard_{token.id}_"):
+            assert catalog.tokens.check(bad) is None
+        catalog.people.disable("ann")
+        assert catalog.tokens.check(text) is None
+        catalog.people.enable("ann")
+        catalog.tokens.delete(token.id)
+        assert catalog.tokens.check(text) is None
+        with pytest.raises(UnknownName):
+            catalog.tokens.revoke(token.id)
+        with pytest.raises(UnknownName):
+            catalog.tokens.issue("nobody", "laptop")
+
+    def test_the_secret_is_nowhere_in_the_database(self, catalog):
+        catalog.people.add("ann")
+        _, text = catalog.tokens.issue("ann", "laptop")
+        secret = text.rpartition("_")[2]
+        assert secret not in repr(catalog.tokens.list())
+        with catalog._database.reading() as connection:
+            assert secret not in repr(connection.exec_driver_sql("SELECT * FROM tokens").all())
+
+
+class TestAudit:
+    def test_newest_first_by_pages(self, catalog):
+        for index in range(3):
+            catalog.audit.record("ann", "run.delete", f"run{index}", {"why": "disk", "index": index})
+        catalog.audit.record("bob", "board.stop", "b")
+        page = catalog.audit.list(limit=2)
+        assert [(entry.actor, entry.target) for entry in page.items] == [("bob", "b"), ("ann", "run2")]
+        rest = catalog.audit.list(limit=2, after=page.next)
+        assert [entry.details["index"] for entry in rest.items] == [1, 0]
+        assert rest.next is None
+        assert [entry.action for entry in catalog.audit.list(target="run1", actor="ann").items] == ["run.delete"]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real PostgreSQL server of the tests' own, on loopback and a free port, and empty databases in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Generator
+from pathlib import Path
+
+import psycopg
+
+from support.processes import needs
+
+_DEBIAN = "/usr/lib/postgresql"
+
+
+def _program(name: str) -> str | None:
+    """Debian keeps the servers' programs out of the path, the newest version is taken."""
+    found = sorted(Path(_DEBIAN).glob(f"*/bin/{name}"), key=lambda path: float(path.parts[-3]))
+    return str(found[-1]) if found else shutil.which(name)
+
+
+def _reason_against() -> str:
+    if _program("initdb") is None or _program("pg_ctl") is None:
+        return "PostgreSQL is not installed (Debian: postgresql)"
+    if os.geteuid() == 0 and not _has_postgres_user():
+        return "PostgreSQL does not run as root, and there is no user postgres"
+    return ""
+
+
+def _has_postgres_user() -> bool:
+    try:
+        pwd.getpwnam("postgres")
+    except KeyError:
+        return False
+    return True
+
+
+class PostgresServer:
+    """A running server."""
+
+    def __init__(self, folder: Path) -> None:
+        self._data = folder / "data"
+        self._port = _free_port()
+        if os.geteuid() == 0:
+            shutil.chown(folder, "postgres", "postgres")
+        self._folder = folder
+        self._run("initdb", "-D", self._data, "-A", "trust", "-U", "app", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+        self.start()
+
+    def start(self) -> None:
+        settings = (
+            f"-c listen_addresses=127.0.0.1 -p {self._port} -c unix_socket_directories={self._folder} -c fsync=off"
+        )
+        self._run("pg_ctl", "-D", self._data, "-w", "-l", self._folder / "log", "-o", settings, "start")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", self._data, "-w", "-m", "immediate", "stop")
+
+    def url(self, database: str) -> str:
+        return f"postgresql://app@127.0.0.1:{self._port}/{database}"
+
+    def new_database(self) -> str:
+        """The URL of an empty database. Its language is not C, so that a missing collation is noticed."""
+        name = f"t{uuid.uuid4().hex}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE'")
+        return self.url(name)
+
+    def copied_database(self, url: str) -> str:
+        """The URL of a copy of a database that nobody is connected to."""
+        name = f"t{uuid.uuid4().hex}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {url.rpartition('/')[2]}")
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+    def _run(self, program: str, *arguments: object) -> None:
+        as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        command = [*as_postgres, str(_program(program)), *map(str, arguments)]
+        # What the server inherits it keeps open, so its output goes to files and not to pipes that nobody ends.
+        with tempfile.TemporaryFile() as output:
+            ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/")
+            output.seek(0)
+            assert ended.returncode == 0, f"{command}: {output.read().decode()}"
+
+
+@contextlib.contextmanager
+def postgres_server() -> Generator[PostgresServer]:
+    """A server for a while. Where there is none the tests are skipped, except on CI."""
+    needs(_reason_against())
+    folder = Path(tempfile.mkdtemp(prefix="aboard-postgres-", dir="/tmp"))  # pytest's own folders are closed to others
+    server = None
+    try:
+        server = PostgresServer(folder)
+        yield server
+    finally:
+        if server is not None:
+            server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
