@@ -31,30 +31,42 @@ std::optional<std::string_view> utf8_of(nb::handle text) {
   return std::string_view(bytes, static_cast<size_t>(size));
 }
 
-Runs runs_of(const nb::list& given) {
+// Those of `given` from number `begin` on, `count` at the most.
+Runs runs_of(const nb::list& given, size_t begin = 0, size_t count = SIZE_MAX) {
   Runs runs;
-  runs.reserve(given.size());
-  for (const nb::handle item : given) {
-    const auto pair = nb::cast<nb::tuple>(item);
+  const size_t end = begin + std::min(count, given.size() - std::min(begin, given.size()));
+  runs.reserve(end - begin);
+  for (size_t at = begin; at < end; ++at) {
+    const auto pair = nb::cast<nb::tuple>(given[at]);
     runs.emplace_back(view_of(nb::cast<nb::bytes>(pair[0])), nb::cast<std::shared_ptr<TagIndex>>(pair[1]));
   }
   return runs;
 }
 
-// Appends {"run": …} with what `append` says of each run; runs of which it says nothing are left out.
+// Appends "run":… for each run of which `append` says something, with a comma in front unless it is the first of all.
+template <typename Append>
+void append_entries(std::string& json, const Runs& runs, const Append& append, bool& is_first) {
+  for (const auto& [name, index] : runs) {
+    const size_t before = json.size();
+    if (!is_first) json.push_back(',');
+    json += name;
+    json.push_back(':');
+    if (append(json, *index)) {
+      is_first = false;
+    } else {
+      json.resize(before);
+    }
+  }
+}
+
+// {"run": …} with what `append` says of each run; runs of which it says nothing are left out.
 template <typename Append>
 nb::bytes object_of(const Runs& runs, const Append& append) {
-  std::string json;
+  std::string json = "{";
   {
     const WithoutGil release;
-    json.push_back('{');
-    for (const auto& [name, index] : runs) {
-      const size_t before = json.size();
-      if (before > 1) json.push_back(',');
-      json += name;
-      json.push_back(':');
-      if (!append(json, *index)) json.resize(before);
-    }
+    bool is_first = true;
+    append_entries(json, runs, append, is_first);
     json.push_back('}');
   }
   return bytes_of(json);
@@ -76,15 +88,27 @@ nb::bytes display_names_json(const nb::list& runs, std::string_view plugin, uint
   });
 }
 
-nb::bytes points_json(const nb::list& runs, std::string_view plugin, const nb::str& tag, size_t budget, bool objects) {
+// Entries "run":[…] of the runs from number `begin` on, until `enough` bytes are there; and which run is the next.
+nb::tuple points_json(const nb::list& runs, size_t begin, bool is_first, std::string_view plugin, const nb::str& tag,
+                      size_t budget, bool objects, size_t enough) {
+  constexpr size_t kRunsAtOnce = 16;
   const auto name = utf8_of(tag);
   const auto form = objects ? PointsForm::objects : PointsForm::triples;
-  return object_of(runs_of(runs), [&](std::string& json, TagIndex& index) {
+  const auto append = [&](std::string& json, TagIndex& index) {
     const auto number = name ? index.number(plugin, DataClass::scalar, *name) : std::nullopt;
     const ColumnView points = number ? index.logdir().scalars(*number, true) : ColumnView{};
     if (points.size > 0) append_points_json(json, points, budget, form);
     return points.size > 0;
-  });
+  };
+  std::string json;
+  json.reserve(enough + enough / 4);  // what is not used is never touched
+  while (begin < runs.size() && json.size() < enough) {
+    const Runs some = runs_of(runs, begin, kRunsAtOnce);
+    begin += some.size();
+    const WithoutGil release;
+    append_entries(json, some, append, is_first);
+  }
+  return nb::make_tuple(bytes_of(json), begin);
 }
 
 // (number, name, source, kind, plugin, content, display name, description, data class, status)

@@ -370,6 +370,20 @@ def test_as_many_entries_as_were_asked_for(long_logs, name, asked, usual):
         assert len(answer) == sent, asked_for
 
 
+@pytest.mark.parametrize(
+    "asked", [*SCALAR_ROUTES.values(), plugin("scalars", "tags"), plugin("timeseries", "tags")], ids=str
+)
+def test_answers_are_compressed_for_those_who_can_read_it(long_logs, asked):
+    client = BoardClient(board_over(long_logs))
+    plain, compressed = client.fetch(*asked), client.fetch(*asked, **{"Accept-Encoding": "gzip, br"})
+    if len(plain.body) > 1024:
+        assert len(compressed.body) < len(plain.body) / 2
+        assert gzip.decompress(compressed.body) == plain.body
+    else:
+        assert plain.body == compressed.body or gzip.decompress(compressed.body) == plain.body
+    assert client.fetch(*asked, **{"Accept-Encoding": "gzip;q=0"}).body == plain.body
+
+
 def test_which_entries_stand_for_the_rest():
     limits = Limits(scalars=10, of_plugin={"mine": 3, "whole": 0})
     assert [limits.budget("scalars", DataClass.SCALAR, wish) for wish in (None, 0, 1, 5, 20)] == [10, 0, 1, 10, 20]

@@ -50,12 +50,12 @@ def check_is_well(board: View) -> None:
 
 def test_an_empty_folder_is_told_and_filled_later(tmp_path):
     with viewing(tmp_path, as_text=True) as board:
-        board.wait_until_read()
+        board.wait_until_said("No event files yet; runs appear here as they are written.")
         assert board.json("data/runs") == []
         write_event_file(tmp_path / "good", POINTS)
         eventually(lambda: board.json("data/runs") == ["good"] and len(board.scalars("good")) == 20, within=20)
         check_is_well(board)
-        assert "No event files yet; runs appear here as they are written." in board.end()
+        board.end()
 
 
 @pytest.mark.parametrize("name", ["nowhere", "good/nowhere", "good/events.out.tfevents.1.host/x"])
@@ -90,6 +90,7 @@ def test_folders_and_files_that_must_not_be_read(good):
             progress = board.wait_until_read()
             assert progress["unreadable_files"] == 1
             check_is_well(board)
+            board.wait_until_said("1 file cannot be read")
             closed.chmod(0o600)
             eventually(lambda: len(board.scalars("closed")) == 20, within=20)
             assert board.json("api/v1/progress")["unreadable_files"] == 0
@@ -131,9 +132,8 @@ def test_files_that_are_not_what_they_claim(good):
         for name in ("4 GB, damaged", "bad event", "bad summary"):
             assert len(board.scalars(name)) == 20, "what is behind the damage is shown"
         assert memory_of(board) < 500 << 20
-        said = board.end()
-    assert "damaged parts, such as" in said
-    assert "aboard doctor" in said
+        board.wait_until_said("damaged parts, such as")
+        assert "aboard doctor" in board.end()
 
 
 def test_links_in_circles(good):

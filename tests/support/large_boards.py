@@ -29,7 +29,8 @@ def check_many_tags(folder: Path, count: int, *, most_bytes: int, within: float)
             assert len(answer["runToSeries"]["run"]) == 1
         assert b"<html" in board.fetch("").lower()
         assert memory_of(board) < most_bytes
-        assert (f"{count:,} tags: TensorBoard's page takes minutes" in board.end()) == (count > 200_000)
+        if count > 200_000:
+            board.wait_until_said(f"{count:,} tags: TensorBoard's page takes minutes")
 
 
 def check_many_runs(folder: Path, count: int, *, most_bytes: int, within: float) -> None:

@@ -8,21 +8,29 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 ABOARD = [sys.executable, "-c", "from aboard.cli import main; main()"]
 
 
-class View(NamedTuple):
-    """A running `aboard view`: the line that it printed, and its process."""
+class View:
+    """A running `aboard view`: the line that it printed, its process, and what it says besides."""
 
-    line: dict[str, Any]
-    process: subprocess.Popen[str]
+    def __init__(self, line: dict[str, Any], process: subprocess.Popen[str]) -> None:
+        self.line, self.process = line, process
+        self._said: list[str] = []
+        self._listening = threading.Thread(target=self._listen)
+        self._listening.start()
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        self._said.extend(iter(self.process.stderr.readline, ""))
 
     @property
     def url(self) -> str:
@@ -52,13 +60,23 @@ class View(NamedTuple):
         assert isinstance(progress, dict)
         return progress
 
+    def wait_until_said(self, words: str, within: float = 30) -> None:
+        """Wait until it says something on standard error."""
+        eventually(lambda: words in "".join(self._said), within=within)
+
     def end(self) -> str:
-        """End it by Ctrl-C; what it said besides."""
+        """End it by Ctrl-C; what it said."""
         self.process.send_signal(signal.SIGINT)
-        _, said = self.process.communicate(timeout=20)
+        said = self.said_until_the_end()
         assert self.process.returncode == 0, said
         assert "Traceback" not in said, said
         return said
+
+    def said_until_the_end(self) -> str:
+        """Wait for its end; all that it said on standard error."""
+        self.process.wait(20)
+        self._listening.join(20)
+        return "".join(self._said)
 
 
 @contextlib.contextmanager
@@ -73,22 +91,24 @@ def viewing(*arguments: object, as_text: bool = False, **options: Any) -> Iterat
         text=True,
         **options,
     )
-    try:
-        assert process.stdout is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
         line = process.stdout.readline()
         if not line:
-            _, said = process.communicate(timeout=20)
-            raise AssertionError(f"aboard view ended with {process.returncode}: {said}")
-        yield View({"tensorboard_url": line.split(" at ")[-1].strip()} if as_text else json.loads(line), process)
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
+            raise AssertionError(f"aboard view ended with {process.wait(20)}: {process.stderr.read()}")
+        view = View({"tensorboard_url": line.split(" at ")[-1].strip()} if as_text else json.loads(line), process)
         try:
-            process.communicate(timeout=20)
-        except (subprocess.TimeoutExpired, ValueError):
-            process.kill()
-            process.wait(20)
-            raise
+            yield view
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            try:
+                view.said_until_the_end()
+            except subprocess.TimeoutExpired:
+                process.kill()
+                view.said_until_the_end()
+                raise
 
 
 def fetch(url: str, **headers: str) -> bytes:

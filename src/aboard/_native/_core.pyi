@@ -182,8 +182,10 @@ def names_json(runs: Runs, plugin: str, data_class: int, /) -> bytes:
 def display_names_json(runs: Runs, plugin: str, data_class: int, html: dict[str, bytes], /) -> bytes:
     """{"run": {"tag": {"displayName": …, "description": …}}}; `html` has descriptions as JSON strings."""
 
-def points_json(runs: Runs, plugin: str, tag: str, budget: int, objects: bool, /) -> bytes:
-    """{"run": points}, as in `Points.json`."""
+def points_json(
+    runs: Runs, begin: int, is_first: bool, plugin: str, tag: str, budget: int, objects: bool, enough: int, /
+) -> tuple[bytes, int]:
+    """Entries "run": points, as in `Points.json`, from run `begin` on until there are `enough` bytes; the next run."""
 
 def tag_meaning(name: bytes, source: int, kind: int, metadata: bytes, /) -> tuple[str, bytes, str, str, int]:
     """Plugin, content, display name, description and data class of a tag whose first value was like this."""

@@ -7,8 +7,10 @@ million tags is listed without an object for each.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,12 +43,16 @@ class BoardMetricsPlugin(MetricsPlugin):
         ctx = plugin_util.context(request.environ)
         experiment = plugin_util.experiment_id(request.environ)
         images = self._list_images(ctx, experiment)
-        parts = {
-            "scalars": names_and_descriptions(source, "scalars", DataClass.SCALAR),
-            "histograms": names_and_descriptions(source, "histograms", DataClass.TENSOR),
-            "images": _dumped(images),
-        }
-        return json_response(request, _joined(parts))
+        pieces = [
+            b'{"scalars":',
+            names_and_descriptions(source, "scalars", DataClass.SCALAR),
+            b',"histograms":',
+            names_and_descriptions(source, "histograms", DataClass.TENSOR),
+            b',"images":',
+            _dumped(images),
+            b"}",
+        ]
+        return json_response(request, pieces)
 
     def _list_images(self, ctx: Any, experiment: str) -> dict[str, Any]:
         mapping = self._data_provider.list_blob_sequences(ctx, experiment_id=experiment, plugin_name="images")
@@ -66,31 +72,36 @@ class BoardMetricsPlugin(MetricsPlugin):
             raise errors.InvalidArgumentError("'requests' is not a list of objects")
         ctx = plugin_util.context(request.environ)
         experiment = plugin_util.experiment_id(request.environ)
-        pieces: list[bytes] = []
-        for one in _elements(wanted):
-            pieces += [b"," if pieces else b"[", *self._answer(ctx, experiment, one)]
-        return json_response(request, *(pieces or [b"["]), b"]")
+        return json_response(request, self._answers(ctx, experiment, _elements(wanted)))
 
-    def _answer(self, ctx: Any, experiment: str, wanted: dict[str, Any]) -> list[bytes]:
+    def _answers(self, ctx: Any, experiment: str, wanted: list[dict[str, Any]]) -> Iterator[bytes]:
+        yield b"["
+        for number, one in enumerate(wanted):
+            if number > 0:
+                yield b","
+            yield from self._answer(ctx, experiment, one)
+        yield b"]"
+
+    def _answer(self, ctx: Any, experiment: str, wanted: dict[str, Any]) -> Iterator[bytes]:
         answer = self._create_base_response(wanted)
         run, tag = wanted.get("run"), wanted.get("tag")
         error = self._get_invalid_request_error(wanted)
         if not error and run is not None and not isinstance(run, str):
             error = "Invalid run"
         if error:
-            return [_dumped({**answer, "error": error})]
+            yield _dumped({**answer, "error": error})
+            return
         runs = [run] if run else None
+        yield _dumped(answer)[:-1] + b',"runToSeries":{'
         match wanted["plugin"]:
             case "scalars":
                 count = self._plugin_downsampling["scalars"]
-                series = self._data_provider.read_points_json(str(tag), runs, count, objects=True)
+                yield from self._data_provider.read_points_json(str(tag), runs, count, objects=True)
             case "histograms":
-                found = self._get_run_to_histogram_series(ctx, experiment, tag, runs)
-                series = _joined({name: orjson.dumps(data) for name, data in found.items()})
+                yield _entries(self._get_run_to_histogram_series(ctx, experiment, tag, runs))
             case _:
-                found = self._get_run_to_image_series(ctx, experiment, tag, wanted["sample"], runs)
-                series = _joined({name: orjson.dumps(data) for name, data in found.items()})
-        return [_dumped(answer)[:-1] + b',"runToSeries":', series, b"}"]
+                yield _entries(self._get_run_to_image_series(ctx, experiment, tag, wanted["sample"], runs))
+        yield b"}}"
 
     def _format_histogram_datum_bins(self, datum: Any) -> list[dict[str, float | str]]:
         rows: list[list[float]] = datum.numpy.tolist()
@@ -105,7 +116,7 @@ class BoardScalarsPlugin(ScalarsPlugin):
     @route
     def tags_route(self, request: Request) -> Any:
         """All tags of all runs."""
-        return json_response(request, display_names(self._data_provider.source, "scalars", DataClass.SCALAR))
+        return json_response(request, [display_names(self._data_provider.source, "scalars", DataClass.SCALAR)])
 
     @route
     def scalars_route(self, request: Request) -> Any:
@@ -117,10 +128,10 @@ class BoardScalarsPlugin(ScalarsPlugin):
             ctx, experiment = plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
             body, content_type = self.scalars_impl(ctx, tag, run, experiment, "csv")
             return http_util.Respond(request, body, content_type)
-        series = self._data_provider.read_points_json(tag, [run], self._downsample_to, objects=False)
-        if series == b"{}":
+        entry = b"".join(self._data_provider.read_points_json(tag, [run], self._downsample_to, objects=False))
+        if not entry:
             raise errors.NotFoundError(f"No scalar data for run={run!r}, tag={tag!r}")
-        return json_response(request, series[len(json.dumps(run)) + 2 : -1])
+        return json_response(request, [entry[len(json.dumps(run)) + 1 :]])
 
     @route
     def scalars_multirun_route(self, request: Request) -> Any:
@@ -130,18 +141,18 @@ class BoardScalarsPlugin(ScalarsPlugin):
         tags, runs = request.form.getlist("tag"), request.form.getlist("runs")
         if len(tags) != 1:
             raise errors.InvalidArgumentError("tag must be specified exactly once")
-        return json_response(
-            request, self._data_provider.read_points_json(tags[0], runs, self._downsample_to, objects=False)
-        )
+        entries = self._data_provider.read_points_json(tags[0], runs, self._downsample_to, objects=False)
+        return json_response(request, itertools.chain([b"{"], entries, [b"}"]))
 
 
 def _elements(value: Any) -> list[Any]:
     return value
 
 
-def _joined(series: dict[str, bytes]) -> bytes:
-    # Not orjson: a folder's name need not be text that it accepts.
-    return b"{" + b",".join(json.dumps(name).encode("ascii") + b":" + data for name, data in series.items()) + b"}"
+def _entries(series: dict[str, Any]) -> bytes:
+    """The entries of a JSON object by run."""
+    # Names not by orjson: a folder's name need not be text that it accepts.
+    return b",".join(json.dumps(name).encode("ascii") + b":" + orjson.dumps(data) for name, data in series.items())
 
 
 def _dumped(answer: dict[str, Any]) -> bytes:

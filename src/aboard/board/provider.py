@@ -7,7 +7,7 @@ experiment ids that the frontend sends (it sends two different ones) do not matt
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from aboard._native import points_json
 from aboard.board.blob_counts import BlobCounts
 from aboard.board.blob_keys import BlobKeys, BlobPlace
 from aboard.board.limits import Limits, spread
+from aboard.board.responses import PIECE_BYTES
 from aboard.board.selected_tags import RunSource, Wanted, indexed_runs, select_tags
 from aboard.board.tensorboard_parts import DataProvider, errors
 from aboard.board.tensorboard_parts import provider as api
@@ -99,11 +100,16 @@ class BoardProvider(DataProvider):
         }
 
     def read_points_json(
-        self, tag: str, runs: Collection[str] | None, downsample: int | None, *, objects: bool
-    ) -> bytes:
-        """The points of one scalar tag in some runs or all, as a JSON object by run; see PointsForm for the forms."""
+        self, tag: str, names: Collection[str] | None, downsample: int | None, *, objects: bool
+    ) -> Iterator[bytes]:
+        """The points of one scalar tag in some runs or all: the entries of a JSON object by run, in pieces."""
         count = self._limits.budget("scalars", DataClass.SCALAR, downsample)
-        return points_json(indexed_runs(self.source, runs), "scalars", tag, count, objects)
+        runs = indexed_runs(self.source, names)
+        at, is_first = 0, True
+        while at < len(runs):
+            piece, at = points_json(runs, at, is_first, "scalars", tag, count, objects, PIECE_BYTES)
+            is_first = is_first and not piece
+            yield piece
 
     def read_last_scalars(
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None

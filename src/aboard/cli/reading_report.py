@@ -15,6 +15,7 @@ from aboard.reader.run_collection import Progress, RunCollection
 from aboard.reader.run_tags import indexes_of
 
 _PROGRESS_EVERY = 0.5
+_LOOK_EVERY = 0.05
 _LOOK_FOR_CLOSED_FOLDERS_SECONDS = 1.0
 _MANY_TAGS = 200_000  # 1,000,000 take a browser one to two minutes
 
@@ -36,19 +37,23 @@ def say(line: str, stream: TextIO | None, *, end: str = "\n") -> bool:
 def report_reading(collection: RunCollection) -> None:
     """A line on the terminal until everything has been read once, and then what was wrong."""
     shown = False
-    while True:
-        time.sleep(_PROGRESS_EVERY)
-        progress = collection.progress
-        done = progress.cycles > 0
-        if shown or not done:
-            say(_progress_line(progress).ljust(78), sys.stderr, end="\n" if done else "\r")
-            shown = True
-        if done:
-            break
+    while not _is_read(collection, within=_PROGRESS_EVERY):
+        say(_progress_line(collection.progress).ljust(78), sys.stderr, end="\r")
+        shown = True
+    progress = collection.progress
+    if shown:
+        say(_progress_line(progress).ljust(78), sys.stderr)
     for line in problem_lines(collection):
         say(line, sys.stderr)
     if progress.runs_found == 0:
         say("No event files yet; runs appear here as they are written.", sys.stderr)
+
+
+def _is_read(collection: RunCollection, *, within: float) -> bool:
+    end = time.monotonic() + within
+    while not collection.progress.cycles and time.monotonic() < end:
+        time.sleep(_LOOK_EVERY)
+    return collection.progress.cycles > 0
 
 
 def problem_lines(collection: RunCollection) -> list[str]:

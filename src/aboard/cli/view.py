@@ -25,7 +25,8 @@ from aboard.reader.run_collection import Follower, RunCollection
 
 _LOOPBACK = "127.0.0.1"
 _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
-_END_WITHIN_SECONDS = 1.0
+_KEEP_WITHIN_SECONDS = 5.0  # what was decoded, for the next time
+_STOP_LOADING_WITHIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def view(options: ViewOptions) -> None:
     board_url = url_of(listener, f"{prefix}/")
     with contextlib.ExitStack() as reading, contextlib.suppress(KeyboardInterrupt):
         _announce(board_url, token, options)
-        reading.callback(_stop_soon, _start_reading(collection, options.reload_interval))
+        reading.callback(_stop_soon, collection, _start_reading(collection, options.reload_interval))
         if not options.as_json:
             threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
         if options.open_browser:
@@ -118,16 +119,22 @@ def _start_reading(collection: RunCollection, interval: float) -> Callable[[], N
         follower = Follower(collection, interval)
         follower.start()
         return follower.stop
-    once = threading.Thread(target=collection.refresh, name="aboard-reader", daemon=True)
+
+    def read_once() -> None:
+        collection.refresh()
+        collection.keep(all_that_is_new=True)
+
+    once = threading.Thread(target=read_once, name="aboard-reader", daemon=True)
     once.start()
     return once.join
 
 
-def _stop_soon(stop_reading: Callable[[], None]) -> None:
+def _stop_soon(collection: RunCollection, stop_reading: Callable[[], None]) -> None:
     """Stop reading; a long look at many files is not waited for, as nothing is lost by leaving it."""
     stopping = threading.Thread(target=stop_reading, daemon=True)
     stopping.start()
-    stopping.join(_END_WITHIN_SECONDS)
+    with contextlib.suppress(KeyboardInterrupt):  # of somebody in a hurry
+        stopping.join(_KEEP_WITHIN_SECONDS if collection.progress.cycles else _STOP_LOADING_WITHIN_SECONDS)
 
 
 def _leave() -> None:
