@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import cache
 from statistics import median
 
 from metrics import Metric, Results, Target
@@ -65,16 +66,20 @@ def measure_a(settings: Settings) -> list[Table]:
     def typical(page: Browser) -> float:
         return median(page.timed(request) for request in curves[:_REPEATED]) * 1e3
 
-    def ask(_: str, page: Browser) -> dict[str, float]:
-        return {"curve_ms": typical(page)}
+    with ExitStack() as stack:
 
-    results = _session(settings, work, settings.programs, ask)
-    with Server(PROGRAMS[ABOARD], work.below(settings.folder), *_SAME_POINTS) as like_stock:
-        like_stock.wait_until_loaded()
-        _check(work, like_stock.browser, most=1000)
-        for program, rounds in results.items():
-            for result in rounds:
-                result["same_ms"] = typical(like_stock.browser) if program == ABOARD else result["curve_ms"]
+        @cache  # started when it is first asked: by then the memory of the others has been measured
+        def like_stock() -> Browser:
+            server = stack.enter_context(Server(PROGRAMS[ABOARD], work.below(settings.folder), *_SAME_POINTS))
+            server.wait_until_loaded()
+            _check(work, server.browser, most=1000)
+            return server.browser
+
+        def ask(program: str, server: Server) -> dict[str, float]:
+            page = like_stock() if program == ABOARD else server.browser
+            return {"curve_ms": typical(server.browser), "same_ms": typical(page)}
+
+        results = _session(settings, work, settings.programs, ask)
     return [Table("answers_A", f"Memory and answers, {work}", metrics, results, tuple(notes))]
 
 
@@ -82,11 +87,18 @@ def measure_b(settings: Settings) -> list[Table]:
     """Many runs and tags: all curves of a dashboard that is scrolled through."""
     work = settings.sets.b
     title = f"`timeSeries` of all {work.tags} tags, over six connections"
-    metrics = (*_memory(_NOT_MORE), Metric("curves_s", title, "s", Target(50, FAST)), *_LISTS)
+    metrics = (
+        *_memory(_NOT_MORE),
+        Metric("curves_s", title, "s", Target(50, FAST)),
+        Metric("curves_cpu_s", "the same, CPU of all processes of the server", "s"),
+        *_LISTS,
+    )
     curves = [browser.curve(tag) for tag in work.tag_names]
 
-    def ask(_: str, page: Browser) -> dict[str, float]:
-        return {"curves_s": page.all_at_once(curves)}
+    def ask(_: str, server: Server) -> dict[str, float]:
+        before = server.child.cpu_seconds()
+        seconds = server.browser.all_at_once(curves)
+        return {"curves_s": seconds, "curves_cpu_s": server.child.cpu_seconds() - before}
 
     results = _session(settings, work, settings.programs, ask)
     return [Table("answers_B", f"Memory and answers, {work}", metrics, results)]
@@ -98,15 +110,15 @@ def measure_c(settings: Settings) -> list[Table]:
     programs = settings.programs if settings.legacy == "whole" else [ABOARD, FAST]
     metrics = (*_memory(), Metric("curve_ms", "`timeSeries` of one tag", "ms"), *_LISTS)
 
-    def ask(_: str, page: Browser) -> dict[str, float]:
-        return {"curve_ms": page.timed(browser.curve(work.tag_names[0])) * 1e3}
+    def ask(_: str, server: Server) -> dict[str, float]:
+        return {"curve_ms": server.browser.timed(browser.curve(work.tag_names[0])) * 1e3}
 
     results = _session(settings, work, programs, ask)
     return [Table("answers_C", f"Memory and answers, {work}", metrics, results)]
 
 
 def _session(
-    settings: Settings, work: ScalarSet, programs: Sequence[str], ask: Callable[[str, Browser], dict[str, float]]
+    settings: Settings, work: ScalarSet, programs: Sequence[str], ask: Callable[[str, Server], dict[str, float]]
 ) -> Results:
     """All programs at once with everything read; then they answer in turns."""
     results: Results = {program: [] for program in programs}
@@ -126,8 +138,8 @@ def _session(
             _check(shown, server.browser, most=1000 if program != ABOARD else 10_000)
         # Three are enough where the slowest takes minutes.
         for _, program in settings.turns(f"{work.name}: answers", programs, min(settings.rounds, 3)):
-            page = servers[program].browser
-            results[program].append({**memory[program], **ask(program, page), **_lists(page)})
+            server = servers[program]
+            results[program].append({**memory[program], **ask(program, server), **_lists(server.browser)})
         for program, server in servers.items():
             used = server.child.memory().pss
             for result in results[program]:
