@@ -13,6 +13,7 @@ from alembic.migration import MigrationContext
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.migrations.schema_version import VERSION_TABLE, newest_version
 from aboard.catalog.schema import metadata
+from aboard.errors import CatalogUnavailable
 from aboard.model.attempt import Attempt
 from aboard.model.note import Note
 from aboard.model.query.parser import parse_query
@@ -81,6 +82,18 @@ def test_a_file_of_an_older_schema_is_brought_up_to_date(golden, tmp_path):
     connection.close()
 
 
+def test_a_postgresql_user_without_permission_is_told(postgres):
+    import psycopg
+
+    url = postgres.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN")
+    with pytest.raises(CatalogUnavailable, match="permission denied for schema public") as caught:
+        Catalog.open(url.replace("app@", "guest@"))
+    assert "GRANT CREATE" in caught.value.hint
+
+
 def test_opening_by_several_at_once_makes_one_catalog(postgres):
     from concurrent.futures import ThreadPoolExecutor
 
@@ -93,8 +106,6 @@ def test_opening_by_several_at_once_makes_one_catalog(postgres):
 
 
 def test_postgresql_with_an_unknown_schema_is_refused(postgres):
-    from aboard.errors import CatalogUnavailable
-
     url = postgres.new_database()
     with Catalog.open(url) as catalog:
         catalog._database.write(lambda c: c.exec_driver_sql("UPDATE aboard_schema SET version_num = '9999'"))

@@ -156,6 +156,24 @@ class TestPut:
         assert (found.name, found.hparams, found.tags, found.user) == (good, {good: good}, {good: good}, good)
         assert names(catalog.runs.list(where=parse_query("user contains 'a\x00'"))) == [good]
 
+    def test_names_of_any_length(self, catalog):
+        long = "Ω" * 5000
+        fields = dict.fromkeys(("name", "workspace", "experiment", "user", "host", "store", "reason"), long)
+        run = catalog.runs.put(
+            make_run(**fields, tags={long: long}, attempts=(Attempt(number=2**40, status="failed"),))
+        )
+        found = catalog.runs.get(run.number)
+        assert found.name.startswith("ΩΩΩ")
+        assert len(found.name) <= 500
+        assert found.reason == long
+        assert [one.number for one in catalog.runs.named(long, long)] == [run.number]
+        again = catalog.runs.put(make_run(**fields))
+        assert again.experiment_number == run.experiment_number
+
+    def test_what_is_no_uid(self, catalog):
+        with pytest.raises(InvalidValue, match="is not a uid"):
+            catalog.runs.put(make_run(uid="run\x001"))
+
     def test_many_at_once(self, catalog):
         given = [make_run(name=f"r{index}", hparams={"index": index}) for index in range(450)]
         put = catalog.runs.put_many([*given, given[0]])

@@ -15,11 +15,12 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, select, update
 
 from aboard.catalog.database import Database
 from aboard.catalog.inserting import retire
+from aboard.catalog.keys import stored_fold
 from aboard.catalog.parts import parts_of
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.workspace_names import not_found, workspace_id
 from aboard.errors import Conflict, UnknownName
-from aboard.model.names import experiment_name, folded, run_name
+from aboard.model.names import experiment_name, run_name
 from aboard.model.times import now
 
 _AT_ONCE = 500
@@ -192,9 +193,9 @@ def _restore_some(connection: Connection, numbers: Sequence[int]) -> None:
 def _binned_workspace(connection: Connection, name: str) -> int:
     query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.deleted.is_not(None))
     binned = dict(iter(connection.execute(query)))
-    if folded(name) not in binned:
+    if stored_fold(name) not in binned:
         raise not_found("workspace in the bin", name, list(binned))
-    return binned[folded(name)]
+    return binned[stored_fold(name)]
 
 
 def _purge_some(connection: Connection, where: Sequence[ColumnElement[bool]]) -> list[PurgedRun]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from aboard.catalog.address import CatalogAddress
@@ -26,6 +26,8 @@ _CACHE_KILOBYTES = 32_000
 _CONNECT_SECONDS = 10
 _TRIES = 5
 _RETRIED = ("40001", "40P01")  # PostgreSQL: serialization failure, deadlock
+_NO_PERMISSION = "42501"
+_GRANT = "let its user make and change tables: GRANT CREATE, USAGE ON SCHEMA public TO …, or make it the owner"
 _WRITING = "aboard_writing"
 
 
@@ -66,7 +68,9 @@ class Database:
         """Failures of the database itself, as errors that a person can act on."""
         try:
             yield
-        except (IntegrityError, ProgrammingError):
+        except (DataError, IntegrityError, ProgrammingError) as error:
+            if getattr(error.orig, "sqlstate", None) == _NO_PERMISSION:
+                raise CatalogUnavailable(f"the catalog {self.address}: {_first_line(error)}", hint=_GRANT) from error
             raise
         except PoolTimeout as error:
             raise CatalogUnavailable("all connections to the catalog are in use", hint="try again soon") from error

@@ -10,12 +10,13 @@ from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.cursors import Cursor
 from aboard.catalog.database import Database
+from aboard.catalog.keys import stored_fold
 from aboard.catalog.page import Page, check_limit
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.workspace_names import not_found, workspace_id, workspace_ids
 from aboard.errors import Conflict, UnknownName
 from aboard.model.experiment import Experiment
-from aboard.model.names import check_name, experiment_name, folded
+from aboard.model.names import check_name, experiment_name
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 
@@ -30,7 +31,7 @@ class Experiments:
 
     def add(self, workspace: str, name: str, *, description: str = "") -> Experiment:
         """Make an experiment. One of that name in the workspace, also in the bin, is a conflict."""
-        row = {"name": check_name(name, "an experiment"), "name_key": folded(name), "description": description}
+        row = {"name": check_name(name, "an experiment"), "name_key": stored_fold(name), "description": description}
 
         def work(connection: Connection) -> int:
             key = workspace_id(connection, workspace)
@@ -57,7 +58,7 @@ class Experiments:
                 experiments.c.workspace_id == workspace_id(connection, workspace),
                 experiments.c.deleted.is_(None),
             ]
-            found = _read(connection, [*inside, experiments.c.name_key == folded(name)], 1)
+            found = _read(connection, [*inside, experiments.c.name_key == stored_fold(name)], 1)
             if not found:
                 query = select(experiments.c.name_key).where(*inside).order_by(experiments.c.id.desc()).limit(1000)
                 raise not_found("experiment", name, list(connection.scalars(query)))
@@ -86,7 +87,7 @@ class Experiments:
 
     def rename(self, number: int, name: str) -> Experiment:
         """Give an experiment another name, and its runs the same one."""
-        values = {"name": check_name(name, "an experiment"), "name_key": folded(name)}
+        values = {"name": check_name(name, "an experiment"), "name_key": stored_fold(name)}
 
         def work(connection: Connection) -> None:
             _change(connection, number, values)

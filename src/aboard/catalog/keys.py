@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of hyperparameters, metrics and tags as the catalog keeps them."""
+"""Names as the catalog keeps them: short enough for an index, whatever a document says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ import hashlib
 
 from aboard.catalog.columns import storable
 from aboard.catalog.schema import LONGEST_KEY
+from aboard.model.names import folded
+
+
+def stored_fold(name: str) -> str:
+    """The form of a name in which it is found: capitals make no difference."""
+    return stored_key(folded(name))
 
 
 def stored_key(name: str) -> str:

@@ -10,10 +10,9 @@ from datetime import datetime
 from sqlalchemy import Connection, select, tuple_
 
 from aboard.catalog.inserting import insert_if_absent, insert_with_number, lock_numbers
-from aboard.catalog.keys import stored_key
+from aboard.catalog.keys import stored_fold, stored_key
 from aboard.catalog.parts import parts_of
 from aboard.catalog.schema import experiments, fields, workspaces
-from aboard.model.names import folded
 from aboard.model.run import Run
 
 
@@ -26,23 +25,23 @@ class Names:
     fields: Mapping[tuple[int, str, str], int]  # by workspace, kind and name
 
     def workspace(self, run: Run) -> int:
-        return self.workspaces[folded(run.workspace)]
+        return self.workspaces[stored_fold(run.workspace)]
 
     def experiment(self, run: Run) -> tuple[int | None, str | None]:
         if run.experiment is None:
             return None, None
-        return self.experiments[self.workspace(run), folded(run.experiment)]
+        return self.experiments[self.workspace(run), stored_fold(run.experiment)]
 
 
 def names_of(connection: Connection, runs: Iterable[Run], now: datetime) -> Names:
     """Find, or make, all that `runs` name. In a transaction of its own, so that writers do not wait for each other."""
     runs = list(runs)
-    workspace_ids = _workspaces(connection, {folded(run.workspace): run.workspace for run in runs}, now)
-    of_run = {run.uid: workspace_ids[folded(run.workspace)] for run in runs}
+    workspace_ids = _workspaces(connection, {stored_fold(run.workspace): run.workspace for run in runs}, now)
+    of_run = {run.uid: workspace_ids[stored_fold(run.workspace)] for run in runs}
     asked: dict[tuple[int, str], Run] = {}
     for run in runs:
         if run.experiment is not None:
-            asked.setdefault((of_run[run.uid], folded(run.experiment)), run)
+            asked.setdefault((of_run[run.uid], stored_fold(run.experiment)), run)
     keys = {(of_run[run.uid], "hparam", stored_key(name)) for run in runs for name in run.hparams}
     keys |= {(of_run[run.uid], "metric", stored_key(name)) for run in runs for name in run.metrics}
     return Names(workspace_ids, _experiments(connection, asked, now), _fields(connection, keys))
@@ -53,7 +52,7 @@ def _workspaces(connection: Connection, names: Mapping[str, str], now: datetime)
     found = dict(iter(connection.execute(query)))
     missing = sorted(names.keys() - found.keys())
     if missing:
-        rows = [{"name": names[key], "name_key": key, "description": "", "created": now} for key in missing]
+        rows = [{"name": stored_key(names[key]), "name_key": key, "description": "", "created": now} for key in missing]
         insert_if_absent(connection, workspaces, rows)
         found = dict(iter(connection.execute(query)))
     return found
@@ -68,7 +67,12 @@ def _experiments(
         lock_numbers(connection, experiments)
     for workspace, key in missing:
         run = asked[workspace, key]
-        row: dict[str, object] = {"workspace_id": workspace, "name": run.experiment, "name_key": key, "created": now}
+        row: dict[str, object] = {
+            "workspace_id": workspace,
+            "name": stored_key(run.experiment or ""),
+            "name_key": key,
+            "created": now,
+        }
         row |= {"description": "", "tags": {}}
         number = run.experiment_number
         if number is None or not insert_with_number(connection, experiments, row, number):

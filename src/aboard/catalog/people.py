@@ -9,10 +9,11 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
+from aboard.catalog.keys import stored_fold
 from aboard.catalog.schema import memberships, users, workspaces
 from aboard.catalog.workspace_names import not_found, workspace_id
 from aboard.errors import Conflict
-from aboard.model.names import check_name, folded
+from aboard.model.names import check_name
 from aboard.model.times import now
 from aboard.model.user import Role, User
 
@@ -25,7 +26,7 @@ class People:
 
     def add(self, name: str, *, display_name: str = "", subject: str = "", is_administrator: bool = False) -> User:
         """Let a person in. A name, or who somebody is to an outside login (`subject`), can be there once."""
-        row = {"name": check_name(name, "a person"), "name_key": folded(name), "display_name": display_name}
+        row = {"name": check_name(name, "a person"), "name_key": stored_fold(name), "display_name": display_name}
         row |= {"subject": subject or None}
 
         def work(connection: Connection) -> None:
@@ -40,7 +41,7 @@ class People:
     def get(self, name: str) -> User:
         """The person of that name; capitals make no difference."""
         with self._database.reading() as connection:
-            found = _read(connection, [users.c.name_key == folded(name)])
+            found = _read(connection, [users.c.name_key == stored_fold(name)])
             if not found:
                 raise not_found("person", name, list(connection.scalars(select(users.c.name_key))))
         return found[0]
@@ -89,7 +90,7 @@ class People:
     def roles(self, name: str) -> Mapping[str, Role]:
         """A person's role in each workspace where they have one."""
         query = select(workspaces.c.name, memberships.c.role).join_from(memberships, workspaces).join(users)
-        query = query.where(users.c.name_key == folded(name), workspaces.c.deleted.is_(None))
+        query = query.where(users.c.name_key == stored_fold(name), workspaces.c.deleted.is_(None))
         with self._database.reading() as connection:
             return {workspace: Role(role) for workspace, role in connection.execute(query.order_by(workspaces.c.name))}
 
@@ -111,7 +112,7 @@ class People:
 
 def user_id(connection: Connection, name: str) -> int:
     """The key of a person; on PostgreSQL their row is locked, so that changes follow each other."""
-    query = select(users.c.id).where(users.c.name_key == folded(name)).with_for_update()
+    query = select(users.c.id).where(users.c.name_key == stored_fold(name)).with_for_update()
     found = connection.execute(query).scalar()
     if found is None:
         raise not_found("person", name, list(connection.scalars(select(users.c.name_key))))

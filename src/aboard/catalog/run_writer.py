@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Table, Text, bindparam, cast, delete, insert,
 
 from aboard.catalog.database import Database
 from aboard.catalog.inserting import insert_if_absent, insert_with_number, lock_numbers
+from aboard.catalog.keys import stored_fold, stored_key
 from aboard.catalog.names import Names, names_of
 from aboard.catalog.run_rows import (
     Row,
@@ -26,9 +27,9 @@ from aboard.catalog.run_rows import (
     tag_rows,
 )
 from aboard.catalog.schema import attempts, experiments, hparams, metrics, notes, runs, tags, workspaces
-from aboard.model.names import folded
 from aboard.model.run import Run
 from aboard.model.times import now as present
+from aboard.model.uid import check_uid
 
 _AT_ONCE = 200
 MISSING = "missing"  # why a run is in the bin that its store no longer has
@@ -38,6 +39,7 @@ def put_runs(database: Database, given: Sequence[Run]) -> list[Run]:
     """Write runs, each whole; returns them with their numbers and names, in the order in which they were given."""
     latest: dict[str, Run] = {}
     for run in given:
+        check_uid(run.uid)
         latest[run.uid] = run if run.uid not in latest else _newer(latest[run.uid], run)
     done: dict[str, Run] = {}
     ordered = [latest[uid] for uid in sorted(latest)]  # all writers lock in one order, so that none waits in a circle
@@ -99,7 +101,7 @@ class _Writer:
 
     def _new_row(self, run: Run) -> Row:
         row = run_row(run, self._names)
-        return row | {"name": run.name, "name_key": folded(run.name), "deleted": run.deleted}
+        return row | {"name": stored_key(run.name), "name_key": stored_fold(run.name), "deleted": run.deleted}
 
     def _locked(self, given: Sequence[Run]) -> dict[str, Row]:
         columns = runs.c.uid, runs.c.id, runs.c.revision, runs.c.digest
@@ -129,7 +131,7 @@ class _Writer:
         for number, run in numbered:
             row = run_row(run, self._names)
             if run.name:
-                row |= {"name": run.name, "name_key": folded(run.name)}
+                row |= {"name": stored_key(run.name), "name_key": stored_fold(run.name)}
             if run.deleted:
                 row["deleted"] = run.deleted
             self._connection.execute(update(runs).where(runs.c.id == number).values(**row))

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select, update
 from aboard.catalog.candidates import FEW
 from aboard.catalog.cursors import Cursor
 from aboard.catalog.database import Database
+from aboard.catalog.keys import stored_fold
 from aboard.catalog.page import Page, check_limit
 from aboard.catalog.queries import QueryCompiler
 from aboard.catalog.run_order import run_order
@@ -21,7 +22,7 @@ from aboard.catalog.schema import runs
 from aboard.catalog.scope import Scope
 from aboard.catalog.workspace_names import workspace_id
 from aboard.errors import UnknownName
-from aboard.model.names import folded, run_name
+from aboard.model.names import run_name
 from aboard.model.query.sorting import NEWEST_FIRST, Sort
 from aboard.model.query.syntax import Query, conditions
 from aboard.model.run import Run
@@ -64,7 +65,7 @@ class Runs:
     def named(self, workspace: str, name: str) -> Sequence[Run]:
         """The runs in a workspace that have this name; capitals make no difference. Stores may bring several."""
         with self._database.reading() as connection:
-            where = runs.c.workspace_id == workspace_id(connection, workspace), runs.c.name_key == folded(name)
+            where = runs.c.workspace_id == workspace_id(connection, workspace), runs.c.name_key == stored_fold(name)
             query = select(runs.c.id).where(*where, runs.c.deleted.is_(None)).order_by(runs.c.id)
             return read_runs(connection, list(connection.scalars(query)))
 

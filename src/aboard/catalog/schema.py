@@ -36,7 +36,7 @@ metadata = MetaData(
 )
 
 TEXT_HEAD = 64  # characters of a text that its index holds
-LONGEST_KEY = 500  # characters of the name of a hyperparameter, metric or tag
+LONGEST_KEY = 500  # characters of a name of any kind; an index of PostgreSQL holds 2,700 bytes
 
 
 def _run_id() -> Column[int]:
@@ -151,7 +151,7 @@ attempts = Table(
     "attempts",
     metadata,
     _run_id(),
-    Column("number", Integer, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("status", Words, nullable=False),
     Column("started", Moment),
     Column("ended", Moment),

@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, Delete, Update, delete, insert, select, update
 
 from aboard.catalog.database import Database
+from aboard.catalog.keys import stored_fold
 from aboard.catalog.people import user_id
 from aboard.catalog.schema import tokens, users
 from aboard.errors import UnknownName
-from aboard.model.names import folded
 from aboard.model.times import now
 from aboard.model.token import Token
 
@@ -71,7 +71,7 @@ class Tokens:
     def list(self, user: str | None = None) -> Sequence[Token]:
         """The tokens of a person, or of all, oldest first."""
         with self._database.reading() as connection:
-            return _read(connection, None if user is None else users.c.name_key == folded(user))
+            return _read(connection, None if user is None else users.c.name_key == stored_fold(user))
 
     def revoke(self, token_id: str) -> None:
         """Let a token open nothing any more."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 
+from aboard.catalog.keys import stored_fold
 from aboard.catalog.schema import workspaces
 from aboard.errors import UnknownName
-from aboard.model.names import folded
 
 
 def workspace_id(connection: Connection, name: str) -> int:
@@ -21,7 +21,7 @@ def workspace_id(connection: Connection, name: str) -> int:
 def workspace_ids(connection: Connection, names: Iterable[str]) -> list[int]:
     """The keys of workspaces that are not in the bin, each once."""
     query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.deleted.is_(None))
-    keys = {folded(name): name for name in names}
+    keys = {stored_fold(name): name for name in names}
     found = dict(iter(connection.execute(query.where(workspaces.c.name_key.in_(keys)))))
     missing = [name for key, name in keys.items() if key not in found]
     if missing:
@@ -32,6 +32,6 @@ def workspace_ids(connection: Connection, names: Iterable[str]) -> list[int]:
 
 def not_found(what: str, name: str, all_names: list[str]) -> UnknownName:
     """The error for a name that nobody has, with the nearest ones that somebody has."""
-    near = difflib.get_close_matches(folded(name), all_names, n=3, cutoff=0.5) or sorted(all_names)[:5]
+    near = difflib.get_close_matches(stored_fold(name), all_names, n=3, cutoff=0.5) or sorted(all_names)[:5]
     hint = f"nearest: {', '.join(near)}" if near else f"there is no {what} yet"
     return UnknownName(f"there is no {what} {name!r}", hint=hint)

@@ -9,10 +9,11 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
+from aboard.catalog.keys import stored_fold
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.workspace_names import not_found, workspace_id
 from aboard.errors import Conflict
-from aboard.model.names import check_workspace_name, folded
+from aboard.model.names import check_workspace_name
 from aboard.model.times import now
 from aboard.model.workspace import Workspace
 
@@ -25,7 +26,7 @@ class Workspaces:
 
     def add(self, name: str, *, description: str = "") -> Workspace:
         """Make a workspace. One of that name, also in the bin, is a conflict."""
-        row = {"name": check_workspace_name(name), "name_key": folded(name), "description": description}
+        row = {"name": check_workspace_name(name), "name_key": stored_fold(name), "description": description}
 
         def work(connection: Connection) -> None:
             connection.execute(insert(workspaces).values(**row, created=now()))
@@ -39,7 +40,7 @@ class Workspaces:
     def get(self, name: str) -> Workspace:
         """The workspace of that name, also when it is in the bin; capitals make no difference."""
         with self._database.reading() as connection:
-            found = _read(connection, workspaces.c.name_key == folded(name))
+            found = _read(connection, workspaces.c.name_key == stored_fold(name))
             if not found:
                 raise not_found("workspace", name, list(connection.scalars(select(workspaces.c.name_key))))
             return found[0]
@@ -52,7 +53,7 @@ class Workspaces:
 
     def rename(self, name: str, new_name: str) -> Workspace:
         """Give a workspace another name."""
-        values = {"name": check_workspace_name(new_name), "name_key": folded(new_name)}
+        values = {"name": check_workspace_name(new_name), "name_key": stored_fold(new_name)}
         try:
             self._change(name, values)
         except IntegrityError:

@@ -320,7 +320,7 @@ def upgrade() -> None:
     op.create_table(
         "attempts",
         sa.Column("run_id", Number, nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("status", Words(), nullable=False),
         sa.Column("started", Moment(), nullable=True),
         sa.Column("ended", Moment(), nullable=True),
