@@ -48,16 +48,16 @@ FolderWatches::~FolderWatches() {
   }
 }
 
-bool FolderWatches::sleep(double seconds, int descriptor) {
+FolderWatches::Slept FolderWatches::sleep(double seconds, int descriptor) {
   pollfd waits[] = {{wake_read_, POLLIN, 0}, {descriptor, POLLIN, 0}};
   const double milliseconds = std::clamp(std::ceil(seconds * 1000), 0.0, 3.6e6);
   // A signal ends the sleep early, as anything else would.
   ::poll(waits, 2, static_cast<int>(milliseconds));
-  if ((waits[0].revents & POLLIN) == 0) return false;
+  if ((waits[0].revents & POLLIN) == 0) return waits[1].revents != 0 ? Slept::until_told : Slept::long_enough;
   for (char bytes[64]; ::read(wake_read_, bytes, sizeof bytes) > 0;) {
   }
   woken_ = false;
-  return true;
+  return Slept::until_woken;
 }
 
 void FolderWatches::wake() noexcept {

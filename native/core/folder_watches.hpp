@@ -54,8 +54,9 @@ class FolderWatches {
   // For `sleep`; -1 while there are no watches.
   int descriptor() const noexcept { return notifications_; }
 
-  // Until `seconds` have passed, `descriptor` has events or somebody calls `wake`: true only then.
-  bool sleep(double seconds, int descriptor);
+  enum class Slept : uint8_t { long_enough, until_told, until_woken };
+  // Until `seconds` have passed, `descriptor` has events or somebody calls `wake`.
+  Slept sleep(double seconds, int descriptor);
   void wake() noexcept;
   // Whether a call of `wake` has not ended a sleep yet.
   bool is_woken() const noexcept { return woken_.load(); }

@@ -11,6 +11,7 @@ namespace aboard {
 namespace {
 
 constexpr double kTellEvery = 0.2;    // of what is written to all the time
+constexpr double kGatherFor = 0.02;   // events that belong together: a file is made, written and closed
 constexpr double kDrainEvery = 0.05;  // of events, when they never end
 constexpr double kSlice = 0.05;       // of a long look, between two chances to take what it found
 constexpr double kHotFor = 300;       // seconds after a change
@@ -45,8 +46,12 @@ bool LogTree::wait(double pause, double longest) {
       if (!listens) until = std::min(until, drain_after_);
       descriptor = listens ? watches_.descriptor() : -1;
     }
-    if (watches_.sleep(std::min(until, end) - now(), descriptor)) return false;
-    if (now() >= end) return false;
+    const auto slept = watches_.sleep(std::min(until, end) - now(), descriptor);
+    if (slept == FolderWatches::Slept::until_woken || now() >= end) return false;
+    if (slept == FolderWatches::Slept::until_told) {
+      const std::lock_guard lock(mutex_);
+      drain_after_ = now() + std::min(kGatherFor, pause_);
+    }
   }
 }
 
