@@ -107,6 +107,31 @@ def test_threads_of_one_server(catalog):
     assert catalog.runs.count() == 40
 
 
+def test_versions_of_one_run_are_never_mixed(catalog):
+    run = catalog.runs.put(make_run())
+    versions = [{f"{version}-{key}": version for key in range(10)} for version in range(4)]
+    failures: list[BaseException] = []
+    together = threading.Barrier(len(versions))
+
+    def write(hparams):
+        try:
+            together.wait()
+            for tag in range(15):
+                catalog.runs.put(replace(run, hparams=hparams, tags={str(tag): ""}))
+                found = catalog.runs.get(run.number)
+                if found.hparams not in versions or len(found.tags) != 1:
+                    failures.append(AssertionError(found))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(version,)) for version in versions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
 def test_only_one_of_many_changes_a_status(catalog):
     number = catalog.runs.put(make_run(status=RunState.RUNNING)).number
     outcomes: list[str] = []

@@ -160,7 +160,7 @@ class TestPut:
         long = "Ω" * 5000
         fields = dict.fromkeys(("name", "workspace", "experiment", "user", "host", "store", "reason"), long)
         run = catalog.runs.put(
-            make_run(**fields, tags={long: long}, attempts=(Attempt(number=2**40, status="failed"),))
+            make_run(**fields, tags={long: long}, attempts=(Attempt(number=2**40, status=RunState.FAILED),))
         )
         found = catalog.runs.get(run.number)
         assert found.name.startswith("ΩΩΩ")

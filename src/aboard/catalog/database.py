@@ -38,12 +38,14 @@ class Database:
         self.address = address
         self.is_sqlite = address.path is not None
         self._engine = _sqlite_engine(address) if self.is_sqlite else _postgresql_engine(address)
+        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._readers = self._engine.execution_options(**options)
         self._turn = threading.Lock() if self.is_sqlite else contextlib.nullcontext()
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Connection]:
-        """One transaction that only reads."""
-        with self._told(), self._engine.connect() as connection, connection.begin():
+        """One transaction that only reads, and sees the database as it was at its beginning."""
+        with self._told(), self._readers.connect() as connection, connection.begin():
             yield connection
 
     def write(self, work: Callable[[Connection], _T]) -> _T:

@@ -11,6 +11,7 @@ from typing import cast
 from sqlalchemy import select, update
 
 from aboard.catalog.database import Database
+from aboard.catalog.keys import stored_key
 from aboard.catalog.parts import parts_of
 from aboard.catalog.run_writer import MISSING, put_runs
 from aboard.catalog.schema import runs
@@ -63,7 +64,7 @@ def reindex(database: Database, documents: Iterable[object], store: str) -> Rein
 
 def _runs_of(database: Database, store: str) -> dict[str, int]:
     """The runs that a store is known to have; those that come meanwhile cannot be missing."""
-    query = select(runs.c.uid, runs.c.id).where(runs.c.store == store, runs.c.deleted.is_(None))
+    query = select(runs.c.uid, runs.c.id).where(runs.c.store == stored_key(store), runs.c.deleted.is_(None))
     with database.reading() as connection:
         return dict(iter(connection.execute(query)))
 
