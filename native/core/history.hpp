@@ -43,7 +43,7 @@ class History {
   uint64_t rewrites() const noexcept { return rewrites_; }
   const Rows& superseded() const noexcept {
     static const Rows none;
-    return aside_ ? aside_->superseded : none;
+    return shown_superseded_ != nullptr ? *shown_superseded_ : none;
   }
 
   // The next points are of `file` in `attempt`, the first of them at `step`. Attempts come in order.
@@ -92,6 +92,7 @@ class History {
     if (aside_ && !aside_->marks.empty()) apply_marks();
     shown_ = rows_.size();
     shown_increasing_ = first_fall_ == kNone;
+    if (aside_) shown_superseded_ = &aside_->superseded;
   }
   bool must_merge() const noexcept { return mixed_ && aside_->arrived_files > 0; }
   // After `publish`, when all files have been read.
@@ -198,6 +199,7 @@ class History {
   bool begun_ = false;
   bool mixed_ = false;  // other files of the attempt have points here too
   bool shown_increasing_ = true;
+  const Rows* shown_superseded_ = nullptr;  // `aside_` itself comes to be without the readers' lock
   Rows* target_ = &rows_;
   std::unique_ptr<Aside> aside_;
 };
