@@ -5,11 +5,11 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 
+#include <deque>
 #include <set>
 
 #include "bindings.hpp"
-#include "points_json.hpp"
-#include "reduce.hpp"
+#include "curves_json.hpp"
 #include "without_gil.hpp"
 
 namespace nb = nanobind;
@@ -88,27 +88,33 @@ nb::bytes display_names_json(const nb::list& runs, std::string_view plugin, uint
   });
 }
 
-// Entries "run":[…] of the runs from number `begin` on, until `enough` bytes are there; and which run is the next.
-nb::tuple points_json(const nb::list& runs, size_t begin, bool is_first, std::string_view plugin, const nb::str& tag,
-                      size_t budget, bool objects, size_t enough) {
-  constexpr size_t kRunsAtOnce = 16;
+// Entries "run":[…] of the runs from number `begin` on, until about `enough` bytes are there; and which run is the
+// next.
+nb::tuple points_json(const nb::list& runs, size_t begin, std::string_view plugin, const nb::str& tag, size_t budget,
+                      bool objects, size_t enough) {
+  constexpr size_t kRunsAtOnce = 64;
   const auto name = utf8_of(tag);
   const auto form = objects ? PointsForm::objects : PointsForm::triples;
-  const auto append = [&](std::string& json, TagIndex& index) {
-    const auto number = name ? index.number(plugin, DataClass::scalar, *name) : std::nullopt;
-    const ColumnView points = number ? index.logdir().scalars(*number, true) : ColumnView{};
-    if (points.size > 0) append_points_json(json, points, budget, form);
-    return points.size > 0;
-  };
-  std::string json;
-  json.reserve(enough + enough / 4);  // what is not used is never touched
-  while (begin < runs.size() && json.size() < enough) {
-    const Runs some = runs_of(runs, begin, kRunsAtOnce);
+  std::deque<Runs> asked;  // owns the keys
+  std::vector<Curve> curves;
+  for (size_t bytes = 0; name && begin < runs.size() && bytes < enough;) {
+    const Runs& some = asked.emplace_back(runs_of(runs, begin, kRunsAtOnce));
     begin += some.size();
     const WithoutGil release;
-    append_entries(json, some, append, is_first);
+    for (const auto& [key, index] : some) {
+      const auto number = index->number(plugin, DataClass::scalar, *name);
+      Curve curve{key, number ? index->logdir().scalars(*number, true) : ColumnView{}};
+      if (curve.points.size == 0) continue;
+      bytes += json_size(curve, budget, form);
+      curves.push_back(std::move(curve));
+    }
   }
-  return nb::make_tuple(bytes_of(json), begin);
+  std::string json;
+  {
+    const WithoutGil release;
+    append_curves_json(json, curves, budget, form);
+  }
+  return nb::make_tuple(bytes_of(json), name ? begin : runs.size());
 }
 
 // (number, name, source, kind, plugin, content, display name, description, data class, status)

@@ -183,7 +183,7 @@ def display_names_json(runs: Runs, plugin: str, data_class: int, html: dict[str,
     """{"run": {"tag": {"displayName": …, "description": …}}}; `html` has descriptions as JSON strings."""
 
 def points_json(
-    runs: Runs, begin: int, is_first: bool, plugin: str, tag: str, budget: int, objects: bool, enough: int, /
+    runs: Runs, begin: int, plugin: str, tag: str, budget: int, objects: bool, enough: int, /
 ) -> tuple[bytes, int]:
     """Entries "run": points, as in `Points.json`, from run `begin` on until there are `enough` bytes; the next run."""
 

@@ -105,11 +105,13 @@ class BoardProvider(DataProvider):
         """The points of one scalar tag in some runs or all: the entries of a JSON object by run, in pieces."""
         count = self._limits.budget("scalars", DataClass.SCALAR, downsample)
         runs = indexed_runs(self.source, names)
-        at, is_first = 0, True
+        at, separator = 0, b""
         while at < len(runs):
-            piece, at = points_json(runs, at, is_first, "scalars", tag, count, objects, PIECE_BYTES)
-            is_first = is_first and not piece
-            yield piece
+            piece, at = points_json(runs, at, "scalars", tag, count, objects, PIECE_BYTES)
+            if piece:
+                yield separator
+                yield piece
+                separator = b","
 
     def read_last_scalars(
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
