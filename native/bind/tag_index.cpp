@@ -5,11 +5,13 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 
+#include <array>
 #include <deque>
 #include <set>
 
 #include "bindings.hpp"
 #include "curves_json.hpp"
+#include "tag_table.hpp"
 #include "without_gil.hpp"
 
 namespace nb = nanobind;
@@ -126,21 +128,43 @@ nb::tuple tuple_of(const TagIndex::Found& found) {
                         nb::make_tuple(status.count, status.superseded, status.last_step, status.last_wall_time));
 }
 
-nb::list with_points(TagIndex& self, std::string_view plugin, uint8_t data_class) {
-  std::vector<TagIndex::Found> found;
-  {
-    const WithoutGil release;
-    found = self.with_points(plugin, static_cast<DataClass>(data_class));
-  }
-  nb::list result;
-  for (const TagIndex::Found& one : found) result.append(tuple_of(one));
-  return result;
-}
-
 std::vector<std::shared_ptr<TagIndex>> indexes_of(const nb::list& given) {
   std::vector<std::shared_ptr<TagIndex>> indexes;
   for (const nb::handle index : given) indexes.push_back(nb::cast<std::shared_ptr<TagIndex>>(index));
   return indexes;
+}
+
+// (number of the run, its tags that have points) of each run that has any
+nb::list with_points(const nb::list& given, std::string_view plugin, uint8_t data_class) {
+  const auto indexes = indexes_of(given);
+  std::vector<std::pair<size_t, std::vector<TagIndex::Found>>> found;
+  {
+    const WithoutGil release;
+    for (size_t run = 0; run < indexes.size(); ++run) {
+      auto tags = indexes[run]->with_points(plugin, static_cast<DataClass>(data_class));
+      if (!tags.empty()) found.emplace_back(run, std::move(tags));
+    }
+  }
+  nb::list result;
+  for (const auto& [run, tags] : found) {
+    nb::list rows;
+    for (const TagIndex::Found& tag : tags) rows.append(tuple_of(tag));
+    result.append(nb::make_tuple(run, rows));
+  }
+  return result;
+}
+
+// A number that is another one when runs come, go, get another name or anything new to show.
+uint64_t stamp_of(const nb::list& runs) {
+  const Runs all = runs_of(runs);
+  const WithoutGil release;
+  uint64_t stamp = 0;
+  for (const auto& [name, index] : all) {
+    const std::array<uint64_t, 2> state{index->serial(), index->logdir().version()};
+    stamp = keyed_hash(name, stamp);
+    stamp = keyed_hash({reinterpret_cast<const char*>(state.data()), sizeof state}, stamp);
+  }
+  return stamp;
 }
 
 // (number of the run, tag, description) of each tag that has one
@@ -199,8 +223,9 @@ void bind_tag_index(nb::module_& module) {
   nb::class_<TagIndex>(module, "TagIndex")
       .def(nb::new_([](const std::shared_ptr<Logdir>& logdir) { return std::make_shared<TagIndex>(logdir); }))
       .def("__len__", &TagIndex::size, nb::call_guard<WithoutGil>())
-      .def("find", &find)
-      .def("with_points", &with_points);
+      .def("find", &find);
+  module.def("tags_with_points", &with_points);
+  module.def("stamp_of", &stamp_of);
   module.def("described_tags", &described_tags);
   module.def("plugins_of", &plugins_of);
   module.def("names_json", &names_json);

@@ -4,6 +4,7 @@
 // Every function first takes in the tags that the logdir has found since, and may be called from any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -45,6 +46,8 @@ class TagIndex {
   using Texts = std::map<std::string, std::string, std::less<>>;
 
   const Logdir& logdir() const noexcept { return *logdir_; }
+  // No other index of this process has it, or will.
+  uint64_t serial() const noexcept { return serial_; }
   size_t size();
   std::vector<std::string> plugins();
   std::optional<Found> find(std::string_view plugin, std::string_view name);
@@ -98,7 +101,10 @@ class TagIndex {
   template <typename Take>
   void each_known(std::string_view plugin, DataClass data_class, const Take& take);
 
+  static inline std::atomic<uint64_t> last_serial_{0};
+
   const std::shared_ptr<const Logdir> logdir_;
+  const uint64_t serial_ = ++last_serial_;
   std::mutex mutex_;  // guards everything below
   uint64_t generation_ = UINT64_MAX;
   size_t taken_ = 0;

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from urllib.parse import quote
 
+from support.board_client import SESSION_GROUPS
 from support.event_bytes import scalar_value, summary_record, write_event_file, write_many_tags
 from support.viewing import View, viewing
 
@@ -27,10 +28,18 @@ def check_many_tags(folder: Path, count: int, *, most_bytes: int, within: float)
             wanted = quote(json.dumps([{"plugin": "scalars", "tag": tag}]))
             (answer,) = board.json(f"data/plugin/timeseries/timeSeries?requests={wanted}")
             assert len(answer["runToSeries"]["run"]) == 1
+        _ask_for_hparams(board)
         assert b"<html" in board.fetch("").lower()
         assert memory_of(board) < most_bytes
         if count > 200_000:
             board.wait_until_said(f"{count:,} tags: TensorBoard's page takes minutes")
+
+
+def _ask_for_hparams(board: View) -> None:
+    """As every page does, whether there are any or not."""
+    assert json.loads(board.post("data/plugin/hparams/experiment", b"{}"))["hparamInfos"] == []
+    groups = json.loads(board.post("data/plugin/hparams/session_groups", json.dumps(SESSION_GROUPS).encode()))
+    assert groups["sessionGroups"] == []
 
 
 def check_many_runs(folder: Path, count: int, *, most_bytes: int, within: float) -> None:
@@ -50,6 +59,7 @@ def check_many_runs(folder: Path, count: int, *, most_bytes: int, within: float)
         assert {len(series) for series in answer["runToSeries"].values()} == {3}
         assert len(answer["runToSeries"]) == count
         board.json("data/plugins_listing")
+        _ask_for_hparams(board)
         assert memory_of(board) < most_bytes
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The typed door to the C++ extension: nothing else imports `_core`."""
 
+from typing import TYPE_CHECKING
+
 from aboard._native._core import (
     EventLog,
     FileReport,
@@ -30,8 +32,13 @@ from aboard._native._core import (
     refresh_logdirs,
     scalars_in_records,
     set_memory_limit,
+    stamp_of,
     tag_meaning,
+    tags_with_points,
 )
+
+if TYPE_CHECKING:
+    from aboard._native._core import TagRow as TagRow  # a name for the type checker only
 
 __all__ = [
     "EventLog",
@@ -62,5 +69,7 @@ __all__ = [
     "refresh_logdirs",
     "scalars_in_records",
     "set_memory_limit",
+    "stamp_of",
     "tag_meaning",
+    "tags_with_points",
 ]

@@ -164,8 +164,9 @@ class TagIndex:
     def __init__(self, logdir: Logdir, /) -> None: ...
     def __len__(self) -> int: ...
     def find(self, plugin: str, name: str, /) -> TagRow | None: ...
-    def with_points(self, plugin: str, data_class: int, /) -> list[TagRow]:
-        """The tags that have points, in the order in which they were first seen."""
+
+def tags_with_points(indexes: list[TagIndex], plugin: str, data_class: int, /) -> list[tuple[int, list[TagRow]]]:
+    """(number of the index, its tags that have points, in the order in which they were first seen), if it has any."""
 
 def plugins_of(indexes: list[TagIndex], /) -> set[str]:
     """The plugins that any of them has tags of."""
@@ -175,6 +176,9 @@ def described_tags(indexes: list[TagIndex], plugin: str, data_class: int, /) -> 
 
 Runs: TypeAlias = list[tuple[bytes, TagIndex]]
 """Runs by name, which is a JSON string. Of the following, those that have nothing to tell are left out."""
+
+def stamp_of(runs: Runs, /) -> int:
+    """A number that is another one when runs come, go, get another name or anything new to show."""
 
 def names_json(runs: Runs, plugin: str, data_class: int, /) -> bytes:
     """{"run": ["tag", …]}."""

@@ -7,7 +7,6 @@ million tags is listed without an object for each.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -39,20 +38,20 @@ class BoardMetricsPlugin(MetricsPlugin):
 
     @route
     def _serve_tags(self, request: Request) -> Any:
-        source = self._data_provider.source
+        provider = self._data_provider
         ctx = plugin_util.context(request.environ)
         experiment = plugin_util.experiment_id(request.environ)
-        images = self._list_images(ctx, experiment)
-        pieces = [
-            b'{"scalars":',
-            names_and_descriptions(source, "scalars", DataClass.SCALAR),
-            b',"histograms":',
-            names_and_descriptions(source, "histograms", DataClass.TENSOR),
-            b',"images":',
-            _dumped(images),
-            b"}",
-        ]
-        return json_response(request, pieces)
+        return json_response(request, provider.question("timeseries/tags"), lambda: self._all_tags(ctx, experiment))
+
+    def _all_tags(self, ctx: Any, experiment: str) -> Iterator[bytes]:
+        source = self._data_provider.source
+        yield b'{"scalars":'
+        yield names_and_descriptions(source, "scalars", DataClass.SCALAR)
+        yield b',"histograms":'
+        yield names_and_descriptions(source, "histograms", DataClass.TENSOR)
+        yield b',"images":'
+        yield _dumped(self._list_images(ctx, experiment))
+        yield b"}"
 
     def _list_images(self, ctx: Any, experiment: str) -> dict[str, Any]:
         mapping = self._data_provider.list_blob_sequences(ctx, experiment_id=experiment, plugin_name="images")
@@ -72,7 +71,8 @@ class BoardMetricsPlugin(MetricsPlugin):
             raise errors.InvalidArgumentError("'requests' is not a list of objects")
         ctx = plugin_util.context(request.environ)
         experiment = plugin_util.experiment_id(request.environ)
-        return json_response(request, self._answers(ctx, experiment, _elements(wanted)))
+        question = self._data_provider.question("timeSeries", asked)
+        return json_response(request, question, lambda: self._answers(ctx, experiment, _elements(wanted)))
 
     def _answers(self, ctx: Any, experiment: str, wanted: list[dict[str, Any]]) -> Iterator[bytes]:
         yield b"["
@@ -116,7 +116,12 @@ class BoardScalarsPlugin(ScalarsPlugin):
     @route
     def tags_route(self, request: Request) -> Any:
         """All tags of all runs."""
-        return json_response(request, [display_names(self._data_provider.source, "scalars", DataClass.SCALAR)])
+        provider = self._data_provider
+        return json_response(
+            request,
+            provider.question("scalars/tags"),
+            lambda: [display_names(provider.source, "scalars", DataClass.SCALAR)],
+        )
 
     @route
     def scalars_route(self, request: Request) -> Any:
@@ -128,10 +133,14 @@ class BoardScalarsPlugin(ScalarsPlugin):
             ctx, experiment = plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
             body, content_type = self.scalars_impl(ctx, tag, run, experiment, "csv")
             return http_util.Respond(request, body, content_type)
+        question = self._data_provider.question("scalars", run, tag)
+        return json_response(request, question, lambda: self._points_of_run(run, tag))
+
+    def _points_of_run(self, run: str, tag: str) -> list[bytes]:
         entry = b"".join(self._data_provider.read_points_json(tag, [run], self._downsample_to, objects=False))
         if not entry:
             raise errors.NotFoundError(f"No scalar data for run={run!r}, tag={tag!r}")
-        return json_response(request, [entry[len(json.dumps(run)) + 1 :]])
+        return [entry[len(json.dumps(run)) + 1 :]]
 
     @route
     def scalars_multirun_route(self, request: Request) -> Any:
@@ -141,8 +150,13 @@ class BoardScalarsPlugin(ScalarsPlugin):
         tags, runs = request.form.getlist("tag"), request.form.getlist("runs")
         if len(tags) != 1:
             raise errors.InvalidArgumentError("tag must be specified exactly once")
-        entries = self._data_provider.read_points_json(tags[0], runs, self._downsample_to, objects=False)
-        return json_response(request, itertools.chain([b"{"], entries, [b"}"]))
+        question = self._data_provider.question("scalars_multirun", *tags, *runs)
+        return json_response(request, question, lambda: self._points_of_runs(runs, tags[0]))
+
+    def _points_of_runs(self, runs: list[str], tag: str) -> Iterator[bytes]:
+        yield b"{"
+        yield from self._data_provider.read_points_json(tag, runs, self._downsample_to, objects=False)
+        yield b"}"
 
 
 def _elements(value: Any) -> list[Any]:

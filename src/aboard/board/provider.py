@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aboard._native import points_json
+from aboard._native import points_json, stamp_of
 from aboard.board.blob_counts import BlobCounts
 from aboard.board.blob_keys import BlobKeys, BlobPlace
 from aboard.board.limits import Limits, spread
-from aboard.board.responses import PIECE_BYTES
-from aboard.board.selected_tags import RunSource, Wanted, indexed_runs, select_tags
+from aboard.board.responses import PIECE_BYTES, Question
+from aboard.board.selected_tags import RunSource, Wanted, indexed_runs, select_runs, select_tags
 from aboard.board.tensorboard_parts import DataProvider, errors
 from aboard.board.tensorboard_parts import provider as api
-from aboard.board.time_series import reduced, scalar_data, series_arguments, tensor_data, wanted_of
+from aboard.board.time_series import listed_series, reduced, scalar_data, series_arguments, tensor_data, wanted_of
 from aboard.reader.run_reader import DataClass, Tag
-from aboard.reader.run_tags import find_tag, plugins_of_runs
+from aboard.reader.run_tags import find_tag, plugins_of_runs, rows_of_runs
 
 # torch and tensorboardX write this into every run, and TensorBoard would take any one of them for all.
 _HPARAMS_EXPERIMENT = "_hparams_/experiment"
@@ -54,6 +54,7 @@ class BoardProvider(DataProvider):
         self._about = about or About()
         self._limits = limits or Limits()
         self._keys = BlobKeys(secret)
+        self._token = object()  # by which this board's answers are told from those of others
         self._counts = BlobCounts()
 
     def experiment_metadata(self, ctx: Any = None, *, experiment_id: str) -> Any:
@@ -77,6 +78,10 @@ class BoardProvider(DataProvider):
     def run_folders(self) -> dict[str, Path]:
         """Where the files of each run lie, for plugins that read files."""
         return {name: run.folder for name, run in self.source.runs.items()}
+
+    def question(self, *words: str) -> Question:
+        """What is asked, with how things stand now."""
+        return Question(self._token, words, stamp_of(indexed_runs(self.source)))
 
     def list_scalars(
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
@@ -192,10 +197,13 @@ class BoardProvider(DataProvider):
         return blobs[place.number]
 
     def _list(self, series: type[Any], wanted: Wanted) -> dict[str, dict[str, Any]]:
-        return {
-            run: {tag.name: series(**series_arguments(tag, status)) for tag, status in tags}
-            for run, tags in select_tags(self.source, wanted)
-        }
+        if wanted.tags is not None:
+            return {
+                run: {tag.name: series(**series_arguments(tag, status)) for tag, status in tags}
+                for run, tags in select_tags(self.source, wanted)
+            }
+        runs = select_runs(self.source, wanted.runs)
+        return {run: listed_series(series, rows) for run, rows in rows_of_runs(runs, wanted.plugin, wanted.data_class)}
 
     def _max_length(self, tag: Tag) -> int:
         return max(self._counts.count(tag, spread(tag.entries(), _ENTRIES_COUNTED)), default=0)

@@ -6,35 +6,44 @@ from __future__ import annotations
 import importlib
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from werkzeug.wrappers import Request, Response
+
+from aboard.board.answer_cache import ANSWERS
 
 PIECE_BYTES = 4 << 20  # so large that handing it over costs nothing
 
 _isal_zlib: Any = importlib.import_module("isal.isal_zlib")  # has no types
-_WORTH_COMPRESSING = 1024
 _SMALL = 1 << 16
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Expires": "0", "Cache-Control": "no-cache, must-revalidate"}
 
 
-def json_response(request: Request, pieces: Iterable[bytes]) -> Response:
-    """An answer with the JSON that the pieces make; compressed for those who read that.
+class Question(NamedTuple):
+    """What is asked of a board, and how things stand: the same question is answered alike until they change."""
+
+    board: Hashable
+    words: tuple[str, ...]
+    stamp: int
+
+
+def json_response(request: Request, question: Question, answer: Callable[[], Iterable[bytes]]) -> Response:
+    """An answer with the JSON of which `answer` makes the pieces; compressed for those who read that.
 
     Also on loopback: a browser there is often at the other end of an ssh tunnel.
     """
-    headers = dict(_HEADERS)
-    gathered = _gathered(pieces)
-    head = list(itertools.islice(gathered, 2))
-    body: Iterable[bytes] = itertools.chain(head, gathered)
-    if request.accept_encodings.quality("gzip") > 0 and sum(map(len, head)) >= _WORTH_COMPRESSING:
-        body = _gathered(_compressed(body))
+    compressed = request.accept_encodings.quality("gzip") > 0
+    key = question.board, question.words, compressed
+    body = ANSWERS.find(key, question.stamp)
+    if body is None:
+        # Not sent while it is made: without a length, every byte would be copied once more on its way.
+        body = list(_compressed(answer()) if compressed else _gathered(answer()))
+        ANSWERS.keep(key, question.stamp, body)
+    headers = {**_HEADERS, "Content-Length": str(sum(map(len, body)))}
+    if compressed:
         headers["Content-Encoding"] = "gzip"
-    # Not sent while it is made: without a length, every byte would be copied once more on its way.
-    whole = list(body)
-    headers["Content-Length"] = str(sum(map(len, whole)))
-    return Response(whole if request.method != "HEAD" else None, headers=headers, content_type="application/json")
+    return Response(body if request.method != "HEAD" else None, headers=headers, content_type="application/json")
 
 
 def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -55,6 +64,8 @@ def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     # Four times as fast as zlib at the same size; and it lets other threads work meanwhile.
     compressor = _isal_zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-    for piece in pieces:
-        yield compressor.compress(piece)
+    return _gathered(itertools.chain((compressor.compress(piece) for piece in _gathered(pieces)), _end_of(compressor)))
+
+
+def _end_of(compressor: Any) -> Iterator[bytes]:
     yield compressor.flush()

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from aboard._native import TagIndex
 from aboard.reader.run_reader import DataClass, RunReader, Tag, TagStatus
-from aboard.reader.run_tags import find_tag, indexes_of, tags_with_points
+from aboard.reader.run_tags import find_tag, indexes_of, tags_of_runs
 
 
 class RunSource(Protocol):
@@ -32,12 +32,12 @@ class Wanted(NamedTuple):
 
 def select_tags(source: RunSource, wanted: Wanted) -> Iterator[tuple[str, list[tuple[Tag, TagStatus]]]]:
     """(run, its tags with their status) for each run that has any; tags without a point are left out."""
-    for name, run in select_runs(source, wanted.runs).items():
-        if wanted.tags is None:
-            found = tags_with_points(run, wanted.plugin, wanted.data_class)
-        else:
-            found = list(_named(run, wanted, wanted.tags))
-        if found:
+    runs = select_runs(source, wanted.runs)
+    if wanted.tags is None:
+        yield from tags_of_runs(runs, wanted.plugin, wanted.data_class)
+        return
+    for name, run in runs.items():
+        if found := list(_named(run, wanted, wanted.tags)):
             yield name, found
 
 

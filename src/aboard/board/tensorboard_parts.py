@@ -32,6 +32,13 @@ if TYPE_CHECKING:
         _filter_by_version: Any
         _image_version_checker: Any
 
+    class HParamsPlugin:
+        """The plugin behind the HParams dashboard."""
+
+        _context: Any
+
+        def get_plugin_apps(self) -> dict[str, Any]: ...
+
     class ScalarsPlugin:
         """The plugin behind the Scalars dashboard, whose values Custom Scalars takes."""
 
@@ -57,6 +64,7 @@ if TYPE_CHECKING:
 else:
     from tensorboard.data.provider import DataProvider
     from tensorboard.plugins.base_plugin import TBLoader
+    from tensorboard.plugins.hparams.hparams_plugin import HParamsPlugin
     from tensorboard.plugins.metrics.metrics_plugin import MetricsPlugin
     from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
     from tensorboard.plugins.scalar.scalars_plugin import ScalarsPlugin
@@ -71,6 +79,9 @@ assets = _module("tensorboard.assets")
 core_plugin = _module("tensorboard.plugins.core.core_plugin")
 default = _module("tensorboard.default")
 errors = _module("tensorboard.errors")
+hparams_api_pb2 = _module("tensorboard.plugins.hparams.api_pb2")
+hparams_error = _module("tensorboard.plugins.hparams.error")
+hparams_plugin = _module("tensorboard.plugins.hparams.hparams_plugin")
 http_util = _module("tensorboard.backend.http_util")
 image_metadata = _module("tensorboard.plugins.image.metadata")
 json_util = _module("tensorboard.backend.json_util")
@@ -85,6 +96,7 @@ __all__ = [
     "EXPERIMENT_ID_KEY",
     "VERSION",
     "DataProvider",
+    "HParamsPlugin",
     "MetricsPlugin",
     "ProjectorPlugin",
     "ScalarsPlugin",
@@ -94,6 +106,9 @@ __all__ = [
     "core_plugin",
     "default",
     "errors",
+    "hparams_api_pb2",
+    "hparams_error",
+    "hparams_plugin",
     "http_util",
     "image_metadata",
     "json_util",

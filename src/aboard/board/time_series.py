@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aboard._native import Points
 from aboard.board.limits import spread
 from aboard.board.selected_tags import Wanted
 from aboard.board.tensorboard_parts import provider as api
 from aboard.reader.run_reader import DataClass, Tag, TagStatus
+
+if TYPE_CHECKING:
+    from aboard._native import TagRow
 
 
 def wanted_of(plugin: str, data_class: DataClass, run_tag_filter: Any) -> Wanted:
@@ -27,6 +30,20 @@ def series_arguments(tag: Tag, status: TagStatus) -> Mapping[str, Any]:
         "plugin_content": tag.meaning.content,
         "description": tag.meaning.description,
         "display_name": tag.meaning.display_name,
+    }
+
+
+def listed_series(series: type[Any], rows: Sequence[TagRow]) -> dict[str, Any]:
+    """What TensorBoard lists of the tags of a run, without an object of ours for each."""
+    return {
+        name: series(
+            max_step=last_step,
+            max_wall_time=last_wall_time,
+            plugin_content=content,
+            description=description,
+            display_name=display_name,
+        )
+        for _, name, _, _, _, content, display_name, description, _, (_, _, last_step, last_wall_time) in rows
     }
 
 

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from aboard._native import TagIndex, plugins_of
+from aboard._native import TagIndex, plugins_of, tags_with_points
 from aboard.reader.run_reader import DataClass, RunReader, Tag, TagStatus
 from aboard.reader.tag_meaning import Source, TagMeaning
+
+if TYPE_CHECKING:
+    from aboard._native import TagRow
 
 _lock = threading.Lock()
 _indexes: WeakKeyDictionary[RunReader, TagIndex] = WeakKeyDictionary()
@@ -44,12 +48,25 @@ def find_tag(run: RunReader, plugin: str, name: str) -> Tag | None:
     return None if row is None else _tag(run, row)
 
 
-def tags_with_points(run: RunReader, plugin: str, data_class: DataClass) -> list[tuple[Tag, TagStatus]]:
-    """All tags of a plugin that have something to show, in the order in which they were first seen."""
-    return [(_tag(run, row), TagStatus(*row[9])) for row in index_of(run).with_points(plugin, data_class)]
+def tags_of_runs(
+    runs: Mapping[str, RunReader], plugin: str, data_class: DataClass
+) -> Iterator[tuple[str, list[tuple[Tag, TagStatus]]]]:
+    """(run, its tags of a plugin that have something to show, in the order in which they were first seen)."""
+    for name, rows in rows_of_runs(runs, plugin, data_class):
+        run = runs[name]
+        yield name, [(_tag(run, row), TagStatus(*row[9])) for row in rows]
 
 
-def _tag(run: RunReader, row: tuple[int, str, int, int, str, bytes, str, str, int, object]) -> Tag:
+def rows_of_runs(
+    runs: Mapping[str, RunReader], plugin: str, data_class: DataClass
+) -> Iterator[tuple[str, list[TagRow]]]:
+    """The same as the native core tells it, for those who list tens of thousands."""
+    names = list(runs)
+    for number, rows in tags_with_points(indexes_of(list(runs.values())), plugin, data_class):
+        yield names[number], rows
+
+
+def _tag(run: RunReader, row: TagRow) -> Tag:
     number, name, source, kind, plugin, content, display_name, description, data_class, _ = row
     meaning = TagMeaning(plugin, content, display_name, description, DataClass(data_class))
     return Tag(run, number, name, Source(source), kind, meaning)

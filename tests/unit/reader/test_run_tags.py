@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aboard import SummaryWriter
-from aboard._native import names_json
+from aboard._native import names_json, stamp_of
 from aboard.reader.run_reader import DataClass, RunReader
-from aboard.reader.run_tags import find_tag, index_of, plugins_of_runs, tags_with_points
+from aboard.reader.run_tags import find_tag, index_of, plugins_of_runs, tags_of_runs
 from support.event_bytes import scalar_value, summary_record, write_event_file
 from support.sample_logs import write_every_kind
 
@@ -36,7 +36,8 @@ def test_the_same_tags_as_by_objects(tmp_path):
             listed = {
                 tag.name: status
                 for data_class in DataClass
-                for tag, status in tags_with_points(run, plugin, data_class)
+                for _, tags in tags_of_runs({"run": run}, plugin, data_class)
+                for tag, status in tags
             }
             assert listed == {name: tag.status for name, tag in run.by_plugin(plugin).items() if tag.status.points}
 
@@ -47,7 +48,22 @@ def test_what_is_not_there(tmp_path):
     assert find_tag(run, "scalars", "x") is None
     assert find_tag(run, "scalars", "\udce9") is None
     assert find_tag(run, "\udce9", "x") is None
-    assert tags_with_points(run, "scalars", DataClass.SCALAR) == []
+    assert list(tags_of_runs({"run": run}, "scalars", DataClass.SCALAR)) == []
+
+
+def test_a_stamp_changes_with_everything_that_could_be_seen(tmp_path):
+    def stamp(**runs: RunReader) -> int:
+        return stamp_of([(json.dumps(name).encode(), index_of(run)) for name, run in runs.items()])
+
+    path = write_event_file(tmp_path / "a", [summary_record([scalar_value(b"loss", 1.0)])])
+    a, b = opened(tmp_path / "a"), opened(tmp_path / "a")
+    first = stamp(a=a)
+    assert stamp(a=a) == first
+    assert len({first, stamp(), stamp(b=a), stamp(a=b), stamp(a=a, b=b), stamp(b=b, a=a)}) == 6
+    with path.open("ab") as file:
+        file.write(summary_record([scalar_value(b"loss", 2.0)], step=1))
+    a.logdir.refresh([os.fsencode(path.name)])
+    assert stamp(a=a) != first
 
 
 @settings(max_examples=50, deadline=None)
