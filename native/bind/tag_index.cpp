@@ -6,11 +6,10 @@
 #include <nanobind/stl/string_view.h>
 
 #include <array>
-#include <deque>
 #include <set>
 
 #include "bindings.hpp"
-#include "curves_json.hpp"
+#include "points_json.hpp"
 #include "tag_table.hpp"
 #include "without_gil.hpp"
 
@@ -90,33 +89,28 @@ nb::bytes display_names_json(const nb::list& runs, std::string_view plugin, uint
   });
 }
 
-// Entries "run":[…] of the runs from number `begin` on, until about `enough` bytes are there; and which run is the
-// next.
+// Entries "run":[…] of the runs from number `begin` on, until `enough` bytes are there; and which run is the next.
 nb::tuple points_json(const nb::list& runs, size_t begin, std::string_view plugin, const nb::str& tag, size_t budget,
                       bool objects, size_t enough) {
-  constexpr size_t kRunsAtOnce = 64;
+  constexpr size_t kRunsAtOnce = 16;
   const auto name = utf8_of(tag);
   const auto form = objects ? PointsForm::objects : PointsForm::triples;
-  std::deque<Runs> asked;  // owns the keys
-  std::vector<Curve> curves;
-  for (size_t bytes = 0; name && begin < runs.size() && bytes < enough;) {
-    const Runs& some = asked.emplace_back(runs_of(runs, begin, kRunsAtOnce));
+  const auto append = [&](std::string& json, TagIndex& index) {
+    const auto number = name ? index.number(plugin, DataClass::scalar, *name) : std::nullopt;
+    const ColumnView points = number ? index.logdir().scalars(*number, true) : ColumnView{};
+    if (points.size > 0) append_points_json(json, points, budget, form);
+    return points.size > 0;
+  };
+  std::string json;
+  json.reserve(enough + enough / 2);  // what is not used is never touched
+  bool is_first = true;
+  while (begin < runs.size() && json.size() < enough) {
+    const Runs some = runs_of(runs, begin, kRunsAtOnce);
     begin += some.size();
     const WithoutGil release;
-    for (const auto& [key, index] : some) {
-      const auto number = index->number(plugin, DataClass::scalar, *name);
-      Curve curve{key, number ? index->logdir().scalars(*number, true) : ColumnView{}};
-      if (curve.points.size == 0) continue;
-      bytes += json_size(curve, budget, form);
-      curves.push_back(std::move(curve));
-    }
+    append_entries(json, some, append, is_first);
   }
-  std::string json;
-  {
-    const WithoutGil release;
-    append_curves_json(json, curves, budget, form);
-  }
-  return nb::make_tuple(bytes_of(json), name ? begin : runs.size());
+  return nb::make_tuple(bytes_of(json), begin);
 }
 
 // (number, name, source, kind, plugin, content, display name, description, data class, status)

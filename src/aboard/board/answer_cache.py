@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import NamedTuple
 
 _LARGEST_PART = 4  # an answer may take a quarter of the room
@@ -16,8 +16,7 @@ _LARGEST_PART = 4  # an answer may take a quarter of the room
 
 class _Kept(NamedTuple):
     stamp: int
-    pieces: Sequence[bytes]
-    size: int
+    body: bytes
 
 
 class AnswerCache:
@@ -29,31 +28,30 @@ class AnswerCache:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._bytes = 0
 
-    def find(self, question: Hashable, stamp: int) -> Sequence[bytes] | None:
+    def find(self, question: Hashable, stamp: int) -> bytes | None:
         """The answer that was given when things stood as `stamp` says."""
         with self._lock:
             kept = self._kept.get(question)
             if kept is None or kept.stamp != stamp:
                 return None
             self._kept.move_to_end(question)
-            return kept.pieces
+            return kept.body
 
-    def keep(self, question: Hashable, stamp: int, pieces: Sequence[bytes]) -> None:
+    def keep(self, question: Hashable, stamp: int, body: bytes) -> None:
         """Keep an answer that was made after `stamp` was taken."""
-        size = sum(map(len, pieces))
-        if size > self._most_bytes // _LARGEST_PART:
+        if len(body) > self._most_bytes // _LARGEST_PART:
             return
         with self._lock:
             self._forget(question)
-            self._kept[question] = _Kept(stamp, pieces, size)
-            self._bytes += size
+            self._kept[question] = _Kept(stamp, body)
+            self._bytes += len(body)
             while self._bytes > self._most_bytes:
                 self._forget(next(iter(self._kept)))
 
     def _forget(self, question: Hashable) -> None:
         kept = self._kept.pop(question, None)
         if kept is not None:
-            self._bytes -= kept.size
+            self._bytes -= len(kept.body)
 
 
 ANSWERS = AnswerCache(64 << 20)
