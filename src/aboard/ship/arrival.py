@@ -42,13 +42,18 @@ def arrive(folder: RunFolder, claim: AttemptClaim, run: Run | None, journal: Jou
     if before and before.attempt > claim.number:
         raise Superseded
     outputs = _outputs(folder, before)
-    if journal and (journal.store != folder.store.uri or journal.attempt != claim.number):
+    if journal and not _is_about(journal, folder, claim):
         journal = None
     if before and journal and before.attempt == claim.number and before.serial <= journal.serial:
         return _by_journal(before, journal, outputs)
     if before is None and is_new:
         return Standing(manifest_of_attempt(None, claim.number), is_put=False, outputs=outputs)
     return _by_listing(folder, claim, before, journal, outputs)
+
+
+def _is_about(journal: Journal, folder: RunFolder, claim: AttemptClaim) -> bool:
+    """Whether a journal tells what was shipped of this attempt; one without a serial tells its end only."""
+    return journal.store == folder.store.uri and journal.attempt == claim.number and journal.serial > 0
 
 
 def _make_known(folder: RunFolder, claim: AttemptClaim, run: Run | None) -> bool:

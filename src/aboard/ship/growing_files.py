@@ -10,7 +10,7 @@ from aboard.ship.growing_file import GrowingFile, Plan
 from aboard.ship.local_file import SourceChanged, SourceUnreadable, opened
 from aboard.ship.scan import Found
 from aboard.store.run.file_row import FileRow
-from aboard.store.run.layout import EVENTS, generation_of, generation_path, path_of, segment_path
+from aboard.store.run.layout import EVENTS, generation_base, generation_of, generation_path, path_of, segment_path
 
 
 class GrowingFiles:
@@ -84,7 +84,8 @@ class GrowingFiles:
     def _adopted(self, found: Found, local: set[str]) -> GrowingFile | None:
         """A file that was shipped from another place, such as another folder of an earlier attempt's machine."""
         path = path_of(found.source, is_event_file=found.kind == "events")
-        old = next((one for one in self if one.row.path == path and one.row.source not in local), None)
+        others = [one for one in self if one.row.source not in local]
+        old = next((one for one in others if generation_base(one.row.path)[0] == path), None)
         if old is None:
             return None
         if old.row.crc32 is None:  # found without a manifest: its source is a guess

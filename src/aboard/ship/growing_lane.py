@@ -103,6 +103,11 @@ class GrowingLane:
             except SourceUnreadable as error:
                 self._resting.add(one, str(error))
                 continue
+            except AboardError as error:
+                if not is_about_one_file(error):
+                    raise
+                self._resting.add(one, str(error))
+                continue
             if planned:
                 work.append(planned)
         return work
@@ -177,7 +182,8 @@ class GrowingLane:
         for growing in self.files:
             one = local.get(growing.row.source)
             last = to_roll_up(growing.row, final=final)
-            if not last or (one and self._resting.has(one)):
+            # What only the store has would have to be fetched first: that can wait for the end.
+            if not last or (self._resting.has(one) if one else not final):
                 continue
             try:
                 self._roll_up(growing, last, one)

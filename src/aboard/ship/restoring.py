@@ -51,9 +51,7 @@ class _Restore:
         self._folder = folder
         self._into = into
         self._problems: list[str] = []
-        self._files = 0
-        self._bytes = 0
-        self._kept = 0
+        self._kept: list[Path] = []
 
     def run(self) -> Restored:
         try:
@@ -68,7 +66,7 @@ class _Restore:
             if row.link:
                 self._link(row)
         fetched = [count for count in done if count is not None]
-        return Restored(len(fetched), sum(fetched), self._kept, tuple(self._problems))
+        return Restored(len(fetched), sum(fetched), len(self._kept), tuple(self._problems))
 
     def _rows(self) -> list[FileRow]:
         """What belongs into the folder now: no logs, and nothing that training has deleted."""
@@ -102,7 +100,7 @@ class _Restore:
             return None
         for tries_left in reversed(range(TRIES)):
             if fetching.is_there(row, target):
-                self._kept += 1
+                self._kept.append(target)
                 return None
             try:
                 fetching.fetch(row, target)

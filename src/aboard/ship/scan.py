@@ -77,11 +77,11 @@ def identity_of(state: os.stat_result) -> Identity:
 
 
 def _walk(result: Scan, root: Path, top: str) -> bool:
+    """Add what is below a folder; whether the folder was there."""
     try:
         within = os.path.realpath(root)
         for entry, source in _entries(within, top, result):
-            found = _link(entry, source, within, result) if entry.is_symlink() else _file(entry, source, top)
-            if found:
+            if found := _found(entry, source, within, result):
                 result.files.append(found)
     except FileNotFoundError:
         return False
@@ -89,6 +89,16 @@ def _walk(result: Scan, root: Path, top: str) -> bool:
         result.problems[str(root)] = f"The folder cannot be read: {error.strerror}."
         return False
     return True
+
+
+def _found(entry: os.DirEntry[str], source: str, root: str, result: Scan) -> Found | None:
+    try:
+        return _link(entry, source, root, result) if entry.is_symlink() else _file(entry, source)
+    except FileNotFoundError:
+        return None  # deleted meanwhile
+    except OSError as error:
+        result.problems[entry.path] = f"The file cannot be read: {error.strerror}."
+        return None
 
 
 def _entries(folder: str, source: str, result: Scan) -> Iterator[tuple[os.DirEntry[str], str]]:
@@ -109,14 +119,12 @@ def _entries(folder: str, source: str, result: Scan) -> Iterator[tuple[os.DirEnt
             result.problems[entry.path] = f"The folder cannot be read: {error.strerror}."
 
 
-def _file(entry: os.DirEntry[str], source: str, top: str) -> Found | None:
-    try:
-        if not entry.is_file(follow_symlinks=False):
-            return None
-        identity = identity_of(entry.stat(follow_symlinks=False))
-    except FileNotFoundError:
+def _file(entry: os.DirEntry[str], source: str) -> Found | None:
+    if not entry.is_file(follow_symlinks=False):
         return None
-    kind: Kind = "events" if is_event_file(entry.name) else "log" if top == LOG else "output"
+    identity = identity_of(entry.stat(follow_symlinks=False))
+    is_log = source.startswith(f"{LOG}/")
+    kind: Kind = "events" if is_event_file(entry.name) else "log" if is_log else "output"
     return Found(source, Path(entry.path), kind, identity)
 
 

@@ -74,6 +74,8 @@ class Transfer:
         found = scan(self._spool)
         for path, problem in found.problems.items():
             self.conditions.wrong(path, problem)
+        for path in self._scan.problems.keys() - found.problems.keys():
+            self.conditions.well(path, "it can be read now, or is gone.")
         self._scan, self._scan_time = found, self._monotonic()
         self._note_behind()
         return found
@@ -84,7 +86,7 @@ class Transfer:
 
     def ship_growing(self, scan: Scan, *, final: bool = False) -> None:
         """Ship what event files and logs have more than the store."""
-        lanes = self._contact()
+        lanes = self._checked_contact()
         growing = _growing(scan)
         status = (self.ended or RunState.RUNNING) if final else RunState.RUNNING
         lanes.growing.keeper.set_outputs(lanes.outputs.mark)
@@ -115,7 +117,7 @@ class Transfer:
 
     def seal(self) -> None:
         """Say in the store that nothing more will come."""
-        lanes = self._contact()
+        lanes = self._checked_contact()
         keeper = lanes.growing.keeper
         keeper.set_outputs(lanes.outputs.mark)
         if not keeper.known.sealed:
@@ -152,19 +154,25 @@ class Transfer:
         return left
 
     def _contact(self) -> _Lanes:
-        """Be sure that the run is ours; the first time, find out how it stands."""
+        """The first time, find out how the run stands."""
         with self._lock:
             if self._lanes is None:
                 self._lanes = self._arrive()
-            elif self._monotonic() - self._contact_time >= OTHER_ATTEMPT_SECONDS:
-                numbers = self._folder.attempt_numbers()
-                if max(numbers, default=0) > self._claim.number:
-                    raise Superseded
-                if self._claim.number not in numbers:
-                    self.conditions.note(self._folder.store.uri, "the run was deleted there; it is shipped again.")
-                    self._lanes = self._arrive()
-                self._contact_time = self._monotonic()
             return self._lanes
+
+    def _checked_contact(self) -> _Lanes:
+        """Be sure that the run is still ours. For the growing files only, of which nothing is under way meanwhile."""
+        lanes = self._contact()
+        if self._monotonic() - self._contact_time < OTHER_ATTEMPT_SECONDS:
+            return lanes
+        numbers = self._folder.attempt_numbers()
+        if max(numbers, default=0) > self._claim.number:
+            raise Superseded
+        if self._claim.number not in numbers:
+            self.conditions.note(self._folder.store.uri, "the run was deleted there; it is shipped again.")
+            lanes = self._lanes = self._arrive()
+        self._contact_time = self._monotonic()
+        return lanes
 
     def _arrive(self) -> _Lanes:
         journal = read_journal(self._journal)
@@ -174,6 +182,7 @@ class Transfer:
         keeper = ManifestKeeper(self._folder, standing, self._journal, self.conditions, self._monotonic)
         keeper.ended = self.ended
         self._contact_time = self._monotonic()
+        self._summary_put = b""
         return _Lanes(
             GrowingLane(files, keeper, delivery, self.conditions, self._monotonic),
             OutputLane(self._folder, standing.outputs, self.conditions, self._monotonic),

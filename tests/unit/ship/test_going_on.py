@@ -84,13 +84,15 @@ def test_with_a_damaged_manifest(trip, damage, journal):
     assert shipper.finish("completed").is_sealed
 
 
-def test_a_damaged_manifest_costs_nothing_that_only_the_store_has(trip):
+@pytest.mark.parametrize("is_last", [True, False], ids=["at the end", "while running"])
+def test_a_damaged_manifest_costs_nothing_that_only_the_store_has(trip, is_last):
     shipped(trip)
     content = events(trip).read_bytes()
     events(trip).unlink()
     trip.spool.journal("journal").unlink()
     trip.store.put(trip.folder.key("manifest.json"), b"{")
-    trip.shipper().ship_once()
+    shipper = trip.shipper()
+    shipper.finish("completed") if is_last else shipper.ship_once()
     assert trip.content(SOURCE) == content
 
 

@@ -213,6 +213,20 @@ def test_a_shorter_file_with_other_content_is_a_new_generation(trip):
     trip.check_equal()
 
 
+def test_a_file_that_cannot_be_compared_stops_no_other(bucket_trip):
+    shipper = bucket_trip.shipper()
+    append(train(bucket_trip), records(0, 300))
+    shipper.ship_once()
+    train(bucket_trip).write_bytes(records(0, 200))
+    shipper.ship_once()
+    bucket_trip.folder.delete(bucket_trip.objects("tb"))
+    bucket_trip.clock.move(12)
+    append(bucket_trip.output / "other.tfevents.1", records(0, 3))
+    state = shipper.ship_once()
+    assert bucket_trip.content("output/other.tfevents.1") == records(0, 3)
+    assert any(EVENTS in path for path in state.problems)
+
+
 def test_of_a_replaced_file_the_old_content_stays_until_there_is_new(trip):
     shipper = trip.shipper()
     append(train(trip), records(0, 100))

@@ -108,6 +108,15 @@ def test_a_dead_attempt_is_found_out(folder, age, expected):
     assert [one.status for one in folder.read_manifest().manifest.earlier] == ["lost"]
 
 
+def test_who_knows_that_the_process_is_gone_need_not_wait(folder):
+    claim_attempt(folder, claim_of("a"))
+    wait = Waiting()
+    with pytest.raises(RunClaimed):
+        claim_attempt(folder, claim_of("b"), is_over=lambda last: last.pid != 5, watch=False, sleep=wait)
+    assert claim_attempt(folder, claim_of("b"), is_over=lambda last: last.pid == 5, sleep=wait).number == 2
+    assert wait.seconds == 0
+
+
 def test_a_clock_that_is_behind_kills_nobody(folder):
     """The other machine's clock is an hour behind, and its signs look old; but they change."""
     claim_attempt(folder, claim_of("a"))

@@ -33,17 +33,20 @@ def claim_attempt(
     claim: AttemptClaim,
     *,
     watch: bool = True,
+    is_over: Callable[[AttemptClaim], bool] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> AttemptClaim:
     """Take the next attempt with what `claim` says, whatever its number; the claim with the number that it got.
 
     Raises RunClaimed while another attempt lives. With `watch` it may take up to a minute to find out; without, a sign
-    of life that looks fresh is believed at once. After a StoreError the same claim may be made again.
+    of life that looks fresh is believed at once. `is_over` is for who knows better: it is asked whether the process of
+    the newest attempt is gone, which can be seen on the same machine. After a StoreError the same claim may be made
+    again.
     """
     newest = max(folder.attempt_numbers(), default=0)
     if newest and folder.is_claimed_by(mine := replace(claim, number=newest)):
         return mine
-    if newest:
+    if newest and not (is_over and (last := _claim_of(folder, newest)) and is_over(last)):
         _refuse_if_alive(folder, newest, watch=watch, sleep=sleep)
     mine = replace(claim, number=newest + 1)
     if not folder.create_attempt(mine):
@@ -130,18 +133,19 @@ def _sign_of_life(folder: RunFolder, newest: int) -> _SignOfLife:
 
 
 def _claimed(folder: RunFolder, number: int) -> datetime:
-    try:
-        claim = folder.read_attempt(number)
-    except DamagedDocument:
-        claim = None
+    claim = _claim_of(folder, number)
     return claim.claimed if claim else datetime.fromtimestamp(0, UTC)
 
 
-def _alive(folder: RunFolder, number: int, sign: _SignOfLife) -> RunClaimed:
+def _claim_of(folder: RunFolder, number: int) -> AttemptClaim | None:
     try:
-        claim = folder.read_attempt(number)
+        return folder.read_attempt(number)
     except DamagedDocument:
-        claim = None
+        return None
+
+
+def _alive(folder: RunFolder, number: int, sign: _SignOfLife) -> RunClaimed:
+    claim = _claim_of(folder, number)
     who = f" by process {claim.pid} on {claim.host}" if claim and claim.host else ""
     return RunClaimed(
         f"Attempt {number} of run {folder.uid} is being worked on{who}; last sign of life {time_text(sign.time)}.",

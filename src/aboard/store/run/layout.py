@@ -82,6 +82,12 @@ def generation_of(path: str, base: str) -> int:
     return int(suffix) if suffix.isdecimal() else 1
 
 
+def generation_base(path: str) -> tuple[str, int]:
+    """The path of the first generation, and which one this is, where nothing but the path is known."""
+    base, _, generation = path.rpartition("~")
+    return (base, int(generation)) if base and generation.isdecimal() else (path, 1)
+
+
 def logdir_of(path: str) -> str:
     """The logdir of an event file: its folder, empty for the run itself."""
     return path.removeprefix(f"{EVENTS}/").rpartition("/")[0]

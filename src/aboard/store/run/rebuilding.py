@@ -8,9 +8,10 @@ already is left over from a roll-up, and what its successor begins with was sent
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from aboard.store.run.file_row import FileRow, Segment
-from aboard.store.run.layout import EVENTS, LOG, OUTPUT, segment_path, split_segment, usual_source
+from aboard.store.run.layout import EVENTS, LOG, OUTPUT, generation_base, segment_path, split_segment, usual_source
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Entry
 
@@ -26,17 +27,23 @@ def rebuild_outputs(folder: RunFolder) -> tuple[FileRow, ...]:
 
 
 def _growing(folder: RunFolder, top: str) -> Iterator[FileRow]:
+    entries = {entry.key: entry for entry in folder.list(top)}
     numbers: dict[str, list[int]] = {}
-    for entry in folder.list(top):
-        parts = None if folder.store.can_append else split_segment(entry.key)
-        if parts is None:
-            yield _whole(entry)
-        else:
-            numbers.setdefault(parts[0], []).append(parts[1])
-    for path, found in numbers.items():
-        segments = _in_order(folder, path, sorted(found))
-        size = sum(segment.bytes for segment in segments)
-        yield FileRow(path=path, source=usual_source(path), bytes=size, segments=segments, next_segment=max(found) + 1)
+    if not folder.store.can_append:
+        for path, number in filter(None, map(split_segment, entries)):
+            numbers.setdefault(path, []).append(number)
+    segments = {segment_path(path, number) for path, found in numbers.items() for number in found}
+    paths = [*numbers, *(path for path in entries if path not in segments)]
+    newest = {generation_base(path)[0]: path for path in sorted(paths, key=generation_base)}
+    for base, path in newest.items():  # earlier generations were replaced, and not yet deleted
+        row = _in_segments(folder, path, sorted(numbers[path])) if path in numbers else _whole(entries[path])
+        yield replace(row, source=usual_source(base))
+
+
+def _in_segments(folder: RunFolder, path: str, numbers: list[int]) -> FileRow:
+    segments = _in_order(folder, path, numbers)
+    size = sum(segment.bytes for segment in segments)
+    return FileRow(path=path, source="", bytes=size, segments=segments, next_segment=numbers[-1] + 1)
 
 
 def _whole(entry: Entry) -> FileRow:
