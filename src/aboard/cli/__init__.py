@@ -248,6 +248,25 @@ def run(
     )
 
 
+@app.command()
+def sync(
+    folders: Annotated[
+        list[str] | None,
+        typer.Argument(help="Folders of runs on this machine; without any, all below $ABOARD_HOME/spool."),
+    ] = None,
+    *,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds for each run.")] = 600.0,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove folders whose runs are wholly in their stores.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Ship what runs have left on this machine: after a crash, a reboot, days without network."""
+    from aboard.cli.sync import sync as ship
+
+    sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json))
+
+
 def main() -> None:
     """Entry point: a person's mistake ends with a message and exit code 1, not with a traceback."""
     try:

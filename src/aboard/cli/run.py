@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,6 +68,11 @@ def request_of(options: RunOptions) -> RunRequest:
     if not options.command:
         raise InvalidValue(
             "There is no command to run.", hint="Write it behind two dashes: aboard run -- python train.py"
+        )
+    if shutil.which(options.command[0]) is None:
+        raise InvalidValue(
+            f"There is no command {options.command[0]!r} that can be executed.",
+            hint="Look for a typing error, give its path, or make it executable.",
         )
     philly = os.environ.get("PHILLY_JOB_DIRECTORY")
     store, mirrors = check_destinations(settings.store, options.mirrors or ([philly] if philly else []))

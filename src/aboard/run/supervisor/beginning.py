@@ -27,13 +27,15 @@ from aboard.run.supervisor.leftovers import read_manifest, ship_leftovers
 from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.talk import Talk
 from aboard.ship import Spool, restore
-from aboard.store import Store, open_store
+from aboard.store import Patience, Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import render_summary
 
-LEFTOVER_SECONDS = 120.0
+LEFTOVER_SECONDS = 60.0
+# Nobody wants a training to wait long for a store that does not answer.
+AT_THE_START = Patience(connect_seconds=5, stall_seconds=10, request_seconds=20, retries=2, retry_seconds=10)
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,12 @@ class Beginning:
 
     def _next(self, claim: AttemptClaim, before: AttemptClaim | None) -> AttemptClaim:
         try:
-            store = open_store(self._destination.store, create=True)
+            store = open_store(self._destination.store, create=True, patience=AT_THE_START)
             if before is not None:
                 self._finish_earlier(store, before)
-            folder = RunFolder(store, self._run.uid)
-            claim = claim_attempt(folder, claim, sleep=self._wait)
+            claim = claim_attempt(RunFolder(store, self._run.uid), claim, sleep=self._wait)
             if claim.number > 1:
-                self._bring_back(store)
+                self._bring_back(open_store(self._destination.store))
         except StoreError as error:
             number = before.number + 1 if before else 1
             self._talk.warn(
@@ -180,7 +181,7 @@ def _in_spools(request: RunRequest) -> Run | None:
 def _in_store(request: RunRequest, talk: Talk) -> Run | None:
     assert request.name is not None
     try:
-        store = open_store(request.store, create=True)
+        store = open_store(request.store, create=True, patience=AT_THE_START)
         return find_run(store, request.workspace, request.name, request.home)
     except StoreError as error:
         talk.warn(

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from aboard.errors import InvalidValue
+from aboard.run.supervisor.end_with_parent import end_with_parent
 from aboard.run.supervisor.output_log import OutputLog
 
 _CHUNK = 64 << 10
@@ -87,6 +88,7 @@ class Command:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                preexec_fn=end_with_parent(),  # noqa: PLW1509 - one call that takes no lock
                 bufsize=0,
             )
         except FileNotFoundError:

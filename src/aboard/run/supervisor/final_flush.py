@@ -16,6 +16,7 @@ from aboard.run.supervisor.talk import Talk
 from aboard.ship import ShippingState
 
 _SAY_SECONDS = 5.0
+RESTART_SECONDS = 10.0
 
 
 class FinalFlush:
@@ -27,6 +28,10 @@ class FinalFlush:
         self._talk = talk
         self._timeout = timeout
         self._say_time = time.monotonic() + _SAY_SECONDS
+
+    def hurry(self) -> None:
+        """The command is to be started again, and what is not shipped by then is shipped while it runs."""
+        self._timeout = min(self._timeout, RESTART_SECONDS)
 
     def run(self, place: RunPlace, outcome: Outcome) -> None:
         """Ship, and say how it went."""

@@ -9,7 +9,6 @@ noticed when the run is found by its old name, not when it is looked for by its 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -51,7 +50,7 @@ def find_run(store: Store, workspace: str, name: str, home: Path) -> Run | None:
 
 def _read_names(store: Store, uids: list[str]) -> dict[str, _Known]:
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        runs: Iterable[Run | None] = threads.map(lambda uid: _readable(store, uid), uids)
+        runs = threads.map(_readable, [store] * len(uids), uids)
         # What cannot be read yet is asked for again next time.
         return {uid: _Known(run.workspace, folded(run.name)) for uid, run in zip(uids, runs, strict=True) if run}
 

@@ -22,7 +22,7 @@ for one in distributions():
     if name:
         found.setdefault(name, one.version)
 print(json.dumps({"version": platform.python_version(), "implementation": platform.python_implementation(),
-                  "executable": sys.executable, 
+                  "executable": sys.executable,
                   "packages": {name: found[name] for name in sorted(found, key=str.lower)}}))
 """
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 from aboard.model.hparams import hparams_to_json
@@ -15,7 +14,7 @@ from aboard.run.environment import RunPlace, user_name, variables_of
 from aboard.run.facts import FactLog
 from aboard.run.spool_files import LOGS
 from aboard.run.supervisor.attempt import LiveAttempt, Outcome
-from aboard.run.supervisor.beginning import Beginning, identify, make_folders, place_of
+from aboard.run.supervisor.beginning import Beginning, FoundRun, identify, make_folders, place_of
 from aboard.run.supervisor.code_state import CodeState, code_state
 from aboard.run.supervisor.command import Command
 from aboard.run.supervisor.destination import Destination
@@ -48,41 +47,43 @@ def supervise(request: RunRequest, talk: Talk) -> int:
             shared=(SHARED,),
         )
         destination.write()
-        supervision = _Supervision(request, destination, Beginning(found, destination, talk), talk)
-        for left in range(request.restarts, -1, -1):
-            outcome = supervision.attempt(lambda number: place_of(request, found.run, number))
-            if outcome.status is not RunState.FAILED or not left:
-                break
-            talk.say(f"{outcome.reason}; starting again, {left - 1} more times if needed")
-        return outcome.exit_code or 0
+        supervision = _Supervision(request, found, destination, talk)
+        for left in range(request.restarts, 0, -1):
+            outcome = supervision.attempt(may_restart=True)
+            if outcome.status is not RunState.FAILED:
+                return outcome.exit_code or 0
+            talk.say(f"starting again; {left - 1} more times if needed")
+        return supervision.attempt(may_restart=False).exit_code or 0
 
 
 class _Supervision:
     """The attempts of one run by one supervisor."""
 
-    def __init__(self, request: RunRequest, destination: Destination, beginning: Beginning, talk: Talk) -> None:
+    def __init__(self, request: RunRequest, found: FoundRun, destination: Destination, talk: Talk) -> None:
         self._request = request
         self._destination = destination
-        self._beginning = beginning
+        self._run = found.run
+        self._beginning = Beginning(found, destination, talk)
         self._talk = talk
         self._environ = {"PYTHONUNBUFFERED": "1", **os.environ}
         self._secrets = Secrets.of(self._environ, request.command)
         self._facts = FactLog(destination.folder)
         self._has_told = False
 
-    def attempt(self, place_of_attempt: Callable[[int], RunPlace]) -> Outcome:
+    def attempt(self, *, may_restart: bool) -> Outcome:
+        """Run the command once."""
         code = code_state(Path.cwd()) if self._request.capture_code else None
         claim = self._beginning.attempt(lambda: self._details(code))
-        place = place_of_attempt(claim.number)
+        place = place_of(self._request, self._run, claim.number)
         self._write_diff(place, code)
         live = LiveAttempt(place, self._destination, self._secrets, resources_every=self._request.resources_every)
         self._facts.append("attempt", number=claim.number)
         self._tell_facts()
         self._talk.say(f"{place.name}, attempt {place.attempt}, kept in {self._destination.store}")
         live.start(claim.claimed)
-        return self._run_command(live, place)
+        return self._run_command(live, place, may_restart=may_restart)
 
-    def _run_command(self, live: LiveAttempt, place: RunPlace) -> Outcome:
+    def _run_command(self, live: LiveAttempt, place: RunPlace, *, may_restart: bool) -> Outcome:
         request = self._request
         log = OutputLog(place.spool / LOGS / f"{place.attempt}.txt", self._secrets, head_bytes=request.log_limit)
         flush = FinalFlush(live, self._destination, self._talk, request.flush_timeout)
@@ -104,6 +105,8 @@ class _Supervision:
             log.close()
         try:
             outcome = _outcome(command, exit_code, live)
+            if may_restart and outcome.status is RunState.FAILED:
+                flush.hurry()
             flush.run(place, outcome)
         finally:
             command.release_signals()
@@ -146,7 +149,7 @@ def _outcome(command: Command, exit_code: int, live: LiveAttempt) -> Outcome:
     asked = command.asked_to_end
     if asked is signal.SIGTERM:
         return Outcome(RunState.PREEMPTED, "ended by SIGTERM", exit_code)
-    if asked in _CANCELLED_BY:
+    if asked is not None and asked in _CANCELLED_BY:
         return Outcome(RunState.CANCELLED, f"ended by {asked.name}", exit_code)
     if exit_code > 128 and exit_code - 128 in set(signal.Signals):
         name = signal.Signals(exit_code - 128).name

@@ -7,6 +7,7 @@ wait for it, and what kills the training does not kill it.
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import subprocess
@@ -15,11 +16,12 @@ import time
 from pathlib import Path
 
 from aboard.run.local_json import read_json
-from aboard.run.spool_files import HELPER_LOG, PROGRESS
+from aboard.run.spool_files import HELPER_LOG, LOCK, PROGRESS
 
 _log = logging.getLogger("aboard.run")
 _SAY_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
+_MISSING_SECONDS = 5.0  # a helper that was just started needs time to begin
 
 
 def start_helper(spool: Path) -> None:
@@ -40,9 +42,11 @@ def start_helper(spool: Path) -> None:
 
 
 def wait_until_shipped(spool: Path, timeout: float) -> None:
-    """Wait for the helper's last word, and tell how far it is when that takes long."""
+    """Wait for the helper's last word, and tell how far it is when that takes long; one that was killed is replaced."""
     end = time.monotonic() + timeout
     say = time.monotonic() + min(_SAY_SECONDS, timeout / 2)
+    missing_since: float | None = time.monotonic()
+    while_missing = _MISSING_SECONDS
     while not (progress := read_json(spool / PROGRESS)).get("is_over"):
         now = time.monotonic()
         if now >= end:
@@ -52,9 +56,25 @@ def wait_until_shipped(spool: Path, timeout: float) -> None:
         if now >= say:
             _log.warning("Waiting for the files of the run to be shipped: %s", progress.get("text", "starting"))
             say = now + _SAY_SECONDS
+        missing_since = (missing_since or now) if _is_missing(spool) else None
+        if missing_since is not None and now - missing_since >= while_missing:
+            start_helper(spool)
+            missing_since, while_missing = None, timeout
         time.sleep(_LOOK_SECONDS)
     if progress.get("left"):
         _log.warning("%s. `aboard sync %s` finishes it.", progress.get("text", ""), spool)
+
+
+def _is_missing(spool: Path) -> bool:
+    """Whether nobody holds the lock of the spool: the helper has not begun, or is gone."""
+    try:
+        with (spool / LOCK).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def this_process() -> dict[str, object]:

@@ -24,7 +24,7 @@ def _as_mapping(given: Any) -> Mapping[Any, Any]:
     if dataclasses.is_dataclass(given) and not isinstance(given, type):
         return dataclasses.asdict(given)
     if hasattr(given, "__dict__") and not isinstance(given, type) and not callable(given):
-        return vars(given)
+        return cast("dict[str, Any]", vars(given))
     raise InvalidType(
         f"Hyperparameters are a mapping from names to values, not {type(given).__name__}.",
         hint='Give a dictionary such as {"lr": 0.01}, a dataclass, or what argparse returns.',

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.model.hparams import HparamValue, hparams_to_json
@@ -341,10 +341,10 @@ def _tags(given: Any) -> dict[str, str]:
     if isinstance(given, str):
         return {given: ""}
     if isinstance(given, Mapping):
-        named: Mapping[Any, Any] = given
+        named = cast("Mapping[object, object]", given)
         return {str(name): "" if value is None else str(value) for name, value in named.items()}
     if isinstance(given, (list, tuple, set, frozenset)):
-        return {str(name): "" for name in given}  # pyright: ignore[reportUnknownVariableType]
+        return {str(name): "" for name in cast("list[object]", given)}
     raise InvalidType(f"Tags are names, or a mapping from names to values, not {type(given).__name__}.")
 
 
