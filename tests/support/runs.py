@@ -179,4 +179,3 @@ def status_of(kept: Kept, uid: str | None = None) -> str:
 
 def until_status(kept: Kept, status: str, seconds: float = 30) -> None:
     until(lambda: status_of(kept) == status, seconds)
-

@@ -16,13 +16,13 @@ from aboard.model.times import now
 from aboard.model.uid import uid_time
 from aboard.run.environment import RunPlace
 from aboard.run.facts import FactLog
+from aboard.run.secrets import Secrets
 from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.event_metrics import EventMetrics
 from aboard.run.supervisor.own_files import OwnFiles
 from aboard.run.supervisor.process_tree import ProcessTree
 from aboard.run.supervisor.resource_use import ResourceUse
 from aboard.run.supervisor.run_summary import RunSummary
-from aboard.run.supervisor.secrets import Secrets
 from aboard.run.supervisor.shipping import Shipping, write_progress
 from aboard.ship import ShippingState
 

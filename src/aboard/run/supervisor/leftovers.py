@@ -10,10 +10,11 @@ from typing import NamedTuple
 from aboard.errors import DamagedDocument
 from aboard.model.run_states import RunState
 from aboard.model.state_changes import state_from
+from aboard.run.secrets import Secrets
+from aboard.run.spool_files import START
 from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.event_metrics import EventMetrics
 from aboard.run.supervisor.run_summary import RunSummary
-from aboard.run.supervisor.secrets import Secrets
 from aboard.run.supervisor.shipping import Shipping, write_progress
 from aboard.ship import ShippingState
 from aboard.store.run.manifest import Manifest
@@ -43,7 +44,7 @@ def ship_leftovers(destination: Destination, timeout: float) -> Leftovers:
         if folder not in destination.watched:
             destination = destination.watching(folder)
     shipping = Shipping(destination, summary.now, accept)
-    status = shipping.ended or _said(summary)
+    status = shipping.ended or _said(summary, is_attended=not (destination.folder / START).exists())
     states = shipping.finish(status, timeout)
     write_progress(destination.folder, states, is_over=True)
     return Leftovers(status, states)
@@ -58,9 +59,15 @@ def read_manifest(folder: RunFolder) -> Manifest | None:
     return read.manifest if read else None
 
 
-def _said(summary: RunSummary) -> RunState:
-    """How the training said that it ended; lost when it said nothing."""
-    return state_from(RunState, summary.said_status, "a run") if summary.said_status else RunState.LOST
+def _said(summary: RunSummary, *, is_attended: bool) -> RunState:
+    """How the training said that it ended; lost when it said nothing.
+
+    A training under `aboard run` may have been ended together with its supervisor: an interpreter that came to its end
+    then says little.
+    """
+    if not summary.said_status or (is_attended and not summary.is_certain):
+        return RunState.LOST
+    return state_from(RunState, summary.said_status, "a run")
 
 
 def _all(_: Path) -> bool:

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from pathlib import Path
 
-from aboard.run.supervisor.secrets import MaskedStream, Secrets
+from aboard.run.secrets import MaskedStream, Secrets
 
 HEAD_BYTES = 32 << 20
 TAIL_BYTES = 1 << 20

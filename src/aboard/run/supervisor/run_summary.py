@@ -15,7 +15,7 @@ from aboard.model.hparams import HparamValue, hparams_from_json
 from aboard.model.metric_summary import MetricSummary
 from aboard.model.note import Note
 from aboard.run.facts import FactReader
-from aboard.run.supervisor.secrets import Secrets
+from aboard.run.secrets import Secrets
 from aboard.store.run.summary import Summary, parse_summary
 
 MOST_ANNOTATIONS = 10_000
@@ -47,6 +47,8 @@ class RunSummary:
         self.said_status = ""
         """How the training itself says that it ended."""
         self.said_reason = ""
+        self.is_certain = False
+        """Whether the script said so, and not only the end of its interpreter."""
 
     def began(self, started: datetime) -> None:
         """An attempt has begun."""
@@ -102,10 +104,12 @@ class RunSummary:
             case "attempt":  # how an earlier one ended no longer holds
                 self._summary = replace(self._summary, ended=None, exit_code=None, reason="")
                 self.last_signal = self.said_status = self.said_reason = ""
+                self.is_certain = False
             case "signal":
                 self.last_signal = str(fact["name"])
             case _:
                 self.said_status, self.said_reason = str(fact["status"]), str(fact.get("reason", ""))
+                self.is_certain = fact.get("is_certain") is not False
 
     def _take_file(self, fact: Mapping[str, object]) -> None:
         """Something about files."""

@@ -12,6 +12,7 @@ from aboard.model.hparams import hparams_to_json
 from aboard.model.run_states import RunState
 from aboard.run.environment import RunPlace, user_name, variables_of
 from aboard.run.facts import FactLog
+from aboard.run.secrets import Secrets
 from aboard.run.spool_files import LOGS
 from aboard.run.supervisor.attempt import LiveAttempt, Outcome
 from aboard.run.supervisor.beginning import Beginning, FoundRun, identify, make_folders, place_of
@@ -24,7 +25,6 @@ from aboard.run.supervisor.output_log import OutputLog
 from aboard.run.supervisor.own_files import SHARED
 from aboard.run.supervisor.python_state import python_state
 from aboard.run.supervisor.request import RunRequest
-from aboard.run.supervisor.secrets import Secrets
 from aboard.run.supervisor.spool_lock import SpoolLock
 from aboard.run.supervisor.talk import Talk
 

@@ -19,6 +19,7 @@ from aboard.model.times import now
 from aboard.model.uid import check_uid, new_uid
 from aboard.run.environment import RunPlace
 from aboard.run.local_json import read_json
+from aboard.run.secrets import Secrets
 from aboard.run.spool_files import LOGS, OUTPUT, START
 from aboard.run.supervisor.attempt import LiveAttempt, Outcome
 from aboard.run.supervisor.code_state import code_state
@@ -26,7 +27,6 @@ from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.find_run import find_run
 from aboard.run.supervisor.host_state import host_name, host_state
 from aboard.run.supervisor.python_state import python_state
-from aboard.run.supervisor.secrets import Secrets
 from aboard.run.supervisor.shipping import write_progress
 from aboard.run.training.helper_process import process_start
 from aboard.ship import ShippingState, Spool, restore

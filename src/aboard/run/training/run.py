@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from aboard.model.state_changes import state_from
 from aboard.run.environment import place_from
 from aboard.run.facts import FactLog, Kind
 from aboard.run.local_json import read_json
+from aboard.run.secrets import Secrets
 from aboard.run.spool_files import PROGRESS
 from aboard.run.training.artifacts import keep_artifact
 from aboard.run.training.checkpoints import Checkpoint, Checkpoints
@@ -97,6 +99,7 @@ class Run:
         self._metrics = MetricLogging(self._stages, self._said, batch_group)
         self._checkpoints = Checkpoints(self._place.output)
         self._hparams: dict[str, HparamValue] = {}
+        self._secrets = Secrets.of(os.environ, sys.argv)
         self._status: RunState | None = None
         self._finishing = threading.RLock()
         self._pid = os.getpid()
@@ -191,7 +194,8 @@ class Run:
         self._note("hparams", values=hparams_to_json(values))
         if self._logs:
             shown = {name: value for name, value in self._hparams.items() if value is not None}
-            self.writer().add_hparams(shown, {}, in_place=True)
+            masked = cast("dict[str, HparamValue]", self._secrets.mask_value("", shown))
+            self.writer().add_hparams(masked, {}, in_place=True)
 
     def log_event(self, name: str, data: Mapping[str, Any] | None = None, *, step: int | None = None) -> None:
         """Annotate the run: something happened, at a step if one is given."""
@@ -246,6 +250,9 @@ class Run:
 
     def finish(self, status: str = "completed", reason: str = "") -> None:
         """End the run: `completed`, `failed`, `cancelled` or `preempted`. Later calls change nothing."""
+        self._finish(status, reason, is_certain=True)
+
+    def _finish(self, status: str, reason: str, *, is_certain: bool) -> None:
         ended = state_from(RunState, status, "a run")
         if ended not in _FINAL:
             raise InvalidValue(f"A run cannot end as {ended}.", hint=f"Use one of {', '.join(sorted(_FINAL))}.")
@@ -257,7 +264,7 @@ class Run:
         if not self._logs or os.getpid() != self._pid:
             return
         self._ending.remove()
-        self._note("status", status=str(ended), reason=reason)
+        self._note("status", status=str(ended), reason=reason, is_certain=is_certain)
         if self._is_alone:
             wait_until_shipped(self._place.spool, self._flush_timeout)
 
@@ -286,7 +293,7 @@ class Run:
     def process_ends(self, exit_code: object) -> None:
         """Called when the interpreter ends and nobody has called `finish`."""
         if exit_code is None or exit_code == 0:
-            self.finish()
+            self._finish("completed", "", is_certain=False)
         else:
             self.finish("failed", f"sys.exit({exit_code!r})")
 
@@ -330,7 +337,7 @@ class Run:
         if not self._logs:
             return
         try:
-            self._facts.append(kind, **fields)
+            self._facts.append(kind, **{name: self._secrets.mask_value("", value) for name, value in fields.items()})
         except OSError as error:
             self._said.warn((kind,), f"{self._facts.path} cannot be written, so {kind} is lost: {error.strerror}")
 
