@@ -66,33 +66,37 @@ def test_all_that_a_script_says_is_in_the_store(machine: Machine, kept: Kept) ->
     assert run.attempts[0].details["python"]["packages"]["numpy"]
 
 
-@pytest.mark.parametrize(
-    ("ending", "code", "status", "reason"),
-    [
-        ("raise ValueError('too small')", 1, "failed", "ValueError: too small"),
-        ("sys.exit(3)", 3, "failed", "sys.exit(3)"),
-        ("sys.exit(0)", 0, "completed", ""),
-        ("os.kill(os.getpid(), 15)", -15, "failed", "ended by SIGTERM"),
-        ("os.kill(os.getpid(), 9)", -9, "failed", "the training process was killed"),
-        ("raise KeyboardInterrupt", -2, "cancelled", "KeyboardInterrupt"),
-        ("run.finish('cancelled', 'enough')", 0, "cancelled", "enough"),
-    ],
-)
-def test_how_it_ended_is_known(machine: Machine, kept: Kept, ending: str, code: int, status: str, reason: str) -> None:
-    script = f"""
+ENDINGS = {
+    "raise ValueError('too small')": (1, "failed", "ValueError: too small"),
+    "sys.exit(3)": (3, "failed", "sys.exit(3)"),
+    "sys.exit(0)": (0, "completed", ""),
+    "os.kill(os.getpid(), 15)": (-15, "failed", "ended by SIGTERM"),
+    "os.kill(os.getpid(), 9)": (-9, "failed", "the training process was killed"),
+    "raise KeyboardInterrupt": (-2, "cancelled", "KeyboardInterrupt"),
+    "run.finish('cancelled', 'enough')": (0, "cancelled", "enough"),
+}
+
+
+def test_how_it_ended_is_known(tmp_path: Path) -> None:
+    script = """
         import os, sys
         from aboard import Run
         run = Run()
         for step in range(1000):
-            run.log_metrics({{"loss": step}}, stage="train")
+            run.log_metrics({"loss": step}, stage="train")
         run.flush()
-        {ending}
+        exec(sys.argv[1])
     """
-    ended = machine.python(script)
-    assert ended.code == code, ended.err
-    until_status(kept, status)
-    until(lambda: kept.run().reason.startswith(reason))
-    assert [step for step, _ in kept.points("train", "loss")] == list(range(1, 1001))
+    machines = {
+        ending: Machine(tmp_path / str(place), str(tmp_path / f"s{place}")) for place, ending in enumerate(ENDINGS)
+    }
+    started = {ending: machine.start_python(script, ending) for ending, machine in machines.items()}
+    for ending, (code, status, reason) in ENDINGS.items():
+        ended, kept = finish(started[ending]), Kept.at(machines[ending].store)
+        assert ended.code == code, f"{ending}: {ended.err}"
+        until_status(kept, status)
+        until(lambda kept=kept, reason=reason: kept.run().reason.startswith(reason))
+        assert [step for step, _ in kept.points("train", "loss")] == list(range(1, 1001)), ending
 
 
 def test_a_handler_of_the_training_is_called_and_may_go_on(machine: Machine, kept: Kept) -> None:
