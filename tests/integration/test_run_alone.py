@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from support.processes import until
 from support.runs import Kept, Machine, finish, status_of, until_status, well
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support.object_servers import S3Server
 from support.processes import until
 from support.runs import Kept, Machine, finish, status_of, well
@@ -355,6 +356,9 @@ def test_ctrl_c_and_a_command_that_does_not_want_to_end(machine: Machine, kept: 
         (["--store", "/a", "--mirror", "/a", "--", "true"], 1, "is named twice"),
         (["--restarts", "-1", "--", "true"], 2, "--restarts"),
         (["--watch", "/dev/null", "--", "true"], 1, "is not a folder"),
+        (["--output", "/", "--", "true"], 1, "shipped into itself"),
+        (["--store", "/a/b", "--watch", "/a", "--", "true"], 1, "shipped into itself"),
+        (["--output", "/a/b", "--watch", "/a", "--", "true"], 1, "--output /a/b lies in --watch /a"),
     ],
 )
 def test_mistakes_are_told_before_anything_happens(

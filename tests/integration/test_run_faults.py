@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from support.fault_proxy import FaultProxy, fault_proxy
 from support.object_servers import S3Server
 from support.processes import until

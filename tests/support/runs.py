@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from support.processes import Ended, until
 
 from aboard._native import scalars_in_records
 from aboard.errors import NoSuchStore
@@ -25,6 +24,7 @@ from aboard.store.run.loading import load_run
 from aboard.store.run.logical_file import read_logical
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary
+from support.processes import Ended, until
 
 SECONDS = 60
 

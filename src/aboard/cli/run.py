@@ -19,7 +19,7 @@ from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue, MissingPackage
 from aboard.model.hparams import HparamValue, flat_hparams
 from aboard.model.names import check_name, check_workspace_name
-from aboard.run.supervisor.destination import check_destinations
+from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.supervise import supervise
 from aboard.run.supervisor.talk import Talk, TalkingHandler
@@ -76,6 +76,9 @@ def request_of(options: RunOptions) -> RunRequest:
         )
     philly = os.environ.get("PHILLY_JOB_DIRECTORY")
     store, mirrors = check_destinations(settings.store, options.mirrors or ([philly] if philly else []))
+    output = None if options.output is None else _folder(options.output, "--output")
+    watched = [_folder(path, "--watch") for path in options.watched]
+    check_folders(settings.home, output, watched, [store, *mirrors])
     hparams: dict[str, HparamValue] = {}
     for path in options.configs:
         hparams |= _config(Path(path))
@@ -90,8 +93,8 @@ def request_of(options: RunOptions) -> RunRequest:
         hparams={**hparams, **dict(_hparam(text) for text in options.hparams)},
         tags=dict(_tag(text) for text in options.tags),
         notes=tuple(options.notes),
-        watched=tuple(_folder(path, "--watch") for path in options.watched),
-        output=None if options.output is None else _folder(options.output, "--output"),
+        watched=tuple(watched),
+        output=output,
         restarts=options.restarts,
         grace=_seconds(options.grace, "--grace"),
         flush_timeout=_seconds(options.flush_timeout, "--flush-timeout"),

@@ -45,10 +45,11 @@ class LiveAttempt:
     def __init__(self, place: RunPlace, destination: Destination, secrets: Secrets, *, resources_every: float) -> None:
         self._place = place
         self._resources_every = resources_every
-        shared = destination.shared
-        self._own = OwnFiles(shared[0], FactLog(place.spool)) if shared else None
-        self._metrics = self._event_metrics(destination)
         self.summary = RunSummary(place.spool, secrets, self._metric_summaries)
+        self.summary.look()
+        facts, known = FactLog(place.spool), self.summary.own_files
+        self._own = OwnFiles(destination.shared[0], facts, known) if destination.shared else None
+        self._metrics = self._event_metrics(destination)
         self._shipping = Shipping(destination, self.summary.now, self._accept)
         self._stop = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="aboard-keeper", daemon=True)

@@ -93,5 +93,24 @@ def check_destinations(store: str, mirrors: Sequence[str]) -> tuple[str, tuple[s
     return addresses[0], tuple(addresses[1:])
 
 
+def check_folders(home: Path, output: Path | None, watched: Sequence[Path], stores: Sequence[str]) -> None:
+    """Refuse folders within each other: what is shipped must not hold the store, nor anything twice."""
+    kept = [("the store", path) for uri in stores if (path := parse_uri(uri).path) is not None]
+    kept.append(("$ABOARD_HOME", home))
+    shipped = [("--watch", path) for path in watched] + ([("--output", output)] if output else [])
+    for option, folder in shipped:
+        for what, place in kept:
+            if place.is_relative_to(folder):
+                raise InvalidValue(
+                    f"{option} {folder} holds {what}, {place}, which would be shipped into itself.",
+                    hint="Name a folder of the run alone.",
+                )
+        for other, another in shipped:
+            if (other, another) != (option, folder) and another.is_relative_to(folder):
+                raise InvalidValue(
+                    f"{other} {another} lies in {option} {folder}.", hint="Name the outer one; all below it is taken."
+                )
+
+
 def _texts(value: object) -> list[str]:
     return [str(one) for one in cast("list[object]", value)] if isinstance(value, list) else []

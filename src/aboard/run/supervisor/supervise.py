@@ -44,7 +44,7 @@ def supervise(request: RunRequest, talk: Talk) -> int:
             mirrors=request.mirrors,
             output=first.output,
             watched=request.watched,
-            shared=(SHARED,),
+            shared=() if any(SHARED.is_relative_to(one) for one in request.watched) else (SHARED,),
         )
         destination.write()
         supervision = _Supervision(request, found, destination, talk)

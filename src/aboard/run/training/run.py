@@ -175,12 +175,16 @@ class Run:
         The entry called `step_name` is the x axis and no metric; without one the calls of each stage are counted.
         Stages are any names: each has a curve of its own in the same chart. What is no number is left out.
         """
+        if self._status is not None:
+            self._mention_end()
         self._metrics.metrics(metrics, step_name, stage)
 
     def log_batch_metrics(
         self, metrics: Mapping[str, Any], batch: int | None = None, stage: str | None = "train"
     ) -> None:
         """Log numbers of one batch, with the number of the batch as x axis; without one, batches are counted."""
+        if self._status is not None:
+            self._mention_end()
         self._metrics.batch_metrics(metrics, batch, stage)
 
     def log_hparam(self, name: str, value: Any) -> None:
@@ -332,6 +336,9 @@ class Run:
                 self._said.warn((what,), text)
         if wanted.store is not None:
             self._said.warn(("store",), "Run(store=…) is ignored: `aboard run` was told where the run is kept")
+
+    def _mention_end(self) -> None:
+        self._said.warn(("end",), f"{self!r} is over; what is logged now is written, but may not be shipped")
 
     def _note(self, kind: Kind, **fields: object) -> None:
         if not self._logs:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from aboard.errors import InvalidType, InvalidValue
+from aboard.writer.lifecycle import renew_in_child
 from aboard.writer.summary_writer import SummaryWriter
 
 
@@ -31,7 +31,7 @@ class Stages:
         self._write_to_disk = write_to_disk
         self._known: dict[str | None, Stage] = {}
         self._making = threading.Lock()
-        os.register_at_fork(after_in_child=self._renew_lock)
+        renew_in_child(self)
 
     def get(self, name: str | None) -> Stage:
         """The stage of that name; None is the run itself."""
@@ -58,7 +58,8 @@ class Stages:
                 self._known[None] = stage
             return stage
 
-    def _renew_lock(self) -> None:
+    def become_child(self) -> None:
+        """Have a lock that no thread of the parent holds."""
         self._making = threading.Lock()
 
 
