@@ -92,8 +92,46 @@ def test_no_store_at_the_end_and_a_new_start_that_finishes_it(machine: Machine, 
     assert [str(attempt.status) for attempt in kept.run().attempts] == ["completed", "completed"]
 
 
-def test_a_wrong_store_does_not_stop_the_training(machine: Machine) -> None:
-    ended = well(machine.aboard("run", "--store", "s3://no-such-bucket", "--flush-timeout", 2, "--", "echo", "hello"))
+@pytest.mark.parametrize("store", ["s3://no-such-bucket", "/dev/null/no-such-folder"])
+def test_a_wrong_store_does_not_stop_the_training(machine: Machine, store: str) -> None:
+    ended = well(machine.aboard("run", "--store", store, "--flush-timeout", 2, "--", "echo", "hello"))
     assert ended.out == "hello\n"
-    assert "no-such-bucket" in ended.err
+    assert store.rpartition("/")[2] in ended.err
     assert "aboard sync" in ended.err
+
+
+def test_killed_five_times_with_the_network_cut_twice(
+    machine: Machine, kept: Kept, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    script = """
+        import os, pathlib, random, time
+        from aboard import Run
+        run = Run()
+        found = run.resume()
+        first = found.state["step"] + 1 if found else 0
+        dies = first + 60 + random.Random(run.attempt).randrange(60) if run.attempt <= 5 else 10_000
+        print(run.attempt, flush=True)
+        for step in range(first, 600):
+            run.log_metrics({"step": step, "loss": step * 0.5}, "step", "train")
+            if step % 20 == 0:
+                run.flush()
+                run.checkpoint(step=step)
+            if step == dies:
+                os.kill(os.getpid(), 9)
+            time.sleep(0.002)
+    """
+    process = machine.start_run(script, "--restarts", 5, "--flush-timeout", 4)
+    assert process.stdout is not None
+    for attempt in range(1, 7):
+        assert process.stdout.readline() == f"{attempt}\n".encode()
+        (proxy.cut if attempt in {2, 4} else proxy.heal)()
+    well(finish(process))
+    assert str(kept.run().status) == "completed"
+
+    import aboard
+    from aboard.ship import restore
+
+    restore(kept.store, kept.uids()[0], tmp_path / "back")
+    series = aboard.open(tmp_path / "back").runs["tensorboard/train"].scalars["loss"]
+    assert list(series.steps) == list(range(600))
+    assert list(series.values) == [step * 0.5 for step in range(600)]

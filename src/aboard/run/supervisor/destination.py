@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, StoreError
 from aboard.model.uid import is_uid
 from aboard.run.local_json import read_json, write_json
 from aboard.run.spool_files import DESTINATION, LOGS, OUTPUT
@@ -39,11 +39,9 @@ class Destination:
         return Spool(self.folder, self.uid, self.output, self.folder / LOGS, (*own, *shared))
 
     def stores(self) -> list[tuple[str, Store]]:
-        """Names of journals, and stores; the first is the one that counts. Folders are made."""
-        opened = [("journal", open_store(self.store, create=True))]
-        return opened + [
-            (f"journal-mirror{place}", open_store(uri, create=True)) for place, uri in enumerate(self.mirrors, 1)
-        ]
+        """Names of journals, and stores; the first is the one that counts. Folders are made where that is possible."""
+        mirrors = [(f"journal-mirror{place}", _opened(uri)) for place, uri in enumerate(self.mirrors, 1)]
+        return [("journal", _opened(self.store)), *mirrors]
 
     def write(self) -> None:
         """Keep this in the spool."""
@@ -110,6 +108,13 @@ def check_folders(home: Path, output: Path | None, watched: Sequence[Path], stor
                 raise InvalidValue(
                     f"{other} {another} lies in {option} {folder}.", hint="Name the outer one; all below it is taken."
                 )
+
+
+def _opened(uri: str) -> Store:
+    try:
+        return open_store(uri, create=True)
+    except StoreError:
+        return open_store(uri)  # the disk may come later; until then every use says what is wrong
 
 
 def _texts(value: object) -> list[str]:

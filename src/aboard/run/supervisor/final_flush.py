@@ -17,6 +17,7 @@ from aboard.ship import ShippingState
 
 _SAY_SECONDS = 5.0
 RESTART_SECONDS = 10.0
+FAILING_STORE_SECONDS = 1.0
 
 
 class FinalFlush:
@@ -27,11 +28,14 @@ class FinalFlush:
         self._destination = destination
         self._talk = talk
         self._timeout = timeout
+        self._goes_on = False
         self._say_time = time.monotonic() + _SAY_SECONDS
 
     def hurry(self) -> None:
         """The command is to be started again, and what is not shipped by then is shipped while it runs."""
-        self._timeout = min(self._timeout, RESTART_SECONDS)
+        self._goes_on = True
+        store_fails = any(state.error for state in self._live.states)
+        self._timeout = min(self._timeout, FAILING_STORE_SECONDS if store_fails else RESTART_SECONDS)
 
     def run(self, place: RunPlace, outcome: Outcome) -> None:
         """Ship, and say how it went."""
@@ -52,7 +56,8 @@ class FinalFlush:
                 self._talk.warn(f"{how}; a later attempt has taken the run, so nothing more was shipped from here")
             elif state.files_left or not state.is_sealed:
                 self._talk.warn(f"{how}; {state}")
-                self._talk.warn(f"everything is kept here; finish it with: aboard sync {self._destination.folder}")
+                if not self._goes_on:
+                    self._talk.warn(f"everything is kept here; finish it with: aboard sync {self._destination.folder}")
 
     def _waiting(self, states: list[ShippingState]) -> None:
         if time.monotonic() >= self._say_time:
