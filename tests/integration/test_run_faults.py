@@ -100,6 +100,20 @@ def test_a_wrong_store_does_not_stop_the_training(machine: Machine, store: str) 
     assert "aboard sync" in ended.err
 
 
+def test_without_its_checkpoints_a_run_does_not_begin_anew(
+    machine: Machine, kept: Kept, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    (machine.folder / "go").touch()
+    well(machine.run(STEPS + "    run.checkpoint(step=19)\n", "--name", "long"))
+    other = Machine(tmp_path / "two", machine.store, machine.environment)
+    proxy.answer(403, method="GET", path="/output/checkpoint/")
+    ended = other.aboard("run", "--name", "long", "--", "echo", "started")
+    assert (ended.code, ended.out) == (1, "")
+    assert "the command was not started" in ended.err
+    assert "Traceback" not in ended.err
+    assert all_steps(kept) == list(range(20))
+
+
 def test_killed_five_times_with_the_network_cut_twice(
     machine: Machine, kept: Kept, proxy: FaultProxy, tmp_path: Path
 ) -> None:

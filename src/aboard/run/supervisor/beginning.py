@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from aboard.errors import AboardError, StorageUnavailable, StoreError
+from aboard.errors import AboardError, DamagedDocument, StorageUnavailable, StoreError
 from aboard.model.names import folded, offline_run_name
 from aboard.model.run import Run
 from aboard.model.times import now
@@ -108,29 +108,35 @@ class Beginning:
             number=1, token=new_uid(), claimed=now(), host=host_name(), pid=os.getpid(), details=dict(details())
         )
         before = self._spool.read_attempt()
-        if self._is_new and before is None:
-            self._spool.write_run(self._run)
-        else:
+        if not self._is_new or before is not None:
             claim = self._next(claim, before)
+        self._spool.write_run(self._run)
         self._spool.write_attempt(claim)
+        self._destination.write()
         self._is_new = False
         return claim
 
     def _next(self, claim: AttemptClaim, before: AttemptClaim | None) -> AttemptClaim:
+        """Without the store an attempt begins only where its files are: one that began anew would hide the history."""
         try:
             store = open_store(self._destination.store, create=True, patience=AT_THE_START)
             if before is not None:
                 self._finish_earlier(store, before)
             claim = claim_attempt(RunFolder(store, self._run.uid), claim, sleep=self._wait)
-            if claim.number > 1:
-                self._bring_back(open_store(self._destination.store))
         except StoreError as error:
-            number = before.number + 1 if before else 1
+            if before is None:
+                self._talk.warn(
+                    f"{self._run.name} has files in the store, which fails now; the command was not started"
+                )
+                raise
+            claim = replace(claim, number=before.number + 1)
             self._talk.warn(
-                f"{error.message} Attempt {number} begins with the files that are on this machine; "
+                f"{error.message} Attempt {claim.number} begins with the files that are on this machine; "
                 f"what it writes is kept here and shipped later. {error.hint}".rstrip()
             )
-            claim = replace(claim, number=number)
+            return claim
+        if claim.number > 1:
+            self._bring_back(is_needed=before is None)
         return claim
 
     def _wait(self, seconds: float) -> None:
@@ -147,21 +153,39 @@ class Beginning:
         if manifest is not None and (manifest.sealed or manifest.attempt > before.number):
             return
         self._talk.say("shipping what the earlier attempt has left …")
-        for state in ship_leftovers(self._destination, LEFTOVER_SECONDS).states:
+        for state in ship_leftovers(read_destination(self._destination.folder), LEFTOVER_SECONDS).states:
             if state.error:
                 self._talk.warn(f"of the earlier attempt: {state}")
 
-    def _bring_back(self, store: Store) -> None:
-        restored = restore(store, self._run.uid, self._destination.output)
+    def _bring_back(self, *, is_needed: bool) -> None:
+        try:
+            store = open_store(self._destination.store)
+            restored = restore(store, self._run.uid, self._destination.output)
+            self._take_summary(RunFolder(store, self._run.uid))
+        except StoreError as error:
+            if is_needed:
+                self._talk.warn(
+                    f"files of earlier attempts of {self._run.name} are missing; the command was not started"
+                )
+                raise
+            self._talk.warn(f"{error.message} The attempt begins with the files that are on this machine.")
+            return
         if restored.files:
             self._talk.say(f"{restored.files} files of earlier attempts are back in {self._destination.output}")
         for problem in restored.problems:
             self._talk.warn(problem)
-        if not (self._destination.folder / FACTS).exists():
-            summary = RunFolder(store, self._run.uid).read_summary()
-            if summary is not None:
-                FactLog(self._destination.folder).append("earlier", summary=render_summary(summary).decode())
-        self._spool.write_run(self._run)
+
+    def _take_summary(self, folder: RunFolder) -> None:
+        """What earlier attempts on other machines have come to."""
+        if (self._destination.folder / FACTS).exists():
+            return
+        try:
+            summary = folder.read_summary()
+        except DamagedDocument as error:
+            self._talk.warn(error.message)
+            return
+        if summary is not None:
+            FactLog(self._destination.folder).append("earlier", summary=render_summary(summary).decode())
 
 
 def _in_spools(request: RunRequest) -> Run | None:

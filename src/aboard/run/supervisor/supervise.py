@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 from pathlib import Path
 
+from aboard.errors import RunClaimed
 from aboard.model.hparams import hparams_to_json
 from aboard.model.run_states import RunState
 from aboard.run.environment import RunPlace, user_name, variables_of
 from aboard.run.facts import FactLog
 from aboard.run.secrets import Secrets
-from aboard.run.spool_files import LOGS
+from aboard.run.spool_files import ATTEMPT, LOGS
 from aboard.run.supervisor.attempt import LiveAttempt, Outcome
 from aboard.run.supervisor.beginning import Beginning, FoundRun, identify, make_folders, place_of
 from aboard.run.supervisor.code_state import CodeState, code_state
@@ -46,14 +48,22 @@ def supervise(request: RunRequest, talk: Talk) -> int:
             watched=request.watched,
             shared=() if any(SHARED.is_relative_to(one) for one in request.watched) else (SHARED,),
         )
-        destination.write()
-        supervision = _Supervision(request, found, destination, talk)
-        for left in range(request.restarts, 0, -1):
-            outcome = supervision.attempt(may_restart=True)
-            if outcome.status is not RunState.FAILED:
-                return outcome.exit_code or 0
-            talk.say(f"starting again; {left - 1} more times if needed")
-        return supervision.attempt(may_restart=False).exit_code or 0
+        try:
+            return _attempts(_Supervision(request, found, destination, talk), request.restarts, talk)
+        except RunClaimed:
+            if not (first.spool / ATTEMPT).exists():  # nothing was begun here
+                shutil.rmtree(first.spool, ignore_errors=True)
+            raise
+
+
+def _attempts(supervision: _Supervision, restarts: int, talk: Talk) -> int:
+    """Run the command until it does not fail, or was started often enough; its exit code."""
+    for left in range(restarts, 0, -1):
+        outcome = supervision.attempt(may_restart=True)
+        if outcome.status is not RunState.FAILED:
+            return outcome.exit_code or 0
+        talk.say(f"starting again; {left - 1} more times if needed")
+    return supervision.attempt(may_restart=False).exit_code or 0
 
 
 class _Supervision:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from aboard.errors import AboardError, RunClaimed
 from aboard.run.local_json import read_json
-from aboard.run.spool_files import DESTINATION, PROGRESS, START, spools_of
+from aboard.run.spool_files import ATTEMPT, DESTINATION, PROGRESS, START, spools_of
 from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.leftovers import ship_leftovers
 from aboard.run.supervisor.shipping import is_complete
@@ -44,7 +44,7 @@ def spool_folders(home: Path) -> list[Path]:
     """The folders of all runs of this machine that aboard has begun."""
     root = spools_of(home)
     found = root.iterdir() if root.is_dir() else ()
-    return sorted(path for path in found if (path / DESTINATION).exists() or (path / START).exists())
+    return sorted(path for path in found if (path / ATTEMPT).exists() or (path / START).exists())
 
 
 def sync(folders: list[Path], *, timeout: float, clean: bool) -> Iterator[Synced]:

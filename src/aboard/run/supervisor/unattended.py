@@ -143,15 +143,22 @@ class UnattendedRun:
             if found is not None:
                 claim = claim_attempt(RunFolder(store, found.uid), claim)
                 self._run = found
-                restored = restore(store, found.uid, self._folder / OUTPUT)
-                self._problem = " ".join(restored.problems)
         except RunClaimed as error:
             self._problem = f"{error.message} This is another run of the same name."
         except StoreError as error:
             self._problem = f"{error.message} So nothing was resumed; this is another run of the same name."
+        if claim.number > 1:
+            self._problem = self._bring_back()
         if self._problem:
             _log.warning("%s", self._problem)
         return claim
+
+    def _bring_back(self) -> str:
+        """Restore the output folder; what went wrong."""
+        try:
+            return " ".join(restore(open_store(self._store), self._run.uid, self._folder / OUTPUT).problems)
+        except StoreError as error:
+            return f"Files of earlier attempts are missing: {error.message}"
 
     def _details(self) -> dict[str, object]:
         code = code_state(Path.cwd())
