@@ -136,7 +136,8 @@ class Beginning:
             )
             return claim
         if claim.number > 1:
-            self._bring_back(is_needed=before is None)
+            was_elsewhere = before is None or claim.number != before.number + 1
+            self._bring_back(is_needed=was_elsewhere)
         return claim
 
     def _wait(self, seconds: float) -> None:
