@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
+#include <cerrno>
+
 #include "bindings.hpp"
 #include "crc32c.hpp"
 #include "event.hpp"
 #include "record.hpp"
+#include "record_boundary.hpp"
+#include "without_gil.hpp"
 
 namespace nb = nanobind;
 
@@ -34,6 +38,21 @@ nb::tuple scalars_in_records(const nb::bytes& data) {
   return nb::make_tuple(scalars, at);
 }
 
+// As find_boundary; an error of the system becomes an OSError.
+nb::tuple record_boundary(int file, uint64_t start, uint64_t limit, uint64_t size) {
+  RecordBoundary found;
+  {
+    const WithoutGil released;
+    found = find_boundary(file, start, limit, size);
+  }
+  if (found.error != 0) {
+    errno = found.error;
+    PyErr_SetFromErrno(PyExc_OSError);
+    throw nb::python_error();
+  }
+  return nb::make_tuple(found.end, found.damaged);
+}
+
 }  // namespace
 
 void bind_records(nb::module_& module) {
@@ -49,6 +68,7 @@ void bind_records(nb::module_& module) {
       },
       nb::arg("payload"));
   module.def("scalars_in_records", &scalars_in_records, nb::arg("data"));
+  module.def("record_boundary", &record_boundary, nb::arg("file"), nb::arg("start"), nb::arg("limit"), nb::arg("size"));
 }
 
 }  // namespace aboard

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from aboard.reader.opened.open_runs import open as open  # noqa: A004 - read as aboard.open
+    from aboard.run.training.run import Run
     from aboard.writer.factories import register_writer_factory
     from aboard.writer.file_writer import FileWriter
     from aboard.writer.global_writer import GlobalSummaryWriter
@@ -19,6 +20,7 @@ __all__ = [
     "FileWriter",
     "GlobalSummaryWriter",
     "RecordWriter",
+    "Run",
     "SummaryWriter",
     "__version__",
     "register_writer_factory",
@@ -29,6 +31,7 @@ _HOMES = {
     "FileWriter": "aboard.writer.file_writer",
     "GlobalSummaryWriter": "aboard.writer.global_writer",
     "RecordWriter": "aboard.writer.record_writer",
+    "Run": "aboard.run.training.run",
     "SummaryWriter": "aboard.writer.summary_writer",
     "open": "aboard.reader.opened.open_runs",
     "register_writer_factory": "aboard.writer.factories",

@@ -9,6 +9,9 @@ AboardError
 ├── MissingPackage     (also an ImportError)         an optional package that this call needs
 ├── Conflict                                         what is there stands against what is asked
 ├── CatalogUnavailable                               the catalog's database cannot be opened, read or written
+├── DamagedDocument    (also a ValueError)           a document in a store cannot be understood
+│   └── NewerFormat                                  a later aboard wrote it
+├── RunClaimed                                       another process is working on the run
 ├── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
 └── StoreError         (also an OSError)             a store refused or failed; `temporary` says whether to try again
     ├── NoSuchStore                                  the folder, bucket or container does not exist
@@ -112,6 +115,26 @@ class StorageUnavailable(AboardError, OSError):
 
     status: ClassVar[int] = 503
     code: ClassVar[str] = "StorageUnavailable"
+
+
+class DamagedDocument(AboardError, ValueError):
+    """A document in a store cannot be understood."""
+
+    status: ClassVar[int] = 502
+    code: ClassVar[str] = "DamagedDocument"
+
+
+class NewerFormat(DamagedDocument):
+    """A document that a later version of aboard wrote, in a way that this one does not know."""
+
+    code: ClassVar[str] = "NewerFormat"
+
+
+class RunClaimed(AboardError):
+    """Another process is working on the run."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "RunClaimed"
 
 
 class StoreError(AboardError, OSError):

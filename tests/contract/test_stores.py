@@ -202,6 +202,30 @@ def test_large_files_go_up_and_down(store, tmp_path):
     assert [path.name for path in target.parent.iterdir()] == ["target"]
 
 
+@pytest.mark.parametrize("pieces", [0, 1, 3, 20])
+def test_streams_are_put_whole(store, pieces):
+    data = [bytes([number]) * (1 << 20) for number in range(pieces)]
+    assert store.put_stream("run/stream", iter(data), size=pieces << 20) == store.head("run/stream").etag
+    assert store.get("run/stream") == b"".join(data)
+
+
+@pytest.mark.parametrize("pieces", [2, 20], ids=["small", "in parts"])
+def test_a_stream_that_fails_changes_nothing(store, pieces):
+    class Changed(Exception):
+        pass
+
+    def failing():
+        for _ in range(pieces):
+            yield b"x" * (1 << 20)
+        raise Changed
+
+    store.put("run/stream", b"old")
+    with pytest.raises(Changed):
+        store.put_stream("run/stream", failing(), size=pieces << 20)
+    assert store.get("run/stream") == b"old"
+    assert keys(store.list("run")) == ["run/stream"]
+
+
 def test_small_empty_and_create_only_files(store, tmp_path):
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(b"small")

@@ -179,6 +179,94 @@ def doctor(
     examine_folders(paths, repair_to=repair, events_only=events_only, as_json=as_json)
 
 
+@app.command(context_settings={"allow_interspersed_args": False})
+def run(
+    command: Annotated[list[str], typer.Argument(help="The command, best behind two dashes.", metavar="-- CMD...")],
+    *,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the run. One that is there is started again, with its files.")
+    ] = None,
+    workspace: Annotated[str | None, typer.Option(help="Where the run belongs.")] = None,
+    experiment: Annotated[str | None, typer.Option(help="Which runs it belongs with.")] = None,
+    hparams: Annotated[list[str] | None, typer.Option("--hparam", help="NAME=VALUE; repeatable.")] = None,
+    configs: Annotated[
+        list[str] | None, typer.Option("--config", help="JSON, TOML or YAML file with hyperparameters; repeatable.")
+    ] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="NAME or NAME=VALUE; repeatable.")] = None,
+    notes: Annotated[list[str] | None, typer.Option("--note", help="A text about the run; repeatable.")] = None,
+    store: Annotated[
+        str | None, typer.Option(help="Folder or URI in which runs are kept.", show_default="$ABOARD_STORE")
+    ] = None,
+    watched: Annotated[
+        list[str] | None, typer.Option("--watch", help="Another folder with event files of this run; repeatable.")
+    ] = None,
+    mirrors: Annotated[
+        list[str] | None, typer.Option("--mirror", help="Folder or URI for a second copy; repeatable.")
+    ] = None,
+    restarts: Annotated[int, typer.Option(min=0, max=1000, help="How often to start again after a failure.")] = 0,
+    output: Annotated[
+        str | None, typer.Option(help="Output folder of the run.", show_default="below $ABOARD_HOME/spool")
+    ] = None,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds to end in, after a signal.")] = 30.0,
+    flush_timeout: Annotated[float, typer.Option(min=0, help="Seconds for shipping the rest at the end.")] = 300.0,
+    resources_every: Annotated[
+        float, typer.Option(min=0, help="Seconds between looks at CPU, memory and GPUs; 0: none.")
+    ] = 10.0,
+    log_limit: Annotated[int, typer.Option(min=0, help="Bytes of output that are kept; its end is kept besides.")] = 32
+    << 20,
+    code: Annotated[bool, typer.Option("--code/--no-code", help="Note commit, branch and changes of git.")] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")] = False,
+) -> None:
+    """Run a training command as a run: its files and output are kept, and come back when it is started again."""
+    from aboard.cli.run import RunOptions
+    from aboard.cli.run import run as supervised
+
+    sys.exit(
+        supervised(
+            RunOptions(
+                command=command,
+                name=name,
+                workspace=workspace,
+                experiment=experiment,
+                hparams=hparams or [],
+                configs=configs or [],
+                tags=tags or [],
+                notes=notes or [],
+                store=store,
+                watched=watched or [],
+                mirrors=mirrors or [],
+                restarts=restarts,
+                output=output,
+                grace=grace,
+                flush_timeout=flush_timeout,
+                resources_every=resources_every,
+                log_limit=log_limit,
+                capture_code=code,
+                quiet=quiet,
+            )
+        )
+    )
+
+
+@app.command()
+def sync(
+    folders: Annotated[
+        list[str] | None,
+        typer.Argument(help="Folders of runs on this machine; without any, all below $ABOARD_HOME/spool."),
+    ] = None,
+    *,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds for each run.")] = 600.0,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove folders whose runs are wholly in their stores.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Ship what runs have left on this machine: after a crash, a reboot, days without network."""
+    from aboard.cli.sync import sync as ship
+
+    sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json))
+
+
 def main() -> None:
     """Entry point: a person's mistake ends with a message and exit code 1, not with a traceback."""
     try:

@@ -76,6 +76,12 @@ def uid_time(uid: str) -> datetime:
     return datetime.fromtimestamp((number >> _RANDOM_BITS) / 1000, UTC)
 
 
+def first_uid_at(moment: datetime) -> str:
+    """The lowest uid that can be made at a moment: where to begin in a list of them."""
+    milliseconds = max(0, int(moment.timestamp() * 1000))
+    return _text(milliseconds << _RANDOM_BITS)
+
+
 def _text(number: int) -> str:
     digits: list[str] = []
     for _ in range(_LENGTH):

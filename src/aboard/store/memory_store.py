@@ -52,6 +52,9 @@ class MemoryStore(Store):
         with open_source(path, key) as source:
             return self._put_bytes(key, source.read(), create_only=create_only)
 
+    def _put_stream(self, key: str, pieces: Iterator[bytes], size: int) -> str:
+        return self._put_bytes(key, b"".join(pieces), create_only=False)
+
     def _get(self, key: str) -> Fetched:
         fetched, _ = self._find(key)
         self.traffic.add("get", bytes_in=len(fetched.data))

@@ -53,7 +53,12 @@ class ObjectStore(Store):
                 return self._put_bytes(key, source.read(), create_only=create_only)
         return self._overwrite(key, path, size)
 
-    def _overwrite(self, key: str, data: bytes | Path, size: int) -> str:
+    def _put_stream(self, key: str, pieces: Iterator[bytes], size: int) -> str:
+        if size <= PART_BYTES:
+            return self._put_bytes(key, b"".join(pieces), create_only=False)
+        return self._overwrite(key, pieces, size)
+
+    def _overwrite(self, key: str, data: bytes | Path | Iterator[bytes], size: int) -> str:
         part = max(PART_BYTES, math.ceil(size / MAX_PARTS))
         in_parts = size > PART_BYTES
         requests = math.ceil(size / part) + self._client.requests_around_parts if in_parts else 1

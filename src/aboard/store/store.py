@@ -76,6 +76,15 @@ class Store(ABC):
             return self._put_file(key, data, create_only=create_only)
         return self._put_bytes(key, _checked_bytes(key, data), create_only=create_only)
 
+    def put_stream(self, key: str, pieces: Iterable[bytes], *, size: int) -> str:
+        """Write about `size` bytes as they come, and return the etag; readers see all of it or nothing of it.
+
+        What `pieces` raises leaves what was under the key before: a source can be checked while it is read.
+        """
+        check_key(key)
+        self._check_writable(key)
+        return self._put_stream(key, iter(pieces), max(size, 0))
+
     def append(self, key: str, data: bytes | bytearray | memoryview, position: int) -> int:
         """Write at the end, which must be `position`, and return the new size; position 0 creates what is missing."""
         check_key(key)
@@ -156,6 +165,9 @@ class Store(ABC):
 
     @abstractmethod
     def _put_file(self, key: str, path: Path, *, create_only: bool) -> str: ...
+
+    @abstractmethod
+    def _put_stream(self, key: str, pieces: Iterator[bytes], size: int) -> str: ...
 
     @abstractmethod
     def _get(self, key: str) -> Fetched: ...

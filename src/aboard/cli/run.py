@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard run [OPTIONS] -- CMD…`: reads the options and hands over to the supervisor."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from aboard.config.settings import load_settings
+from aboard.errors import InvalidValue, MissingPackage
+from aboard.model.hparams import HparamValue, flat_hparams
+from aboard.model.names import check_name, check_workspace_name
+from aboard.run.supervisor.destination import check_destinations, check_folders
+from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.supervise import supervise
+from aboard.run.supervisor.talk import Talk, TalkingHandler
+
+_NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options as they were typed."""
+
+    command: Sequence[str]
+    name: str | None
+    workspace: str | None
+    experiment: str | None
+    hparams: Sequence[str]
+    configs: Sequence[str]
+    tags: Sequence[str]
+    notes: Sequence[str]
+    store: str | None
+    watched: Sequence[str]
+    mirrors: Sequence[str]
+    restarts: int
+    output: str | None
+    grace: float
+    flush_timeout: float
+    resources_every: float
+    log_limit: int
+    capture_code: bool
+    quiet: bool
+
+
+def run(options: RunOptions) -> int:
+    """Run the command as a run; the exit code."""
+    talk = Talk(quiet=options.quiet)
+    logger = logging.getLogger("aboard")
+    logger.addHandler(TalkingHandler(talk))
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    return supervise(request_of(options), talk)
+
+
+def request_of(options: RunOptions) -> RunRequest:
+    """The options as a request; raises InvalidValue for what is not allowed."""
+    settings = load_settings({"store": options.store, "workspace": options.workspace})
+    if not options.command:
+        raise InvalidValue(
+            "There is no command to run.", hint="Write it behind two dashes: aboard run -- python train.py"
+        )
+    if shutil.which(options.command[0]) is None:
+        raise InvalidValue(
+            f"There is no command {options.command[0]!r} that can be executed.",
+            hint="Look for a typing error, give its path, or make it executable.",
+        )
+    philly = os.environ.get("PHILLY_JOB_DIRECTORY")
+    store, mirrors = check_destinations(settings.store, options.mirrors or ([philly] if philly else []))
+    output = None if options.output is None else _folder(options.output, "--output")
+    watched = [_folder(path, "--watch") for path in options.watched]
+    check_folders(settings.home, output, watched, [store, *mirrors])
+    hparams: dict[str, HparamValue] = {}
+    for path in options.configs:
+        hparams |= _config(Path(path))
+    return RunRequest(
+        command=tuple(options.command),
+        home=settings.home,
+        store=store,
+        mirrors=mirrors,
+        workspace=check_workspace_name(settings.workspace),
+        experiment="" if options.experiment is None else check_name(options.experiment, "an experiment"),
+        name=None if options.name is None else check_name(options.name, "a run"),
+        hparams={**hparams, **dict(_hparam(text) for text in options.hparams)},
+        tags=dict(_tag(text) for text in options.tags),
+        notes=tuple(options.notes),
+        watched=tuple(watched),
+        output=output,
+        restarts=options.restarts,
+        grace=_seconds(options.grace, "--grace"),
+        flush_timeout=_seconds(options.flush_timeout, "--flush-timeout"),
+        resources_every=_seconds(options.resources_every, "--resources-every"),
+        log_limit=options.log_limit,
+        capture_code=options.capture_code,
+    )
+
+
+def _hparam(text: str) -> tuple[str, HparamValue]:
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
+        raise InvalidValue(f"--hparam {text!r} is not NAME=VALUE.", hint="Write --hparam lr=0.01.")
+    return name.strip(), _value(value)
+
+
+def _value(text: str) -> HparamValue:
+    words: dict[str, HparamValue] = {"true": True, "false": False, "null": None, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if _NUMBER.fullmatch(text):
+        return float(text) if any(mark in text for mark in ".eE") else int(text)
+    return text
+
+
+def _tag(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not name.strip():
+        raise InvalidValue(f"--tag {text!r} has no name.", hint="Write --tag baseline or --tag data=v3.")
+    return name.strip(), value
+
+
+def _config(path: Path) -> dict[str, HparamValue]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidValue(f"--config {path} cannot be read: {error.strerror}.") from None
+    try:
+        if path.suffix == ".toml":
+            document: object = tomllib.loads(data.decode())
+        elif path.suffix in {".yaml", ".yml"}:
+            document = _yaml(data)
+        else:
+            document = json.loads(data)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InvalidValue(
+            f"--config {path} cannot be understood: {error}.", hint="JSON, TOML (.toml) and YAML (.yaml) are read."
+        ) from None
+    if not isinstance(document, dict):
+        raise InvalidValue(f"--config {path} holds a {type(document).__name__}, and not names with values.")
+    return flat_hparams(cast("dict[str, object]", document))
+
+
+def _yaml(data: bytes) -> object:
+    try:
+        import yaml  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
+    except ImportError:
+        raise MissingPackage(
+            "Reading YAML needs the package PyYAML.", hint="pip install pyyaml, or use JSON or TOML."
+        ) from None
+    try:
+        return cast("object", yaml.safe_load(data))
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
+def _folder(text: str, option: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    if not text or (path.exists() and not path.is_dir()):
+        raise InvalidValue(f"{option} {text!r} is not a folder.")
+    return path
+
+
+def _seconds(value: float, option: str) -> float:
+    if not math.isfinite(value) or value < 0:
+        raise InvalidValue(f"{option} is {value}, which is not a number of seconds.")
+    return value

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment of a run: how a command learns where to write, in the words of aboard and of other systems."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aboard.run.spool_files import TENSORBOARD
+
+SPOOL = "ABOARD_SPOOL"
+RUN = "ABOARD_RUN"
+RUN_UID = "ABOARD_RUN_UID"
+ATTEMPT = "ABOARD_ATTEMPT"
+WORKSPACE = "ABOARD_WORKSPACE"
+EXPERIMENT = "ABOARD_EXPERIMENT"
+OUTPUT_DIR = "ABOARD_OUTPUT_DIR"
+TENSORBOARD_DIR = "ABOARD_TENSORBOARD_DIR"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPlace:
+    """Which run a process belongs to, and where its files go on this machine."""
+
+    spool: Path
+    uid: str
+    name: str
+    workspace: str
+    experiment: str = ""
+    attempt: int = 1
+    output: Path
+
+    @property
+    def tensorboard(self) -> Path:
+        """The folder for event files."""
+        return self.output / TENSORBOARD
+
+
+def variables_of(place: RunPlace) -> dict[str, str]:
+    """What is set for the command of a run; all folders are below its output folder."""
+    output, tensorboard = str(place.output), str(place.tensorboard)
+    resuming = {"XT_RESUME_NAME": place.name} if place.attempt > 1 else {}
+    return {
+        SPOOL: str(place.spool),
+        RUN: place.name,
+        RUN_UID: place.uid,
+        ATTEMPT: str(place.attempt),
+        WORKSPACE: place.workspace,
+        EXPERIMENT: place.experiment,
+        OUTPUT_DIR: output,
+        TENSORBOARD_DIR: tensorboard,
+        "XT_OUTPUT_MNT": output,
+        "XT_OUTPUT_DIR": output,
+        "XT_RUN_NAME": place.name,
+        "XT_WORKSPACE_NAME": place.workspace,
+        "XT_EXPERIMENT_NAME": place.experiment,
+        "XT_USERNAME": user_name(),
+        **resuming,
+        "PAI_OUTPUT_TENSORBOARD": tensorboard,
+        "AIP_TENSORBOARD_LOG_DIR": tensorboard,
+        "TENSORBOARD_LOGGING_DIR": tensorboard,
+    }
+
+
+def place_from(environ: Mapping[str, str]) -> RunPlace | None:
+    """The run that the environment speaks of, if this process was started by `aboard run`."""
+    if not all(environ.get(name) for name in (SPOOL, RUN_UID, OUTPUT_DIR)):
+        return None
+    attempt = environ.get(ATTEMPT, "1")
+    return RunPlace(
+        spool=Path(environ[SPOOL]),
+        uid=environ[RUN_UID],
+        name=environ.get(RUN, ""),
+        workspace=environ.get(WORKSPACE, ""),
+        experiment=environ.get(EXPERIMENT, ""),
+        attempt=int(attempt) if attempt.isdecimal() else 1,
+        output=Path(environ[OUTPUT_DIR]),
+    )
+
+
+def user_name() -> str:
+    """Who runs this process; empty where nobody is known."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return str(os.getuid()) if hasattr(os, "getuid") else ""

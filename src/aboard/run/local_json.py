@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small JSON files with which the processes of one run speak to each other: whole or not there, never half."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from aboard.errors import StorageUnavailable
+
+_ASIDE = ".aboard-aside-"  # shippers pass over files that begin so
+
+
+def write_json(path: Path, document: Mapping[str, object]) -> None:
+    """Replace a file by a document."""
+    aside = path.parent / f"{_ASIDE}{secrets.token_hex(8)}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise StorageUnavailable(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from None
+
+
+def read_json(path: Path) -> dict[str, object]:
+    """The document in a file; empty when there is none that can be read."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, object]", document) if isinstance(document, dict) else {}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One attempt while it lives: its files are shipped, its facts added up, its machine measured."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from aboard.model.metric_summary import MetricSummary
+from aboard.model.run_states import RunState
+from aboard.model.times import now
+from aboard.model.uid import uid_time
+from aboard.run.environment import RunPlace
+from aboard.run.facts import FactLog
+from aboard.run.secrets import Secrets
+from aboard.run.supervisor.destination import Destination
+from aboard.run.supervisor.event_metrics import EventMetrics
+from aboard.run.supervisor.own_files import OwnFiles
+from aboard.run.supervisor.process_tree import ProcessTree
+from aboard.run.supervisor.resource_use import ResourceUse
+from aboard.run.supervisor.run_summary import RunSummary
+from aboard.run.supervisor.shipping import Shipping, write_progress
+from aboard.ship import ShippingState
+
+_log = logging.getLogger("aboard.run")
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended."""
+
+    status: RunState
+    reason: str = ""
+    exit_code: int | None = None
+
+
+class LiveAttempt:
+    """Ships an attempt from `start` to `finish`."""
+
+    def __init__(self, place: RunPlace, destination: Destination, secrets: Secrets, *, resources_every: float) -> None:
+        self._place = place
+        self._resources_every = resources_every
+        self.summary = RunSummary(place.spool, secrets, self._metric_summaries)
+        self.summary.look()
+        facts, known = FactLog(place.spool), self.summary.own_files
+        self._own = OwnFiles(destination.shared[0], facts, known) if destination.shared else None
+        self._metrics = self._event_metrics(destination)
+        self._shipping = Shipping(destination, self.summary.now, self._accept)
+        self._stop = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="aboard-keeper", daemon=True)
+        self._tree: ProcessTree | None = None
+        self._resources: ResourceUse | None = None
+
+    @property
+    def states(self) -> list[ShippingState]:
+        """How far each destination has got."""
+        return self._shipping.states
+
+    def start(self, started: datetime) -> None:
+        """Begin to ship."""
+        self.summary.began(started)
+        self._shipping.start()
+        self._keeper.start()
+
+    def command_started(self, pid: int) -> None:
+        """Measure a process and those below it, and take the event files that they make in shared folders."""
+        self._tree = tree = ProcessTree(pid)
+        if self._own:
+            self._own.watch(tree)
+        begun = uid_time(self._place.uid).timestamp()
+        self._resources = ResourceUse(self._place.tensorboard, tree, begun=begun, interval=self._resources_every)
+        self._resources.start()
+
+    def finish(
+        self, outcome: Outcome, timeout: float, waiting: Callable[[list[ShippingState]], None] = lambda _: None
+    ) -> list[ShippingState]:
+        """Ship the rest; `waiting` is told every second how far that is."""
+        if self._resources:
+            self._resources.stop()
+        self._stop.set()
+        self._keeper.join()
+        self._look()
+        self.summary.ended(now(), outcome.exit_code, outcome.reason)
+        ending = threading.Thread(target=self._shipping.finish, args=(outcome.status, timeout), daemon=True)
+        ending.start()
+        while ending.is_alive():
+            ending.join(_LOOK_SECONDS)
+            if ending.is_alive():
+                waiting(self.states)
+        states = self.states
+        self._write_progress(is_over=True)
+        return states
+
+    def _event_metrics(self, destination: Destination) -> EventMetrics:
+        folders: dict[Path, Callable[[Path], bool]] = {destination.output: _all}
+        folders |= dict.fromkeys(destination.watched, _all)
+        return EventMetrics(folders | dict.fromkeys(destination.shared, self._accept))
+
+    def _metric_summaries(self) -> dict[str, MetricSummary]:
+        return self._metrics.summaries()
+
+    def _accept(self, path: Path) -> bool:
+        return self._own is not None and self._own.accept(path)
+
+    def _keep(self) -> None:
+        while not self._stop.wait(_LOOK_SECONDS):
+            try:
+                self._look()
+                self._write_progress(is_over=False)
+            except Exception:
+                _log.exception("A mistake in aboard; the run goes on.")
+
+    def _look(self) -> None:
+        if self._tree:
+            self._tree.look()
+        self.summary.look()
+        known = self._shipping.destination.watched
+        for folder in [one for one in self.summary.watched if one not in known]:
+            self._shipping.watch(folder)
+            self._metrics = self._event_metrics(self._shipping.destination)
+
+    def _write_progress(self, *, is_over: bool) -> None:
+        write_progress(self._place.spool, self.states, attempt=self._place.attempt, has_begun=True, is_over=is_over)
+
+
+def _all(_: Path) -> bool:
+    return True

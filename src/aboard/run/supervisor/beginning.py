@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The beginning of an attempt: finds or makes the run, claims it, and brings back what earlier attempts have left.
+
+A store that cannot be reached does not hold up the training: the attempt then begins with what this machine knows, and
+the claim is put into the store later.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from aboard.errors import AboardError, DamagedDocument, StorageUnavailable, StoreError
+from aboard.model.names import folded, offline_run_name
+from aboard.model.run import Run
+from aboard.model.times import now
+from aboard.model.uid import new_uid
+from aboard.run.environment import RunPlace, user_name
+from aboard.run.facts import FactLog
+from aboard.run.spool_files import FACTS, LOGS, OUTPUT, spools_of
+from aboard.run.supervisor.destination import Destination, read_destination
+from aboard.run.supervisor.find_run import find_run
+from aboard.run.supervisor.host_state import host_name
+from aboard.run.supervisor.leftovers import read_manifest, ship_leftovers
+from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.talk import Talk
+from aboard.ship import Spool, restore
+from aboard.store import Patience, Store, open_store
+from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.claiming import claim_attempt
+from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.summary import render_summary
+
+LEFTOVER_SECONDS = 60.0
+# Nobody wants a training to wait long for a store that does not answer.
+AT_THE_START = Patience(connect_seconds=5, stall_seconds=10, request_seconds=20, retries=2, retry_seconds=10)
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """The run that a request means."""
+
+    run: Run
+    is_new: bool
+
+
+def identify(request: RunRequest, talk: Talk) -> FoundRun:
+    """Find the run of the requested name, here or in the store; otherwise make a new one."""
+    if request.name is not None:
+        found = _in_spools(request) or _in_store(request, talk)
+        if found is not None:
+            return FoundRun(found, is_new=False)
+    uid = new_uid()
+    run = Run(
+        uid=uid,
+        workspace=request.workspace,
+        created=now(),
+        name=request.name or offline_run_name(uid),
+        experiment=request.experiment or None,
+        user=user_name(),
+        host=host_name(),
+    )
+    return FoundRun(run, is_new=True)
+
+
+def place_of(request: RunRequest, run: Run, attempt: int) -> RunPlace:
+    """Where the files of an attempt go on this machine."""
+    spool = spools_of(request.home) / run.uid
+    return RunPlace(
+        spool=spool,
+        uid=run.uid,
+        name=run.name,
+        workspace=run.workspace,
+        experiment=run.experiment or "",
+        attempt=attempt,
+        output=request.output or spool / OUTPUT,
+    )
+
+
+def make_folders(place: RunPlace) -> None:
+    """Make the folders of a run."""
+    try:
+        place.tensorboard.mkdir(parents=True, exist_ok=True)
+        (place.spool / LOGS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageUnavailable(
+            f"The folders of the run below {place.spool} cannot be made: {error.strerror}.",
+            hint="Set ABOARD_HOME, or --output, to a place that can be written.",
+        ) from None
+
+
+class Beginning:
+    """Begins attempts of one run; its spool is locked by the caller."""
+
+    def __init__(self, found: FoundRun, destination: Destination, talk: Talk) -> None:
+        self._run = found.run
+        self._is_new = found.is_new
+        self._destination = destination
+        self._talk = talk
+        self._spool = Spool.at(destination.folder)
+        self._has_said_waiting = False
+
+    def attempt(self, details: Callable[[], Mapping[str, object]]) -> AttemptClaim:
+        """Claim the next attempt and have its files in place; raises RunClaimed while another one lives."""
+        claim = AttemptClaim(
+            number=1, token=new_uid(), claimed=now(), host=host_name(), pid=os.getpid(), details=dict(details())
+        )
+        before = self._spool.read_attempt()
+        if not self._is_new or before is not None:
+            claim = self._next(claim, before)
+        self._spool.write_run(self._run)
+        self._spool.write_attempt(claim)
+        self._destination.write()
+        self._is_new = False
+        return claim
+
+    def _next(self, claim: AttemptClaim, before: AttemptClaim | None) -> AttemptClaim:
+        """Without the store an attempt begins only where its files are: one that began anew would hide the history."""
+        try:
+            store = open_store(self._destination.store, create=True, patience=AT_THE_START)
+            if before is not None:
+                self._finish_earlier(store, before)
+            claim = claim_attempt(RunFolder(store, self._run.uid), claim, sleep=self._wait)
+        except StoreError as error:
+            if before is None:
+                self._talk.warn(
+                    f"{self._run.name} has files in the store, which fails now; the command was not started"
+                )
+                raise
+            claim = replace(claim, number=before.number + 1)
+            self._talk.warn(
+                f"{error.message} Attempt {claim.number} begins with the files that are on this machine; "
+                f"what it writes is kept here and shipped later. {error.hint}".rstrip()
+            )
+            return claim
+        if claim.number > 1:
+            was_elsewhere = before is None or claim.number != before.number + 1
+            self._bring_back(is_needed=was_elsewhere)
+        return claim
+
+    def _wait(self, seconds: float) -> None:
+        if not self._has_said_waiting:
+            self._has_said_waiting = True
+            self._talk.say(
+                f"{self._run.name} was not ended in an orderly way; watching for up to a minute if it lives …"
+            )
+        time.sleep(seconds)
+
+    def _finish_earlier(self, store: Store, before: AttemptClaim) -> None:
+        """An earlier attempt on this machine may have left files, and a claim that nobody holds any more."""
+        manifest = read_manifest(RunFolder(store, self._run.uid))
+        if manifest is not None and (manifest.sealed or manifest.attempt > before.number):
+            return
+        self._talk.say("shipping what the earlier attempt has left …")
+        for state in ship_leftovers(read_destination(self._destination.folder), LEFTOVER_SECONDS).states:
+            if state.error:
+                self._talk.warn(f"of the earlier attempt: {state}")
+
+    def _bring_back(self, *, is_needed: bool) -> None:
+        try:
+            store = open_store(self._destination.store)
+            restored = restore(store, self._run.uid, self._destination.output)
+            self._take_summary(RunFolder(store, self._run.uid))
+        except StoreError as error:
+            if is_needed:
+                self._talk.warn(
+                    f"files of earlier attempts of {self._run.name} are missing; the command was not started"
+                )
+                raise
+            self._talk.warn(f"{error.message} The attempt begins with the files that are on this machine.")
+            return
+        if restored.files:
+            self._talk.say(f"{restored.files} files of earlier attempts are back in {self._destination.output}")
+        for problem in restored.problems:
+            self._talk.warn(problem)
+
+    def _take_summary(self, folder: RunFolder) -> None:
+        """What earlier attempts on other machines have come to."""
+        if (self._destination.folder / FACTS).exists():
+            return
+        try:
+            summary = folder.read_summary()
+        except DamagedDocument as error:
+            self._talk.warn(error.message)
+            return
+        if summary is not None:
+            FactLog(self._destination.folder).append("earlier", summary=render_summary(summary).decode())
+
+
+def _in_spools(request: RunRequest) -> Run | None:
+    """A run of this machine that goes to the same store."""
+    found: list[Run] = []
+    root = spools_of(request.home)
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        try:
+            run = Spool.at(folder).read_run()
+            if run and read_destination(folder).store == request.store and _is_meant(run, request):
+                found.append(run)
+        except AboardError:
+            continue
+    return found[-1] if found else None
+
+
+def _in_store(request: RunRequest, talk: Talk) -> Run | None:
+    assert request.name is not None
+    try:
+        store = open_store(request.store, create=True, patience=AT_THE_START)
+        return find_run(store, request.workspace, request.name, request.home)
+    except StoreError as error:
+        talk.warn(
+            f"{error.message} So nobody knows whether there is a run {request.name!r} already: this is a new one."
+        )
+        return None
+
+
+def _is_meant(run: Run, request: RunRequest) -> bool:
+    return run.workspace == request.workspace and folded(run.name) == folded(request.name or "")

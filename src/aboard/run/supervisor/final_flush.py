@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of an attempt: ships the rest within a time limit, and tells what is left and how to finish it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType
+
+from aboard.run.environment import RunPlace
+from aboard.run.supervisor.attempt import LiveAttempt, Outcome
+from aboard.run.supervisor.destination import Destination
+from aboard.run.supervisor.shipping import is_complete
+from aboard.run.supervisor.talk import Talk
+from aboard.ship import ShippingState
+
+_SAY_SECONDS = 5.0
+RESTART_SECONDS = 10.0
+FAILING_STORE_SECONDS = 1.0
+
+
+class FinalFlush:
+    """Ships the rest. Ctrl-C stops waiting; a scheduler that asks to end is not heard, because that is what it does."""
+
+    def __init__(self, live: LiveAttempt, destination: Destination, talk: Talk, timeout: float) -> None:
+        self._live = live
+        self._destination = destination
+        self._talk = talk
+        self._timeout = timeout
+        self._goes_on = False
+        self._say_time = time.monotonic() + _SAY_SECONDS
+
+    def hurry(self) -> None:
+        """The command is to be started again, and what is not shipped by then is shipped while it runs."""
+        self._goes_on = True
+        store_fails = any(state.error for state in self._live.states)
+        self._timeout = min(self._timeout, FAILING_STORE_SECONDS if store_fails else RESTART_SECONDS)
+
+    def run(self, place: RunPlace, outcome: Outcome) -> None:
+        """Ship, and say how it went."""
+        self._say_time = time.monotonic() + 1
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, _stop_waiting)
+        try:
+            states = self._live.finish(outcome, self._timeout, self._waiting)
+        except KeyboardInterrupt:
+            states = self._live.states
+        how = f"{place.name} {outcome.status}" + (f" ({outcome.reason})" if outcome.reason else "")
+        if is_complete(states):
+            self._talk.say(f"{how}; {states[0]}")
+            return
+        for state in states:
+            if state.is_superseded:
+                self._talk.warn(f"{how}; a later attempt has taken the run, so nothing more was shipped from here")
+            elif state.files_left or not state.is_sealed:
+                self._talk.warn(f"{how}; {state}")
+                if not self._goes_on:
+                    self._talk.warn(f"everything is kept here; finish it with: aboard sync {self._destination.folder}")
+
+    def _waiting(self, states: list[ShippingState]) -> None:
+        if time.monotonic() >= self._say_time:
+            self._say_time = time.monotonic() + _SAY_SECONDS
+            self._talk.say(f"shipping what is left: {'; '.join(map(str, states))} (Ctrl-C stops waiting)")
+
+
+def _stop_waiting(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

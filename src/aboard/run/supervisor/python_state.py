@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Python a command uses, and which packages that one has: it need not be the one that runs aboard."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+_SECONDS = 20
+_ASK = """
+import json, platform, sys
+from importlib.metadata import distributions
+found = {}
+for one in distributions():
+    name = one.metadata["Name"]
+    if name:
+        found.setdefault(name, one.version)
+print(json.dumps({"version": platform.python_version(), "implementation": platform.python_implementation(),
+                  "executable": sys.executable,
+                  "packages": {name: found[name] for name in sorted(found, key=str.lower)}}))
+"""
+
+
+def python_state(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, object]:
+    """Version, place and packages of the Python that the command uses; empty when it uses none that is found."""
+    python = interpreter_of(command, environ)
+    if python is None:
+        return {}
+    try:
+        done = subprocess.run(
+            [python, "-c", _ASK],
+            env=dict(environ),
+            capture_output=True,
+            timeout=_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=True,
+        )
+        return cast("dict[str, object]", json.loads(done.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return {}
+
+
+def interpreter_of(command: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """The Python of a command: itself, that of its first line, or the first one on the path."""
+    path = environ.get("PATH", os.defpath)
+    program = shutil.which(command[0], path=path)
+    if program and _is_python(program):
+        return program
+    named = _from_first_line(Path(program)) if program else None
+    if named:
+        return named
+    for part in command[1:]:  # such as `env A=1 python train.py` or `nice python train.py`
+        found = shutil.which(part, path=path) if _is_python(part) else None
+        if found:
+            return found
+    return shutil.which("python", path=path) or shutil.which("python3", path=path) or sys.executable
+
+
+def _is_python(program: str) -> bool:
+    name = Path(program).name
+    return name == "python" or (name.startswith("python") and name.removeprefix("python").replace(".", "").isdecimal())
+
+
+def _from_first_line(program: Path) -> str | None:
+    """What stands behind `#!` in a script such as torchrun."""
+    try:
+        with program.open("rb") as file:
+            line = file.readline(500)
+    except OSError:
+        return None
+    if not line.startswith(b"#!"):
+        return None
+    parts = line[2:].decode("utf-8", "replace").split()
+    return parts[0] if parts and _is_python(parts[0]) else None

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard run`: a command as a run, from the claim to the last byte in the store."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+from pathlib import Path
+
+from aboard.errors import RunClaimed
+from aboard.model.hparams import hparams_to_json
+from aboard.model.run_states import RunState
+from aboard.run.environment import RunPlace, user_name, variables_of
+from aboard.run.facts import FactLog
+from aboard.run.secrets import Secrets
+from aboard.run.spool_files import ATTEMPT, LOGS
+from aboard.run.supervisor.attempt import LiveAttempt, Outcome
+from aboard.run.supervisor.beginning import Beginning, FoundRun, identify, make_folders, place_of
+from aboard.run.supervisor.code_state import CodeState, code_state
+from aboard.run.supervisor.command import Command
+from aboard.run.supervisor.destination import Destination
+from aboard.run.supervisor.final_flush import FinalFlush
+from aboard.run.supervisor.host_state import host_state
+from aboard.run.supervisor.output_log import OutputLog
+from aboard.run.supervisor.own_files import SHARED
+from aboard.run.supervisor.python_state import python_state
+from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.spool_lock import SpoolLock
+from aboard.run.supervisor.talk import Talk
+
+_CANCELLED_BY = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+
+
+def supervise(request: RunRequest, talk: Talk) -> int:
+    """Run the command to its end, again if asked to; its exit code."""
+    found = identify(request, talk)
+    first = place_of(request, found.run, 1)
+    with SpoolLock(first.spool):
+        make_folders(first)
+        destination = Destination(
+            folder=first.spool,
+            uid=found.run.uid,
+            store=request.store,
+            mirrors=request.mirrors,
+            output=first.output,
+            watched=request.watched,
+            shared=() if any(SHARED.is_relative_to(one) for one in request.watched) else (SHARED,),
+        )
+        try:
+            return _attempts(_Supervision(request, found, destination, talk), request.restarts, talk)
+        except RunClaimed:
+            if not (first.spool / ATTEMPT).exists():  # nothing was begun here
+                shutil.rmtree(first.spool, ignore_errors=True)
+            raise
+
+
+def _attempts(supervision: _Supervision, restarts: int, talk: Talk) -> int:
+    """Run the command until it does not fail, or was started often enough; its exit code."""
+    for left in range(restarts, 0, -1):
+        outcome = supervision.attempt(may_restart=True)
+        if outcome.status is not RunState.FAILED:
+            return outcome.exit_code or 0
+        talk.say(f"starting again; {left - 1} more times if needed")
+    return supervision.attempt(may_restart=False).exit_code or 0
+
+
+class _Supervision:
+    """The attempts of one run by one supervisor."""
+
+    def __init__(self, request: RunRequest, found: FoundRun, destination: Destination, talk: Talk) -> None:
+        self._request = request
+        self._destination = destination
+        self._run = found.run
+        self._beginning = Beginning(found, destination, talk)
+        self._talk = talk
+        self._environ = {"PYTHONUNBUFFERED": "1", **os.environ}
+        self._secrets = Secrets.of(self._environ, request.command)
+        self._facts = FactLog(destination.folder)
+        self._has_told = False
+
+    def attempt(self, *, may_restart: bool) -> Outcome:
+        """Run the command once."""
+        code = code_state(Path.cwd()) if self._request.capture_code else None
+        claim = self._beginning.attempt(lambda: self._details(code))
+        place = place_of(self._request, self._run, claim.number)
+        self._write_diff(place, code)
+        live = LiveAttempt(place, self._destination, self._secrets, resources_every=self._request.resources_every)
+        self._facts.append("attempt", number=claim.number)
+        self._tell_facts()
+        self._talk.say(f"{place.name}, attempt {place.attempt}, kept in {self._destination.store}")
+        live.start(claim.claimed)
+        return self._run_command(live, place, may_restart=may_restart)
+
+    def _run_command(self, live: LiveAttempt, place: RunPlace, *, may_restart: bool) -> Outcome:
+        request = self._request
+        log = OutputLog(place.spool / LOGS / f"{place.attempt}.txt", self._secrets, head_bytes=request.log_limit)
+        flush = FinalFlush(live, self._destination, self._talk, request.flush_timeout)
+        try:
+            command = Command(
+                request.command,
+                {**self._environ, **variables_of(place)},
+                log,
+                grace=request.grace,
+                started=live.command_started,
+            )
+        except BaseException as error:
+            log.close()
+            flush.run(place, Outcome(RunState.FAILED, str(error), None))
+            raise
+        try:
+            exit_code = command.wait()
+        finally:
+            log.close()
+        try:
+            outcome = _outcome(command, exit_code, live)
+            if may_restart and outcome.status is RunState.FAILED:
+                flush.hurry()
+            flush.run(place, outcome)
+        finally:
+            command.release_signals()
+        return outcome
+
+    def _details(self, code: CodeState | None) -> dict[str, object]:
+        request, secrets = self._request, self._secrets
+        python = python_state(request.command, self._environ)
+        details: dict[str, object] = {
+            "command": shlex.join(secrets.mask_command(request.command)),
+            "folder": str(Path.cwd()),
+            "user": user_name(),
+            "machine": host_state(),
+            **({"python": python} if python else {}),
+            **({"code": secrets.mask_value("", code.details)} if code else {}),
+        }
+        return details
+
+    def _write_diff(self, place: RunPlace, code: CodeState | None) -> None:
+        if code and code.diff:
+            text = self._secrets.mask(code.diff.decode("utf-8", "surrogateescape"))
+            path = place.spool / LOGS / f"{place.attempt}.diff"
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def _tell_facts(self) -> None:
+        if self._has_told:
+            return
+        self._has_told = True
+        if self._request.hparams:
+            self._facts.append("hparams", values=hparams_to_json(self._request.hparams))
+        if self._request.tags:
+            self._facts.append("tags", values=dict(self._request.tags))
+        for note in self._request.notes:
+            self._facts.append("note", text=note, author=user_name())
+
+
+def _outcome(command: Command, exit_code: int, live: LiveAttempt) -> Outcome:
+    """What the end of a command means for its run."""
+    live.summary.look()
+    asked = command.asked_to_end
+    if asked is signal.SIGTERM:
+        return Outcome(RunState.PREEMPTED, "ended by SIGTERM", exit_code)
+    if asked is not None and asked in _CANCELLED_BY:
+        return Outcome(RunState.CANCELLED, f"ended by {asked.name}", exit_code)
+    if exit_code > 128 and exit_code - 128 in set(signal.Signals):
+        name = signal.Signals(exit_code - 128).name
+        hint = ", which is often a lack of memory" if name == "SIGKILL" else ""
+        return Outcome(RunState.FAILED, f"killed by {name}{hint}", exit_code)
+    if exit_code:
+        said = live.summary.said_reason
+        return Outcome(RunState.FAILED, f"exit code {exit_code}" + (f": {said}" if said else ""), exit_code)
+    if live.summary.said_status in {"failed", "cancelled", "preempted"}:
+        return Outcome(RunState(live.summary.said_status), live.summary.said_reason, exit_code)
+    return Outcome(RunState.COMPLETED, "", exit_code)

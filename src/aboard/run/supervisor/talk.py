@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the supervisor says to the person: on standard error, one line each, beside the output of the command."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+
+class Talk:
+    """Lines that begin with `aboard:`."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    def say(self, text: str) -> None:
+        """How things go; not with `--quiet`."""
+        if not self._quiet:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Something that a person should know."""
+        try:
+            sys.stderr.write(f"aboard: {text}\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # nobody listens any more, and the run goes on
+
+
+class TalkingHandler(logging.Handler):
+    """Log records of aboard as lines for the person."""
+
+    def __init__(self, talk: Talk, level: int = logging.INFO) -> None:
+        super().__init__(level)
+        self._talk = talk
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it."""
+        text = self.format(record)
+        (self._talk.warn if record.levelno >= logging.WARNING else self._talk.say)(text)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts a run together from its documents. A damaged one costs what it says and hides nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from aboard.errors import DamagedDocument
+from aboard.model.attempt import Attempt
+from aboard.model.run import Run
+from aboard.model.run_states import RunState
+from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.manifest import Manifest
+from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.summary import Summary
+
+_Document = TypeVar("_Document")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """What could be read of a run, and what could not."""
+
+    uid: str
+    run: Run | None
+    """None when nobody knows to whom it belongs: `run.json` is missing or damaged."""
+    problems: tuple[str, ...] = ()
+
+
+def load_run(folder: RunFolder) -> LoadedRun:
+    """The run with its attempts, status, metrics and sizes; raises only when the store cannot be read."""
+    problems: list[str] = []
+
+    def readable(read: Callable[[], _Document | None]) -> _Document | None:
+        try:
+            return read()
+        except DamagedDocument as error:
+            problems.append(error.message)
+            return None
+
+    run = readable(folder.read_run)
+    if run is None:
+        problems = problems or [f"There is no {folder.where('run.json')}."]
+        return LoadedRun(folder.uid, None, tuple(problems))
+    read = readable(folder.read_manifest)
+    summary = readable(folder.read_summary)
+    claims = [readable(lambda number=number: folder.read_attempt(number)) for number in folder.attempt_numbers()]
+    run = _with_summary(run, summary)
+    run = _with_attempts(run, [claim for claim in claims if claim], read.manifest if read else None)
+    return LoadedRun(folder.uid, replace(run, store=folder.store.uri), tuple(problems))
+
+
+def _with_summary(run: Run, summary: Summary | None) -> Run:
+    """What people said later, in `run.json`, goes before what the training said."""
+    if summary is None:
+        return run
+    said = {note.text for note in run.notes}
+    return replace(
+        run,
+        started=summary.started,
+        ended=summary.ended,
+        exit_code=summary.exit_code,
+        reason=summary.reason,
+        hparams=summary.hparams,
+        metrics=summary.metrics,
+        tags={**summary.tags, **run.tags},
+        notes=(*(note for note in summary.notes if note.text not in said), *run.notes),
+    )
+
+
+def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | None) -> Run:
+    attempts = tuple(_attempt(claim, manifest) for claim in claims)
+    started = run.started or (attempts[0].started if attempts else None)
+    run = replace(run, attempts=attempts, started=started, host=attempts[-1].host if attempts else run.host)
+    if manifest is None:
+        return replace(run, status=RunState.LOST) if attempts else run
+    return replace(
+        run,
+        status=manifest.status,
+        heartbeat=manifest.alive,
+        revision=(run.revision or 0) + manifest.serial,  # both only rise
+        ended=run.ended or (manifest.alive if manifest.sealed else None),
+        files=len(manifest.files) + (manifest.outputs.files if manifest.outputs else 0),
+        bytes=manifest.bytes,
+    )
+
+
+def _attempt(claim: AttemptClaim, manifest: Manifest | None) -> Attempt:
+    ends = {one.number: (one.status, one.alive) for one in manifest.earlier} if manifest else {}
+    if manifest:
+        ends[manifest.attempt] = (manifest.status, manifest.alive)
+    status, alive = ends.get(claim.number, (RunState.LOST, None))
+    over = manifest is None or manifest.sealed or claim.number != manifest.attempt
+    details: Mapping[str, object] = {**claim.details, **({"pid": claim.pid} if claim.pid else {})}
+    return Attempt(
+        number=claim.number,
+        status=status,
+        started=claim.claimed,
+        ended=alive if over else None,
+        heartbeat=alive,
+        host=claim.host,
+        details=details,
+    )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store that cannot be reached, at the start, in between and at the end: training goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.fault_proxy import FaultProxy, fault_proxy
+from support.object_servers import S3Server
+from support.processes import until
+from support.runs import Kept, Machine, finish, status_of, well
+
+STEPS = """
+    import pathlib, time
+    from aboard import Run
+    run = Run()
+    for step in range(10):
+        run.log_metrics({"step": step, "loss": step}, "step", "train")
+    run.flush()
+    print("half", flush=True)
+    while not pathlib.Path("go").exists():
+        time.sleep(0.02)
+    for step in range(10, 20):
+        run.log_metrics({"step": step, "loss": step}, "step", "train")
+"""
+
+
+@pytest.fixture
+def proxy(s3_server: S3Server) -> Iterator[FaultProxy]:
+    with fault_proxy(s3_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def machine(tmp_path: Path, s3_server: S3Server, proxy: FaultProxy) -> Machine:
+    environment = {**s3_server.environment(), "AWS_ENDPOINT_URL": proxy.endpoint}
+    return Machine(tmp_path / "one", f"s3://contract/{tmp_path.name}", environment)
+
+
+@pytest.fixture
+def kept(machine: Machine, s3_server: S3Server) -> Kept:
+    return Kept.at(machine.store, s3_server.environment())
+
+
+def all_steps(kept: Kept) -> list[int]:
+    return sorted(step for step, _ in kept.points("train", "loss"))
+
+
+def test_no_store_from_the_start(machine: Machine, kept: Kept, proxy: FaultProxy) -> None:
+    proxy.cut()
+    (machine.folder / "go").touch()
+    ended = well(machine.run(STEPS, "--name", "away", "--flush-timeout", 3))
+    assert "nobody knows whether there is a run 'away'" in ended.err
+    assert ended.err.count("Everything is kept here and shipped later") == 1
+    assert "left" in ended.err
+    (spool,) = machine.spools()
+    assert f"aboard sync {spool}" in ended.err
+    proxy.heal()
+    assert "SHIPPED" in well(machine.aboard("sync")).out
+    assert (status_of(kept), all_steps(kept)) == ("completed", list(range(20)))
+    assert kept.run().metrics["train/loss"].count == 20
+
+
+def test_no_store_in_between(machine: Machine, kept: Kept, proxy: FaultProxy) -> None:
+    process = machine.start_run(STEPS)
+    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"), 30)
+    proxy.cut()
+    (machine.folder / "go").touch()
+    time.sleep(1.5)
+    proxy.heal()
+    well(finish(process))
+    assert (status_of(kept), all_steps(kept)) == ("completed", list(range(20)))
+
+
+def test_no_store_at_the_end_and_a_new_start_that_finishes_it(machine: Machine, kept: Kept, proxy: FaultProxy) -> None:
+    process = machine.start_run(STEPS, "--name", "twice", "--flush-timeout", 1)
+    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"), 30)
+    proxy.cut()
+    (machine.folder / "go").touch()
+    ended = well(finish(process))
+    assert "aboard sync" in ended.err
+    proxy.heal()
+    script = machine.script("import os; print(os.environ['ABOARD_ATTEMPT'])")
+    ended = well(machine.aboard("run", "--name", "twice", "--", sys.executable, script))
+    assert ended.out == "2\n"
+    assert all_steps(kept) == list(range(20))
+    assert [str(attempt.status) for attempt in kept.run().attempts] == ["completed", "completed"]
+
+
+@pytest.mark.parametrize("store", ["s3://no-such-bucket", "/dev/null/no-such-folder"])
+def test_a_wrong_store_does_not_stop_the_training(machine: Machine, store: str) -> None:
+    ended = well(machine.aboard("run", "--store", store, "--flush-timeout", 2, "--", "echo", "hello"))
+    assert ended.out == "hello\n"
+    assert store.rpartition("/")[2] in ended.err
+    assert "aboard sync" in ended.err
+
+
+def test_without_its_checkpoints_a_run_does_not_begin_anew(
+    machine: Machine, kept: Kept, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    (machine.folder / "go").touch()
+    well(machine.run(STEPS + "    run.checkpoint(step=19)\n", "--name", "long"))
+    other = Machine(tmp_path / "two", machine.store, machine.environment)
+    proxy.answer(403, method="GET", path="/output/checkpoint/")
+    ended = other.aboard("run", "--name", "long", "--", "echo", "started")
+    assert (ended.code, ended.out) == (1, "")
+    assert "the command was not started" in ended.err
+    assert "Traceback" not in ended.err
+    assert all_steps(kept) == list(range(20))
+
+
+def test_killed_five_times_with_the_network_cut_twice(
+    machine: Machine, kept: Kept, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    script = """
+        import os, pathlib, random, time
+        from aboard import Run
+        run = Run()
+        found = run.resume()
+        first = found.state["step"] + 1 if found else 0
+        dies = first + 60 + random.Random(run.attempt).randrange(60) if run.attempt <= 5 else 10_000
+        print(run.attempt, flush=True)
+        for step in range(first, 600):
+            run.log_metrics({"step": step, "loss": step * 0.5}, "step", "train")
+            if step % 20 == 0:
+                run.flush()
+                run.checkpoint(step=step)
+            if step == dies:
+                os.kill(os.getpid(), 9)
+            time.sleep(0.002)
+    """
+    process = machine.start_run(script, "--restarts", 5, "--flush-timeout", 4)
+    assert process.stdout is not None
+    for attempt in range(1, 7):
+        assert process.stdout.readline() == f"{attempt}\n".encode()
+        (proxy.cut if attempt in {2, 4} else proxy.heal)()
+    well(finish(process))
+    assert str(kept.run().status) == "completed"
+
+    import aboard
+    from aboard.ship import restore
+
+    restore(kept.store, kept.uids()[0], tmp_path / "back")
+    series = aboard.open(tmp_path / "back").runs["tensorboard/train"].scalars["loss"]
+    assert list(series.steps) == list(range(600))
+    assert list(series.values) == [step * 0.5 for step in range(600)]

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines on which commands run under `aboard run`, and what a reader of the store sees of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from aboard._native import scalars_in_records
+from aboard.errors import NoSuchStore
+from aboard.model.run import Run
+from aboard.store import Connection, Store, open_store
+from aboard.store.run.file_row import FileRow
+from aboard.store.run.listing import RunListing
+from aboard.store.run.loading import load_run
+from aboard.store.run.logical_file import read_logical
+from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.summary import Summary
+from support.processes import Ended, until
+
+SECONDS = 60
+
+
+@dataclass
+class Machine:
+    """A computer with a home folder of its own; several share a store."""
+
+    folder: Path
+    store: str
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def script(self, text: str) -> Path:
+        path = self.folder / f"script_{time.monotonic_ns()}.py"
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    def start(self, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
+        """Start `aboard` with some arguments."""
+        return self._start(
+            [sys.executable, "-c", "from aboard.cli import main; main()", *map(str, arguments)], environment
+        )
+
+    def start_python(self, script: str, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
+        """Start a script by itself."""
+        return self._start([sys.executable, str(self.script(script)), *map(str, arguments)], environment)
+
+    def aboard(self, *arguments: object, **environment: str) -> Ended:
+        """`aboard` with some arguments, to its end."""
+        return finish(self.start(*arguments, **environment))
+
+    def run(self, script: str, *options: object, **environment: str) -> Ended:
+        """A script under `aboard run`."""
+        return finish(self.start_run(script, *options, **environment))
+
+    def start_run(self, script: str, *options: object, **environment: str) -> subprocess.Popen[bytes]:
+        return self.start("run", *options, "--", sys.executable, self.script(script), **environment)
+
+    def python(self, script: str, *arguments: object, **environment: str) -> Ended:
+        return finish(self.start_python(script, *arguments, **environment))
+
+    def spools(self) -> list[Path]:
+        return sorted((self.home / "spool").iterdir())
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("ABOARD_", "XT_", "AWS_"))}
+        own = {"ABOARD_HOME": str(self.home), "ABOARD_STORE": self.store}
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env={**clean, **own, **self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+
+def finish(process: subprocess.Popen[bytes], seconds: float = SECONDS) -> Ended:
+    """Wait for the end; what takes longer is taken for hung."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        pytest.fail(f"it hung for {seconds} s; it said:\n{out[-2000:]!r}\n{err[-4000:]!r}")
+    return Ended(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def well(ended: Ended) -> Ended:
+    assert ended.code == 0, f"exit code {ended.code}\n{ended.out[-2000:]}\n{ended.err[-4000:]}"
+    assert "Traceback" not in ended.err, ended.err
+    return ended
+
+
+@dataclass
+class Kept:
+    """What a store holds, for who knows nothing but the store."""
+
+    store: Store
+
+    @classmethod
+    def at(cls, uri: str, environment: dict[str, str] | None = None) -> Kept:
+        given = environment or {}
+        connection = Connection(
+            endpoint=given.get("AWS_ENDPOINT_URL", ""),
+            region=given.get("AWS_REGION", ""),
+            key_id=given.get("AWS_ACCESS_KEY_ID", ""),
+            secret=given.get("AWS_SECRET_ACCESS_KEY", ""),
+        )
+        return cls(open_store(uri, read_only=True, connection=connection))
+
+    def uids(self) -> list[str]:
+        return RunListing(self.store).new()
+
+    def run(self, uid: str | None = None) -> Run:
+        loaded = load_run(self.folder(uid))
+        assert loaded.run is not None, loaded.problems
+        assert not loaded.problems
+        return loaded.run
+
+    def folder(self, uid: str | None = None) -> RunFolder:
+        if uid is None:
+            (uid,) = self.uids()
+        return RunFolder(self.store, uid)
+
+    def summary(self, uid: str | None = None) -> Summary:
+        summary = self.folder(uid).read_summary()
+        assert summary is not None
+        return summary
+
+    def rows(self, uid: str | None = None) -> dict[str, FileRow]:
+        """All files by their path in the store."""
+        folder = self.folder(uid)
+        read, outputs = folder.read_manifest(), folder.read_outputs()
+        rows = (*(read.manifest.files if read else ()), *(outputs.files if outputs else ()))
+        return {row.path: row for row in rows if not row.gone}
+
+    def content(self, path: str, uid: str | None = None) -> bytes:
+        return read_logical(self.folder(uid), self.rows(uid)[path])
+
+    def points(self, logdir: str, tag: str, uid: str | None = None) -> list[tuple[int, float]]:
+        """(step, value) of a series in all files of a logdir, in the order of the files."""
+        found: list[tuple[int, float]] = []
+        for path in sorted(self.rows(uid)):
+            above, _, name = path.rpartition("/")
+            if above == (f"tb/{logdir}" if logdir else "tb") and "tfevents" in name:
+                points, _ = scalars_in_records(self.content(path, uid))
+                found += [(step, value) for one, _, step, value in points if one == tag]
+        return found
+
+    def everything(self) -> bytes:
+        """All bytes of all objects together."""
+        return b"\n".join(self.store.get(entry.key) for uid in self.uids() for entry in self.store.list(uid))
+
+
+def status_of(kept: Kept, uid: str | None = None) -> str:
+    """How a run stands; empty while nobody knows."""
+    try:
+        read = kept.folder(uid).read_manifest()
+    except (ValueError, NoSuchStore):  # there is no run yet
+        return ""
+    return str(read.manifest.status) if read else ""
+
+
+def until_status(kept: Kept, status: str, seconds: float = 30) -> None:
+    until(lambda: status_of(kept) == status, seconds)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small parts of the supervisor: the kept output, GPUs, the Python of a command, runs found by name, locks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from aboard.errors import RunClaimed
+from aboard.model.run import Run
+from aboard.model.times import now
+from aboard.model.uid import new_uid
+from aboard.run.facts import FactLog, FactReader
+from aboard.run.secrets import Secrets
+from aboard.run.supervisor.find_run import find_run
+from aboard.run.supervisor.gpus import Gpus
+from aboard.run.supervisor.output_log import OutputLog
+from aboard.run.supervisor.python_state import interpreter_of
+from aboard.run.supervisor.spool_lock import SpoolLock
+from aboard.store import open_store
+from aboard.store.run.run_folder import RunFolder
+
+
+@pytest.mark.parametrize("chunk", [1, 10, 1000])
+def test_the_beginning_and_the_end_of_output_are_kept(tmp_path: Path, chunk: int) -> None:
+    log = OutputLog(tmp_path / "1.txt", Secrets([]), head_bytes=50, tail_bytes=30)
+    data = bytes(range(32, 122)) * 2
+    for place in range(0, len(data), chunk):
+        log.write("stdout", data[place : place + chunk])
+    log.close()
+    assert (tmp_path / "1.txt").read_bytes() == data[:50] + b"\n[aboard: 100 bytes were left out here]\n" + data[-30:]
+
+
+def test_output_within_the_limit_is_kept_as_it_is(tmp_path: Path) -> None:
+    log = OutputLog(tmp_path / "1.txt", Secrets([]), head_bytes=50, tail_bytes=30)
+    log.write("stdout", b"a" * 60)
+    log.write("stderr", b"b" * 10)
+    log.close()
+    assert (tmp_path / "1.txt").read_bytes() == b"a" * 60 + b"b" * 10
+
+
+def test_gpus_that_tell_only_some_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho '0, 71, 1024, 16384, 55, 120.5'\necho '1, 3, 5, 16384, 40, [N/A]'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    values = Gpus().sample()
+    assert values["gpu0/utilization_percent"] == 71
+    assert values["gpu0/power_watts"] == 120.5
+    assert values["gpu1/temperature_celsius"] == 40
+    assert "gpu1/power_watts" not in values
+
+
+def test_a_program_for_gpus_that_fails_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, calls = tmp_path / "nvidia-smi", tmp_path / "calls"
+    program.write_text(f"#!/bin/sh\necho x >> {calls}\nexit 9\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    gpus = Gpus()
+    assert [gpus.sample() for _ in range(6)] == [{}] * 6
+    assert calls.read_text() == "x\n" * 3
+
+
+def test_the_python_of_a_command(tmp_path: Path) -> None:
+    launcher, python = tmp_path / "torchrun", tmp_path / "python3.11"
+    python.symlink_to(sys.executable)
+    launcher.write_text(f"#!{python} -s\nprint(1)\n")
+    launcher.chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert interpreter_of(["torchrun", "train.py"], environ) == str(python)
+    assert interpreter_of(["python3.11", "train.py"], environ) == str(python)
+    assert interpreter_of(["env", "A=1", "python3.11", "train.py"], environ) == str(python)
+
+
+def test_runs_are_found_by_name_and_read_once(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    uids: list[str] = []
+    for workspace, name in [("lab", "first"), ("lab", "second"), ("lab", "First"), ("other", "third")]:
+        run = Run(uid=new_uid(), workspace=workspace, created=now(), name=name)
+        RunFolder(store, run.uid).create_run(run)
+        uids.append(run.uid)
+    found = find_run(store, "lab", "FIRST", tmp_path)
+    assert found is not None
+    assert found.uid == uids[2]
+    assert find_run(store, "lab", "third", tmp_path) is None
+    before = store.traffic.count().requests["get"]
+    assert find_run(store, "lab", "second", tmp_path) is not None
+    assert store.traffic.count().requests["get"] == before + 1
+    RunFolder(store, uids[1]).write_run(Run(uid=uids[1], workspace="lab", created=now(), name="second", deleted=now()))
+    assert find_run(store, "lab", "second", tmp_path) is None
+
+
+def test_one_process_at_a_time_works_on_a_spool(tmp_path: Path) -> None:
+    with SpoolLock(tmp_path / "spool"), pytest.raises(RunClaimed, match=f"process {os.getpid()} of this machine"):
+        SpoolLock(tmp_path / "spool")
+    with SpoolLock(tmp_path / "spool"):
+        pass
+
+
+def test_facts_are_whole_lines_and_read_once(tmp_path: Path) -> None:
+    log, reader = FactLog(tmp_path), FactReader(tmp_path)
+    assert reader.new() == []
+    log.append("note", text="ä\nb")
+    (fact,) = reader.new()
+    assert (fact["kind"], fact["text"], fact["pid"]) == ("note", "ä\nb", os.getpid())
+    with log.path.open("ab") as file:
+        file.write(b'{"kind": "note", "te')
+    assert reader.new() == []
+    with log.path.open("ab") as file:
+        file.write(b'xt": "c"}\nnot json\n')
+    log.append("tags", values={"x": ""})
+    assert [fact["kind"] for fact in reader.new()] == ["note", "tags"]
