@@ -6,6 +6,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -304,7 +305,7 @@ def test_runs_stand_in_the_order_of_their_paths(tmp_path):
 
 
 def open_descriptors():
-    return sorted(path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+    return Counter(path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
 
 
 def test_no_event_file_stays_open_and_closing_leaves_nothing(logs):
@@ -313,7 +314,8 @@ def test_no_event_file_stays_open_and_closing_leaves_nothing(logs):
     opened.refresh()
     assert not [path for path in open_descriptors() if path.is_relative_to(logs)]
     opened.close()
-    assert open_descriptors() == before
+    # Other tests leave descriptors to the garbage collection: fewer than before is no fault of this one.
+    assert not open_descriptors() - before
 
 
 def test_closing_gives_up_the_runs_but_not_the_columns(logs):
