@@ -29,7 +29,7 @@ test: setup test-native  ## everything that needs no machine-learning framework
 	scripts/ensure-postgres
 	$(BIN)/python -m pytest
 
-test-native: setup  ## the C++ core, plain and under the address, undefined-behaviour and thread sanitizers
+test-native: setup  ## the C++ core, under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native plain
 	scripts/test-native sanitized
 	scripts/test-native thread
