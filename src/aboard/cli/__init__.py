@@ -267,6 +267,57 @@ def sync(
     sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json))
 
 
+@app.command()
+def server(
+    *,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on. All but loopback needs a token.", show_default="127.0.0.1")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; without it 6006 or the next free one, 0 for any.")
+    ] = None,
+    stores: Annotated[
+        list[str] | None,
+        typer.Option("--store", help="Folder or URI whose runs are shown; repeatable.", show_default="$ABOARD_STORE"),
+    ] = None,
+    catalog: Annotated[
+        str | None,
+        typer.Option(
+            help="File for SQLite, or postgresql://user@host/database.", show_default="$ABOARD_HOME/catalog.sqlite"
+        ),
+    ] = None,
+    private: Annotated[bool, typer.Option("--private", hidden=True)] = False,
+    idle_timeout: Annotated[float, typer.Option("--idle-timeout", min=1, hidden=True)] = 1800.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with address and token.")] = False,
+) -> None:
+    """Serve the catalog of runs over HTTP to commands, scripts and colleagues."""
+    from aboard.cli.server import ServerOptions, serve_catalog
+
+    serve_catalog(
+        ServerOptions(
+            host=host,
+            port=port,
+            stores=stores or [],
+            catalog=catalog,
+            private=private,
+            idle_timeout=idle_timeout,
+            as_json=as_json,
+        )
+    )
+
+
+@app.command()
+def reindex(
+    store: Annotated[str, typer.Argument(help="Folder or URI in which runs are kept.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Rebuild what the catalog knows of a store from the store alone."""
+    from aboard.cli.reindex import reindex as rebuild
+
+    sys.exit(rebuild(store, as_json=as_json))
+
+
 def main() -> None:
     """Entry point: a person's mistake ends with a message and exit code 1, not with a traceback."""
     try:

@@ -12,9 +12,13 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aboard.api.failure import to_failure
+from aboard.errors import AboardError, Forbidden, Unauthorized
+
+_HOW = "open the address that was printed at the start, or set ABOARD_TOKEN to what stands behind token="
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN_TO_ALL = frozenset({"/healthz"})
 
@@ -36,10 +40,12 @@ class AccessGuard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if self._hosts is not None and _name(host) not in self._hosts:
-            return PlainTextResponse(f"host {host!r} is not served here; use the address that was printed\n", 421)
+            return _refuse(
+                scope, 421, Forbidden(f"host {host!r} is not served here", hint="use the address that was printed")
+            )
         origin = headers.get("origin")
         if scope.get("method") not in _READING and origin is not None and urlsplit(origin).netloc != host:
-            return PlainTextResponse(f"requests from {origin!r} are not accepted\n", 403)
+            return _refuse(scope, 403, Forbidden(f"requests from {origin!r} are not accepted"))
         if self._token is None or scope["path"] in _OPEN_TO_ALL or self._knows_token(headers):
             return None
         return self._first_visit(scope)
@@ -57,7 +63,7 @@ class AccessGuard:
     def _first_visit(self, scope: Scope) -> Response:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if not any(name == "token" and self._is_token(value) for name, value in query):
-            return PlainTextResponse("a token is needed: open the address that was printed at the start\n", 401)
+            return _refuse(scope, 401, Unauthorized("a token is needed", hint=_HOW))
         rest = urlencode([pair for pair in query if pair[0] != "token"])
         path = "/" + scope["path"].lstrip("/")
         response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
@@ -66,6 +72,13 @@ class AccessGuard:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
+
+
+def _refuse(scope: Scope, status: int, error: AboardError) -> Response:
+    """In words for a person, and as a document for a program."""
+    if scope["path"].startswith("/api/"):
+        return JSONResponse(to_failure(error), status)
+    return PlainTextResponse(f"{error.message}{': ' if error.hint else ''}{error.hint}\n", status)
 
 
 def _name(host: str) -> str:

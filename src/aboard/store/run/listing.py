@@ -26,6 +26,8 @@ class RunListing:
         self._store = store
         self._runs = _Seen()
         self._announcements = _Seen()
+        self.announced: frozenset[str] = frozenset()
+        """Those that the last call of `new` told because somebody asked to look at them again."""
 
     def new(self) -> list[str]:
         """Uids of runs not told before, and of those to look at again, in the order of their making."""
@@ -34,8 +36,8 @@ class RunListing:
         start = self._announcements.start()
         entries = self._store.list(REOPENED, start_after=f"{REOPENED}/{start}" if start else "")
         announced = self._announcements.add(entry.key.rpartition("/")[2] for entry in entries)
-        again = {name.partition(".")[2] for name in announced}
-        return sorted({*found, *filter(is_uid, again)})
+        self.announced = frozenset(filter(is_uid, (name.partition(".")[2] for name in announced)))
+        return sorted({*found, *self.announced})
 
 
 class _Seen:

@@ -13,7 +13,8 @@ from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.manifest import Manifest
-from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.run_folder import ManifestRead, RunFolder
+from aboard.store.run.run_json import removed_tags
 from aboard.store.run.summary import Summary
 
 _Document = TypeVar("_Document")
@@ -27,6 +28,8 @@ class LoadedRun:
     run: Run | None
     """None when nobody knows to whom it belongs: `run.json` is missing or damaged."""
     problems: tuple[str, ...] = ()
+    manifest: ManifestRead | None = None
+    """The manifest that it was put together with."""
 
 
 def load_run(folder: RunFolder) -> LoadedRun:
@@ -49,7 +52,7 @@ def load_run(folder: RunFolder) -> LoadedRun:
     claims = [readable(lambda number=number: folder.read_attempt(number)) for number in folder.attempt_numbers()]
     run = _with_summary(run, summary)
     run = _with_attempts(run, [claim for claim in claims if claim], read.manifest if read else None)
-    return LoadedRun(folder.uid, replace(run, store=folder.store.uri), tuple(problems))
+    return LoadedRun(folder.uid, replace(run, store=folder.store.uri), tuple(problems), read)
 
 
 def _with_summary(run: Run, summary: Summary | None) -> Run:
@@ -57,6 +60,7 @@ def _with_summary(run: Run, summary: Summary | None) -> Run:
     if summary is None:
         return run
     said = {note.text for note in run.notes}
+    removed = removed_tags(run)
     return replace(
         run,
         started=summary.started,
@@ -65,7 +69,7 @@ def _with_summary(run: Run, summary: Summary | None) -> Run:
         reason=summary.reason,
         hparams=summary.hparams,
         metrics=summary.metrics,
-        tags={**summary.tags, **run.tags},
+        tags={**{name: text for name, text in summary.tags.items() if name not in removed}, **run.tags},
         notes=(*(note for note in summary.notes if note.text not in said), *run.notes),
     )
 
