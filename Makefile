@@ -27,7 +27,7 @@ test: setup test-native  ## everything that needs no machine-learning framework
 	scripts/ensure-chromium
 	scripts/ensure-azurite
 	scripts/ensure-postgres
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-native: setup  ## the C++ core, under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native plain
