@@ -5,8 +5,10 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 
 namespace aboard {
+
 namespace {
 
 __extension__ using uint128_t = unsigned __int128;
@@ -14,49 +16,124 @@ __extension__ using uint128_t = unsigned __int128;
 constexpr int kMantissaBits = 52, kExponentBias = 1023;
 constexpr uint64_t kMantissa = (uint64_t{1} << kMantissaBits) - 1;
 constexpr int kSingleMantissaBits = 23;
-// With these exponents everything below fits: a fraction of at most 62 bits, and 10^20.
+// With these exponents everything below fits: a fraction of at most 62 bits, and 10^19.
 constexpr int kSmallestExponent = -10, kLargestExponent = kMantissaBits - 1;
-constexpr int kMostDecimals = 20;
-constexpr int kTimeExponent = 30;  // seconds since 1970, from 2004 to 2106
+constexpr int kMostDecimals = 19;
+constexpr uint64_t kEight = 100'000'000;  // has more than eight digits
+constexpr int kTimeExponent = 30;         // seconds since 1970, from 2004 to 2106
 
 constexpr auto kPowersOfTen = [] {
-  std::array<uint128_t, kMostDecimals + 1> powers{1};
+  std::array<uint64_t, kMostDecimals + 1> powers{1};
   for (size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
   return powers;
 }();
+
+constexpr uint64_t power_of_ten(int exponent) noexcept { return kPowersOfTen[static_cast<size_t>(exponent)]; }
 
 // How many decimals tell a number from its neighbours, whose distance is 2^(exponent - 52).
 constexpr int decimals(int exponent) noexcept {
   constexpr int kLog2 = 30103;  // of base 10, in hundred thousandths
   return (kMantissaBits - exponent) * kLog2 / 100000 + 1;
 }
+static_assert(decimals(kSmallestExponent) == kMostDecimals);
 
+// Digits of a number below 10^8, one in each byte, the first in the lowest.
+constexpr uint64_t eight_digits(uint32_t number) noexcept {
+  // Twice four, then four times two, then eight times one, each time all at once. The products are those that divide by
+  // 100 and by 10 all numbers that can be there.
+  const uint64_t fours = number / 10000 | uint64_t{number % 10000} << 32;
+  const uint64_t hundreds = (fours * 10486 >> 20) & 0x0000007f0000007f;
+  const uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
+  const uint64_t tens = (twos * 103 >> 10) & 0x000f000f000f000f;
+  return tens | (twos - tens * 10) << 8;
+}
+
+void store(char* at, uint64_t digits) noexcept {
+  constexpr uint64_t kZeros = 0x3030303030303030;
+  digits |= kZeros;
+  if constexpr (std::endian::native == std::endian::big) digits = __builtin_bswap64(digits);
+  std::memcpy(at, &digits, sizeof digits);
+}
+
+// Bytes at the end of the text, and at its beginning, that are zero.
+int zeros_behind(uint64_t digits) noexcept { return std::countl_zero(digits) / 8; }
+int zeros_before(uint64_t digits) noexcept { return std::countr_zero(digits) / 8; }
+
+// Behind the number it may leave some characters more, as it writes eight at a time.
+char* put_whole(char* at, uint64_t number) noexcept {
+  if (number < 10) {
+    *at = static_cast<char>('0' + number);
+    return at + 1;
+  }
+  if (number < kEight) {
+    const uint64_t digits = eight_digits(static_cast<uint32_t>(number));
+    const int unused = zeros_before(digits);
+    store(at, digits >> unused * 8);
+    return at + 8 - unused;
+  }
+  at = put_whole(at, number / kEight);
+  store(at, eight_digits(static_cast<uint32_t>(number % kEight)));
+  return at + 8;
+}
+
+// Writes a number below 10^16 as that many digits.
+void put_sixteen(char* at, uint64_t number, uint64_t (&groups)[2]) noexcept {
+  groups[0] = eight_digits(static_cast<uint32_t>(number / kEight));
+  groups[1] = eight_digits(static_cast<uint32_t>(number % kEight));
+  store(at, groups[0]);
+  store(at + 8, groups[1]);
+}
+
+// Writes `count` decimals, at most 19, and returns the end without zeros there. There must be one that is none.
 char* put_decimals(char* at, uint64_t fraction, int count) noexcept {
-  char* const end = at + count;
-  for (char* digit = end; digit-- > at; fraction /= 10) *digit = static_cast<char>('0' + fraction % 10);
-  char* last = end;
-  while (last > at && last[-1] == '0') --last;
-  return last;
+  if (count <= 8) {
+    const uint64_t digits = eight_digits(static_cast<uint32_t>(fraction * power_of_ten(8 - count)));
+    store(at, digits);
+    return at + 8 - zeros_behind(digits);
+  }
+  uint64_t last = 0;
+  if (count > 16) {
+    const uint64_t rest = power_of_ten(count - 16);
+    last = eight_digits(static_cast<uint32_t>(fraction % rest * power_of_ten(24 - count)));
+    fraction /= rest;
+  } else {
+    fraction *= power_of_ten(16 - count);
+  }
+  uint64_t groups[2];
+  put_sixteen(at, fraction, groups);
+  if (last != 0) {
+    store(at + 16, last);
+    return at + 24 - zeros_behind(last);
+  }
+  return groups[1] != 0 ? at + 16 - zeros_behind(groups[1]) : at + 8 - zeros_behind(groups[0]);
 }
 
 char* put_fixed(char* at, uint64_t mantissa, int exponent) noexcept {
   const int fraction_bits = kMantissaBits - exponent;
   uint64_t whole = exponent < 0 ? 0 : mantissa >> fraction_bits;
-  const uint64_t fraction = exponent < 0 ? mantissa : mantissa & ((uint64_t{1} << fraction_bits) - 1);
+  const uint64_t fraction = mantissa << (64 - fraction_bits);  // in parts of 2^64
+  if (fraction == 0) return put_whole(at, whole);
   const int count = decimals(exponent);
-  const uint128_t power = kPowersOfTen[static_cast<size_t>(count)];
-  uint128_t digits = (fraction * power + (uint128_t{1} << (fraction_bits - 1))) >> fraction_bits;
-  if (digits >= power) {
-    digits -= power;
+  const uint64_t power = power_of_ten(count);
+  constexpr uint128_t kHalf = uint128_t{1} << 63;
+  auto digits = static_cast<uint64_t>((uint128_t{fraction} * power + kHalf) >> 64);
+  if (digits == power) {
+    digits = 0;
     ++whole;
   }
-  at = std::to_chars(at, at + kLongestNumber, whole).ptr;
+  at = put_whole(at, whole);
   if (digits == 0) return at;
   *at++ = '.';
-  return put_decimals(at, static_cast<uint64_t>(digits), count);
+  return put_decimals(at, digits, count);
 }
 
 }  // namespace
+
+char* put_integer(char* at, int64_t number) noexcept {
+  if (number >= 0) return put_whole(at, static_cast<uint64_t>(number));
+  *at = '-';
+  return put_whole(at + 1, uint64_t{0} - static_cast<uint64_t>(number));
+}
 
 char* put_number(char* at, double number) noexcept {
   const auto bits = std::bit_cast<uint64_t>(number);
