@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a browser runs on this machine: then compressing an answer takes longer than sending it whole.
 
-What comes from loopback may also come from the near end of a tunnel, whose far end is what counts. A proxy tells of itself
-in a header; of ssh, of an editor's forwarded ports and of `kubectl port-forward` the environment of this process tells,
-which then was started from afar.
+What comes from loopback may also come from the near end of a tunnel, whose far end is what counts. A proxy tells of
+itself in a header; of ssh, of an editor's forwarded ports and of `kubectl port-forward` the environment of this process
+tells, which then was started from afar.
 """
 
 from __future__ import annotations
