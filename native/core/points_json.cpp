@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "points_json.hpp"
 
-#include <array>
 #include <cmath>
 #include <ranges>
 
@@ -10,8 +9,6 @@
 
 namespace aboard {
 namespace {
-
-constexpr std::ptrdiff_t kLongestPoint = 160;
 
 char* put(char* at, std::string_view text) { return at + text.copy(at, text.size()); }
 
@@ -28,65 +25,49 @@ struct Triples {
   static constexpr std::string_view kBegin = "[", kStep = ",", kValue = ",", kEnd = "]";
 };
 
-template <typename Form>
-class PointsWriter {
- public:
-  PointsWriter(std::string& out, const ColumnView& points)
-      : out_(out), steps_(points.steps()), wall_times_(points.wall_times()), values_(points.values()) {}
-  void add(size_t point) {
-    if (text_.end() - at_ < kLongestPoint) hand_over();
-    *at_ = separator_;
-    separator_ = ',';
-    char* at = put(at_ + 1, Form::kBegin);
-    at = put_any(at, wall_times_[point]);
-    at = put(at, Form::kStep);
-    at = put_integer(at, steps_[point]);
-    at = put(at, Form::kValue);
-    at = put_any(at, values_[point]);
-    at_ = put(at, Form::kEnd);
-  }
-  void finish() {
-    if (separator_ == '[') *at_++ = '[';  // no point at all
-    *at_++ = ']';
-    hand_over();
-  }
-
- private:
-  void hand_over() {
-    out_.append(text_.begin(), at_);
-    at_ = text_.begin();
-  }
-
-  std::string& out_;
-  const std::span<const int64_t> steps_;
-  const std::span<const double> wall_times_, values_;
-  std::array<char, 16 * 1024> text_;  // the text grows by much at a time
-  char* at_ = text_.begin();
-  char separator_ = '[';
-};
+// With the comma in front of it.
+constexpr size_t kLongestPoint = 1 + Objects::kBegin.size() + Objects::kStep.size() + Objects::kValue.size() +
+                                 Objects::kEnd.size() + 3 * kLongestNumber;
 
 template <typename Form, typename Places>
-void append_as(std::string& out, const ColumnView& points, const Places& places) {
-  PointsWriter<Form> writer(out, points);
-  for (const size_t place : places) writer.add(place);
-  writer.finish();
+char* put_as(char* at, const ColumnView& points, const Places& places) {
+  const auto steps = points.steps();
+  const auto wall_times = points.wall_times(), values = points.values();
+  char* const begin = at;
+  *at++ = '[';
+  for (const size_t place : places) {
+    at = put(at, Form::kBegin);
+    at = put_any(at, wall_times[place]);
+    at = put(at, Form::kStep);
+    at = put_integer(at, steps[place]);
+    at = put(at, Form::kValue);
+    at = put_any(at, values[place]);
+    at = put(at, Form::kEnd);
+    *at++ = ',';
+  }
+  if (at > begin + 1) --at;
+  *at = ']';
+  return at + 1;
 }
 
 template <typename Places>
-void append(std::string& out, const ColumnView& points, const Places& places, PointsForm form) {
-  if (form == PointsForm::objects) return append_as<Objects>(out, points, places);
-  append_as<Triples>(out, points, places);
+char* put_places(char* at, const ColumnView& points, const Places& places, PointsForm form) {
+  return form == PointsForm::objects ? put_as<Objects>(at, points, places) : put_as<Triples>(at, points, places);
 }
 
 }  // namespace
 
-void append_points_json(std::string& out, const ColumnView& points, PointsForm form) {
-  append(out, points, std::views::iota(size_t{0}, points.size), form);
+size_t longest_points_json(size_t points) noexcept { return points * kLongestPoint + 2; }
+
+char* put_points_json(char* at, const ColumnView& points, size_t budget, PointsForm form) {
+  if (points.size <= budget) return put_places(at, points, std::views::iota(size_t{0}, points.size), form);
+  return put_places(at, points, reduce(points, budget), form);
 }
 
-void append_points_json(std::string& out, const ColumnView& points, size_t budget, PointsForm form) {
-  if (points.size <= budget) return append_points_json(out, points, form);
-  append(out, points, reduce(points, budget), form);
+std::string points_json(const ColumnView& points, PointsForm form) {
+  std::string text(longest_points_json(points.size), '\0');
+  text.resize(static_cast<size_t>(put_points_json(text.data(), points, points.size, form) - text.data()));
+  return text;
 }
 
 }  // namespace aboard
