@@ -19,16 +19,20 @@ constexpr int kSingleMantissaBits = 23;
 // With these exponents everything below fits: a fraction of at most 62 bits, and 10^19.
 constexpr int kSmallestExponent = -10, kLargestExponent = kMantissaBits - 1;
 constexpr int kMostDecimals = 19;
-constexpr uint64_t kEight = 100'000'000;  // has more than eight digits
-constexpr int kTimeExponent = 30;         // seconds since 1970, from 2004 to 2106
+constexpr uint128_t kOne = uint128_t{1} << 64;  // in parts
+constexpr uint64_t kEight = 100'000'000;        // has more than eight digits
+constexpr int kTimeExponent = 30;               // seconds since 1970, from 2004 to 2106
 
-constexpr auto kPowersOfTen = [] {
-  std::array<uint64_t, kMostDecimals + 1> powers{1};
-  for (size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
-  return powers;
+// Half of what stands in the last of so many decimals, in parts of 2^64.
+constexpr auto kHalves = [] {
+  std::array<uint64_t, kMostDecimals + 1> halves{};
+  uint128_t power = 1;
+  for (uint64_t& half : halves) {
+    half = static_cast<uint64_t>((kOne / power + 1) / 2);
+    power *= 10;
+  }
+  return halves;
 }();
-
-constexpr uint64_t power_of_ten(int exponent) noexcept { return kPowersOfTen[static_cast<size_t>(exponent)]; }
 
 // How many decimals tell a number from its neighbours, whose distance is 2^(exponent - 52).
 constexpr int decimals(int exponent) noexcept {
@@ -76,55 +80,49 @@ char* put_whole(char* at, uint64_t number) noexcept {
   return at + 8;
 }
 
-// Writes a number below 10^16 as that many digits.
-void put_sixteen(char* at, uint64_t number, uint64_t (&groups)[2]) noexcept {
-  groups[0] = eight_digits(static_cast<uint32_t>(number / kEight));
-  groups[1] = eight_digits(static_cast<uint32_t>(number % kEight));
-  store(at, groups[0]);
-  store(at + 8, groups[1]);
+// The next eight decimals of a fraction in parts of 2^64, which is left with what comes behind them.
+uint64_t next_eight(uint64_t& fraction) noexcept {
+  const uint128_t product = uint128_t{fraction} * kEight;
+  fraction = static_cast<uint64_t>(product);
+  return eight_digits(static_cast<uint32_t>(product >> 64));
 }
 
-// Writes `count` decimals, at most 19, and returns the end without zeros there. There must be one that is none.
+constexpr uint64_t first_of(uint64_t digits, int count) noexcept { return digits & ~uint64_t{0} >> (8 - count) * 8; }
+
+// Writes the first `count` decimals and returns the end, without zeros there and without anything when all are.
 char* put_decimals(char* at, uint64_t fraction, int count) noexcept {
+  *at = '.';
+  uint64_t digits = next_eight(fraction);
   if (count <= 8) {
-    const uint64_t digits = eight_digits(static_cast<uint32_t>(fraction * power_of_ten(8 - count)));
-    store(at, digits);
-    return at + 8 - zeros_behind(digits);
+    digits = first_of(digits, count);
+    store(at + 1, digits);
+    return digits == 0 ? at : at + 9 - zeros_behind(digits);
   }
-  uint64_t last = 0;
+  uint64_t more = next_eight(fraction);
+  store(at + 1, digits);
   if (count > 16) {
-    const uint64_t rest = power_of_ten(count - 16);
-    last = eight_digits(static_cast<uint32_t>(fraction % rest * power_of_ten(24 - count)));
-    fraction /= rest;
+    const uint64_t last = first_of(next_eight(fraction), count - 16);
+    store(at + 9, more);
+    store(at + 17, last);
+    if (last != 0) return at + 25 - zeros_behind(last);
   } else {
-    fraction *= power_of_ten(16 - count);
+    more = first_of(more, count - 8);
+    store(at + 9, more);
   }
-  uint64_t groups[2];
-  put_sixteen(at, fraction, groups);
-  if (last != 0) {
-    store(at + 16, last);
-    return at + 24 - zeros_behind(last);
-  }
-  return groups[1] != 0 ? at + 16 - zeros_behind(groups[1]) : at + 8 - zeros_behind(groups[0]);
+  if (more != 0) return at + 17 - zeros_behind(more);
+  return digits == 0 ? at : at + 9 - zeros_behind(digits);
 }
 
 char* put_fixed(char* at, uint64_t mantissa, int exponent) noexcept {
   const int fraction_bits = kMantissaBits - exponent;
-  uint64_t whole = exponent < 0 ? 0 : mantissa >> fraction_bits;
+  const uint64_t whole = exponent < 0 ? 0 : mantissa >> fraction_bits;
   const uint64_t fraction = mantissa << (64 - fraction_bits);  // in parts of 2^64
   if (fraction == 0) return put_whole(at, whole);
   const int count = decimals(exponent);
-  const uint64_t power = power_of_ten(count);
-  constexpr uint128_t kHalf = uint128_t{1} << 63;
-  auto digits = static_cast<uint64_t>((uint128_t{fraction} * power + kHalf) >> 64);
-  if (digits == power) {
-    digits = 0;
-    ++whole;
-  }
-  at = put_whole(at, whole);
-  if (digits == 0) return at;
-  *at++ = '.';
-  return put_decimals(at, digits, count);
+  // Rounded, to half a part. That is far less than what the decimals are finer than they have to be.
+  const uint64_t rounded = fraction + kHalves[static_cast<size_t>(count)];
+  const bool carries = rounded < fraction;
+  return put_decimals(put_whole(at, whole + carries), rounded, count);
 }
 
 }  // namespace
