@@ -145,7 +145,7 @@ void bind_logdir(nb::module_& module) {
         std::string text;
         {
           const WithoutGil release;
-          append_points_json(text, self, objects ? PointsForm::objects : PointsForm::triples);
+          text = points_json(self, objects ? PointsForm::objects : PointsForm::triples);
         }
         return bytes_of(text);
       });
