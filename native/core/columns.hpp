@@ -3,6 +3,7 @@
 // copying.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -82,8 +83,9 @@ class Columns {
   std::span<const double> values() const noexcept { return {block_ ? block_->values : nullptr, size_}; }
 
   bool full() const noexcept { return size_ == capacity_; }
-  // Makes room for one more at least.
-  void grow() { make_room(size_ + 1); }
+  bool has_room(size_t more) const noexcept { return more <= capacity_ - size_; }
+  // Makes room for one more at least, and for `wanted` in all where that is more.
+  void grow(size_t wanted = 0) { make_room(std::max(size_ + 1, wanted)); }
   // Needs room.
   void push(const Row& row) noexcept {
     block_->steps[size_] = row.step;

@@ -78,13 +78,31 @@ class History {
     return file != file_ && !std::binary_search(aside_->other_files.begin(), aside_->other_files.end(), file);
   }
 
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
   bool full() const noexcept { return target_->full(); }
-  void grow() { target_->grow(); }
+  bool has_room(size_t more) const noexcept { return target_->has_room(more); }
+  size_t filled() const noexcept { return target_->size(); }
+  // Makes room for one more at least, and for `wanted` in all where that is more.
+  void grow(size_t wanted = 0) { target_->grow(wanted); }
   void push(const Row& row) noexcept {
     if (target_ == &rows_ && first_fall_ == kNone && !rows_.empty() && row.step <= rows_.step(rows_.size() - 1)) {
       first_fall_ = rows_.size();
     }
     target_->push(row);
+  }
+
+  // Pushes all of `rows`, for which there must be room. `first_fall` is the first of them whose step is not above the
+  // one before it, or kNone.
+  void append(const Rows& rows, size_t first_fall) {
+    if (target_ == &rows_ && first_fall_ == kNone && !rows.empty()) {
+      if (!rows_.empty() && rows.step(0) <= rows_.step(rows_.size() - 1)) {
+        first_fall_ = rows_.size();
+      } else if (first_fall != kNone) {
+        first_fall_ = rows_.size() + first_fall;
+      }
+    }
+    target_->append(rows, 0, rows.size());
   }
 
   // Shows what was pushed. What concurrent files added waits for `merge`.
@@ -122,8 +140,6 @@ class History {
   bool resume(const Standing& standing, Rows rows, Rows superseded);
 
  private:
-  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
-
   // Rows in front of a position are superseded from a step on.
   struct Mark {
     size_t before;

@@ -12,6 +12,8 @@
 #include "event_decoder.hpp"
 #include "logdir_index.hpp"
 #include "logdir_state.hpp"
+#include "parts_ahead.hpp"
+#include "reading_crew.hpp"
 #include "wire.hpp"
 
 namespace aboard {
@@ -19,6 +21,7 @@ namespace {
 
 constexpr size_t kTagsPerLock = 4096;    // readers never wait for more
 constexpr size_t kVanishedTags = 10000;  // whose numbers are kept in any case
+constexpr uint64_t kTrialParts = 4;      // after which files that others are of no help with are read alone
 constexpr uint64_t kQuickRebuildBytes = 1 << 20;
 constexpr int kRestAfterRebuild = 10;  // times as long as it took
 
@@ -67,8 +70,9 @@ Logdir::Logdir(std::string path, std::string index)
   state_->visible = true;
 }
 
-bool Logdir::refresh(const std::vector<std::string>& names) {
+bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
   const std::lock_guard refreshing(refresh_mutex_);
+  crew_ = crew;
   const bool was_tried = std::exchange(index_was_tried_, true);
   if (!was_tried && !index_path_.empty()) load_index();
   Outcome outcome{.holds = !state_->broken, .changed = true};
@@ -253,13 +257,42 @@ bool Logdir::read_file(State& state, size_t number) {
   const uint64_t before = file.file.offset();
   const bool is_new = file.records == 0;
   Decoder decoder(*this, state, number);
-  file.file.read([&](std::string_view payload, uint64_t offset) { return decoder.take(payload, offset); });
+  if (crew_ != nullptr && crew_->can_share(file.file.tail_bytes())) {
+    read_with_others(file, decoder);
+  } else {
+    file.file.read(decoder);
+  }
   decoder.finish();
   const uint64_t read = file.file.offset() - before;
   bytes_read_ += is_new ? file.file.offset() : read;
   // An event without a time counts as one at the beginning.
   state.last_wall_time = std::max({state.last_wall_time, file.last_wall_time, file.first_wall_time});
   return is_new || read > before;
+}
+
+// Gives the same as reading it alone: a part that another thread has decoded is only taken where reading has come
+// exactly to its beginning, and what is left of it is read as always.
+void Logdir::read_with_others(File& file, Decoder& decoder) {
+  const ReadingState& reading = file.file.state();
+  const uint64_t part_bytes = crew_->part_bytes();
+  PartsAhead parts(file.file.path(), reading.device, reading.inode, reading.offset, reading.size, part_bytes);
+  ReadingCrew::Offer offer(*crew_, parts);
+  uint64_t decoded = 0, taken = 0;
+  for (size_t number = 0; number < parts.count(); ++number) {
+    const uint64_t limit = parts.limit(number);
+    if (auto part = parts.take(number)) {
+      decoded += part_bytes;
+      if (part->begin() == file.file.offset() && !file.file.is_searching() && decoder.take_part(*part)) {
+        taken += part->end() - part->begin();
+        file.file.pass_over(part->end());
+      }
+      parts.give_back(std::move(part));
+      if (decoded >= kTrialParts * part_bytes && taken < decoded / 2) parts.stop();
+    }
+    if (file.file.offset() < limit && !file.file.read(decoder, limit)) return;
+    offer.renew();
+  }
+  file.file.read(decoder);
 }
 
 // Brings in what files that write at the same time have added.
