@@ -7,6 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "bindings.hpp"
 #include "points_json.hpp"
@@ -178,6 +182,15 @@ void bind_logdir(nb::module_& module) {
       .def("files", &files_of);
 
   module.def("refresh_logdirs", &refresh_logdirs);
+  // Gives memory that was freed back to the system, which the C library would keep for later.
+  module.def(
+      "give_back_memory",
+      [] {
+#if defined(__GLIBC__)
+        ::malloc_trim(0);
+#endif
+      },
+      nb::call_guard<WithoutGil>());
 }
 
 }  // namespace aboard

@@ -108,7 +108,7 @@ bool Logdir::Decoder::take_part(const DecodedPart& part) {
   part.each([&](const DecodedPart::Series& series) {
     Tag& tag = state_.tags[number_of(TagSource::summary, series.tag, &plain)];
     History<Columns>& history = tag.scalars;
-    if (tag.ticket != ticket_) prepare(tag, history, series.points.step(0));
+    if (tag.ticket != ticket_ && !prepare(tag, history, series.points.step(0))) return;
     if (!history.has_room(series.points.size())) make_room(history, series.points.size());
     history.append(series.points, series.first_fall);
   });
@@ -206,7 +206,7 @@ void Logdir::Decoder::add_media(Tag& tag) {
 
 template <typename Rows>
 void Logdir::Decoder::add(Tag& tag, History<Rows>& history, const typename Rows::Row& row) {
-  if (tag.ticket != ticket_) prepare(tag, history, row.step);
+  if (tag.ticket != ticket_ && !prepare(tag, history, row.step)) return;
   if (history.full()) make_room(history, 1);
   history.push(row);
 }
@@ -228,7 +228,11 @@ void Logdir::Decoder::make_room(History<Rows>& history, size_t more) {
 }
 
 template <typename Rows>
-void Logdir::Decoder::prepare(Tag& tag, History<Rows>& history, int64_t step) {
+bool Logdir::Decoder::prepare(Tag& tag, History<Rows>& history, int64_t step) {
+  if (!history.is_sound()) {
+    state_.to_rebuild = true;
+    return false;
+  }
   catch_up(tag, history);
   history.open(state_.attempt, entry_.file, step);
   tag.ticket = ticket_;
@@ -237,6 +241,7 @@ void Logdir::Decoder::prepare(Tag& tag, History<Rows>& history, int64_t step) {
     tag.is_to_merge = true;
     state_.to_merge.push_back(&tag);
   }
+  return true;
 }
 
 // What sessions that started again since the tag's last point mean for it.
@@ -245,7 +250,10 @@ void Logdir::Decoder::catch_up(Tag& tag, History<Rows>& history) {
   const auto lowest = std::upper_bound(restarts_.begin(), restarts_.end(), tag.ticket,
                                        [](uint64_t ticket, const Restart& restart) { return ticket < restart.ticket; });
   if (lowest == restarts_.end()) return;
-  if (!history.restart(state_.attempt, entry_.file, lowest->step)) state_.to_rebuild = true;
+  if (!history.is_sound() || !history.restart(state_.attempt, entry_.file, lowest->step)) {
+    state_.to_rebuild = true;
+    return;
+  }
   put_in_batch(tag);
 }
 

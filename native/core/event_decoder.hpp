@@ -43,8 +43,9 @@ class Logdir::Decoder final : public RecordTaker {
   void add_media(Tag& tag);
   template <typename Rows>
   void add(Tag& tag, History<Rows>& history, const typename Rows::Row& row);
+  // False when nothing can be added: all must be read again.
   template <typename Rows>
-  void prepare(Tag& tag, History<Rows>& history, int64_t step);
+  bool prepare(Tag& tag, History<Rows>& history, int64_t step);
   template <typename Rows>
   void make_room(History<Rows>& history, size_t more);
   template <typename Rows>

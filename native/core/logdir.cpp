@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "logdir.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -57,10 +59,20 @@ Columns newest_of_each_step(const ColumnView& all) {
 
 template <typename Rows>
 TagStatus status_of(size_t index, const History<Rows>& history) {
-  const size_t count = history.shown();
-  const Rows& rows = history.rows();
-  return {index, count, history.superseded().size(), count > 0 ? rows.step(count - 1) : 0,
-          count > 0 ? rows.wall_time(count - 1) : 0};
+  return {index, history.shown(), history.superseded().size(), history.last_step(), history.last_wall_time()};
+}
+
+// What `look` finds, when it is sound. To find out may take long and is done without the lock, in which time it may
+// have come to lie elsewhere. Nothing, and no lock, when it is damaged.
+template <typename Look>
+std::optional<ColumnView> sound(std::unique_lock<std::mutex>& lock, const Look& look) {
+  while (true) {
+    ColumnView found = look();
+    if (found.block == nullptr || found.block->is_known_to_be_sound()) return found;
+    lock.unlock();
+    if (!found.block->is_sound()) return std::nullopt;
+    lock.lock();
+  }
 }
 
 }  // namespace
@@ -73,6 +85,7 @@ Logdir::Logdir(std::string path, std::string index)
 bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
   const std::lock_guard refreshing(refresh_mutex_);
   crew_ = crew;
+  names_ = names;
   const bool was_tried = std::exchange(index_was_tried_, true);
   if (!was_tried && !index_path_.empty()) load_index();
   Outcome outcome{.holds = !state_->broken, .changed = true};
@@ -82,18 +95,34 @@ bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
     state_->broken = !outcome.holds;
   }
   if (!outcome.holds) {
-    auto fresh = rebuild(names);
-    saved_bytes_ = 0;
-    const std::lock_guard lock(mutex_);
-    fresh->generation = state_->generation + 1;
-    fresh->visible = true;
-    state_ = std::move(fresh);
+    replace_state(rebuild(names));
   }
   if (outcome.changed) {
     count_unsaved(*state_);
     ++version_;
   }
   return outcome.changed;
+}
+
+void Logdir::replace_state(std::shared_ptr<State> fresh) {
+  saved_bytes_ = 0;
+  const std::lock_guard lock(mutex_);
+  fresh->generation = state_->generation + 1;
+  fresh->visible = true;
+  state_ = std::move(fresh);
+}
+
+// For who finds damage in columns of the index: it waits, and then looks at what was read from the event files.
+void Logdir::read_anew(const State* damaged) const {
+  // To them it is a question like any other, and every logdir is made to be changed.
+  auto& self = const_cast<Logdir&>(*this);
+  const std::lock_guard refreshing(self.refresh_mutex_);
+  if (state_.get() != damaged) return;
+  ::unlink(index_path_.c_str());
+  self.crew_ = nullptr;
+  self.replace_state(self.rebuild(names_));
+  self.count_unsaved(*state_);
+  ++self.version_;
 }
 
 void Logdir::load_index() {
@@ -117,9 +146,25 @@ int Logdir::save_index() {
   if (index_path_.empty() || state_->broken || unsaved_bytes_ == 0 || std::ranges::any_of(state_->files, failed)) {
     return 0;
   }
-  const int error = Index::save(*state_, path_, index_path_);
+  // What came from another index may be damaged, and would be written with checksums that are right.
+  if (!std::ranges::all_of(state_->tags, [](const Tag& tag) { return tag.scalars.is_sound(); })) {
+    crew_ = nullptr;
+    replace_state(rebuild(names_));
+    count_unsaved(*state_);
+    ++version_;
+    if (state_->broken || std::ranges::any_of(state_->files, failed)) return 0;
+  }
+  std::vector<Index::Moved> moved;
+  const int error = Index::save(*state_, path_, index_path_, moved);
   if (error != 0) return error;
   saved_bytes_ += unsaved_bytes_.exchange(0);
+  // From here on the system may give up what nobody looks at.
+  for (size_t begin = 0; begin < moved.size(); begin += kTagsPerLock) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = begin; i < std::min(begin + kTagsPerLock, moved.size()); ++i) {
+      state_->tags[moved[i].tag].scalars.move_to(std::move(moved[i].rows), std::move(moved[i].superseded));
+    }
+  }
   return 0;
 }
 
@@ -365,9 +410,14 @@ ColumnView Logdir::scalars(size_t number, bool unique) const {
   std::unique_lock lock(mutex_);
   const Tag* tag = of->tag(number);
   if (tag == nullptr) return {};
-  const size_t shown = tag->scalars.shown();
+  const auto found = sound(lock, [&] { return tag->scalars.rows().view(tag->scalars.shown()); });
+  if (!found) {
+    read_anew(of.get());
+    return scalars(number, unique);
+  }
+  const ColumnView& all = *found;
+  const size_t shown = all.size;
   const uint64_t rewrites = tag->scalars.rewrites();
-  ColumnView all = tag->scalars.rows().view(shown);
   if (!unique || tag->scalars.strictly_increasing()) return all;
   const auto cached = [&] { return tag->sorted && tag->sorted->rewrites == rewrites && tag->sorted->size == shown; };
   if (!cached()) {
@@ -382,9 +432,13 @@ ColumnView Logdir::scalars(size_t number, bool unique) const {
 }
 
 ColumnView Logdir::superseded_scalars(size_t number) const {
-  const std::lock_guard lock(mutex_);
-  const Tag* tag = state_->tag(number);
-  return tag == nullptr ? ColumnView{} : tag->scalars.superseded().view();
+  const auto of = state();
+  std::unique_lock lock(mutex_);
+  const Tag* tag = of->tag(number);
+  if (tag == nullptr) return {};
+  if (const auto found = sound(lock, [&] { return tag->scalars.superseded().view(); })) return *found;
+  read_anew(of.get());
+  return superseded_scalars(number);
 }
 
 std::vector<MediaEntry> Logdir::media(size_t number) const {

@@ -108,6 +108,9 @@ class Logdir {
   };
 
   void load_index();
+  void replace_state(std::shared_ptr<State> fresh);
+  // Reads all again when `damaged` is still what readers see.
+  void read_anew(const State* damaged) const;
   void count_unsaved(const State& state);
   bool may_rebuild() const;
   std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
@@ -124,7 +127,8 @@ class Logdir {
   const std::string path_;
   const std::string index_path_;
   std::mutex refresh_mutex_;
-  ReadingCrew* crew_ = nullptr;  // of the refresh that goes on
+  ReadingCrew* crew_ = nullptr;     // of the refresh that goes on
+  std::vector<std::string> names_;  // that the last refresh was given
   bool index_was_tried_ = false;
   std::chrono::steady_clock::time_point rebuilt_at_{};
   std::chrono::steady_clock::duration rebuild_took_{};

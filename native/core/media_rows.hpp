@@ -37,6 +37,7 @@ class MediaRows {
   const Row& row(size_t at) const noexcept { return rows_[at]; }
   std::span<const Row> first(size_t size) const noexcept { return {rows_.data(), size}; }
 
+  bool is_sound() const noexcept { return true; }
   bool full() const noexcept { return size_ == rows_.size(); }
   bool has_room(size_t more) const noexcept { return more <= rows_.size() - size_; }
   void grow(size_t wanted = 0) {
