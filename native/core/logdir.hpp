@@ -54,6 +54,8 @@ struct FileStatus {
   uint32_t attempt;
 };
 
+class ReadingCrew;
+
 class Logdir {
  public:
   // `index`, unless empty, is the file in which `save_index` keeps what was decoded; the first refresh begins there.
@@ -62,7 +64,8 @@ class Logdir {
   Logdir& operator=(const Logdir&) = delete;
 
   // Reads what is new in the folder's event files, which are `names`. True when something changed.
-  bool refresh(const std::vector<std::string>& names);
+  // Where there is a crew, its other threads help with large files.
+  bool refresh(const std::vector<std::string>& names, ReadingCrew* crew = nullptr);
   // Keeps what was decoded for the next process. 0, or the number of the system's error; waits for a refresh.
   int save_index();
   // Bytes of event files whose points are not in the index.
@@ -105,6 +108,9 @@ class Logdir {
   };
 
   void load_index();
+  void replace_state(std::shared_ptr<State> fresh);
+  // Reads all again when `damaged` is still what readers see.
+  void read_anew(const State* damaged) const;
   void count_unsaved(const State& state);
   bool may_rebuild() const;
   std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
@@ -112,6 +118,7 @@ class Logdir {
   Outcome take_new_file(State& state, std::unique_ptr<File> file);
   // Whether the file was new, for the most part.
   bool read_file(State& state, size_t file);
+  void read_with_others(File& file, Decoder& decoder);
   void begin_attempt(State& state, const File& first);
   void merge(State& state);
   void settle(State& state);
@@ -120,6 +127,8 @@ class Logdir {
   const std::string path_;
   const std::string index_path_;
   std::mutex refresh_mutex_;
+  ReadingCrew* crew_ = nullptr;     // of the refresh that goes on
+  std::vector<std::string> names_;  // that the last refresh was given
   bool index_was_tried_ = false;
   std::chrono::steady_clock::time_point rebuilt_at_{};
   std::chrono::steady_clock::duration rebuild_took_{};

@@ -197,6 +197,7 @@ def points_json(
 def tag_meaning(name: bytes, source: int, kind: int, metadata: bytes, /) -> tuple[str, bytes, str, str, int]:
     """Plugin, content, display name, description and data class of a tag whose first value was like this."""
 
+def give_back_memory() -> None: ...
 def refresh_logdirs(work: list[tuple[Logdir, list[bytes]]], threads: int, /) -> int: ...
 
 class FileReport:
