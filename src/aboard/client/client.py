@@ -72,6 +72,6 @@ class Client:
 
     def _transport(self) -> Transport:
         if self._private is not None:
-            return Transport(self._private.address(), timeout=self._timeout)
+            return Transport(self._private.address(), timeout=self._timeout, renew=self._private.renewed)
         assert self._fixed is not None
         return self._fixed

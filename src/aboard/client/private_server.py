@@ -83,6 +83,11 @@ class PrivateServer:
         self._known, self._answered = found, time.monotonic()
         return found
 
+    def renewed(self) -> Address:
+        """The address of a server that answers, whatever was known before."""
+        self._known = None
+        return self.address()
+
     def _usable(self) -> Address | None:
         """The address of the server that is there, if it answers and is not too old."""
         address = self._written()

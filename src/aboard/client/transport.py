@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -58,11 +58,12 @@ def path_part(name: str) -> str:
 
 
 class Transport:
-    """Sends requests to one address."""
+    """Sends requests to one address. `renew` gives another one when nobody listens there any more."""
 
-    def __init__(self, address: Address, *, timeout: float = 60.0) -> None:
+    def __init__(self, address: Address, *, timeout: float = 60.0, renew: Callable[[], Address] | None = None) -> None:
         self.address = address
         self._timeout = timeout
+        self._renew = renew
         # A proxy of the company has no business with this machine.
         proxies = urllib.request.ProxyHandler({}) if address.is_loopback else urllib.request.ProxyHandler()
         self._opener = urllib.request.build_opener(proxies, _NoRedirects())
@@ -75,7 +76,7 @@ class Transport:
         """As `get`, for an answer that is no document."""
         for tries_left in reversed(range(_READING_TRIES)):
             try:
-                return self._answer("GET", path, query, None, None)
+                return self._asked("GET", path, query, None, None)
             except ServerUnavailable:
                 if not tries_left:
                     raise
@@ -85,7 +86,17 @@ class Transport:
     def send(self, kind: type[_T], method: str, path: str, body: object = None, *, timeout: float | None = None) -> _T:
         """Have something changed; asked once, because a change whose answer was lost may have happened."""
         data = b"" if body is None else json.dumps(to_wire(body)).encode()
-        return self._understood(kind, self._answer(method, path, None, data, timeout))
+        return self._understood(kind, self._asked(method, path, None, data, timeout))
+
+    def _asked(self, method: str, path: str, query: Query | None, body: bytes | None, timeout: float | None) -> bytes:
+        try:
+            return self._answer(method, path, query, body, timeout)
+        except ServerUnavailable as error:
+            # Nothing was sent to who did not listen, so even a change can be asked for once more.
+            if self._renew is None or not isinstance(_cause(error), ConnectionRefusedError):
+                raise
+            self.address = self._renew()
+            return self._answer(method, path, query, body, timeout)
 
     def _answer(self, method: str, path: str, query: Query | None, body: bytes | None, timeout: float | None) -> bytes:
         url = f"{self.address.url}{PREFIX}/{path}"
@@ -124,6 +135,11 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
         return None
+
+
+def _cause(error: ServerUnavailable) -> object:
+    cause = error.__cause__
+    return cause.reason if isinstance(cause, urllib.error.URLError) else cause
 
 
 def _told(error: urllib.error.HTTPError) -> Exception:

@@ -30,8 +30,6 @@ from aboard.store.opening import open_store
 from aboard.store.store import Store
 from aboard.store.uri import parse_uri
 
-_FRESH_SECONDS = 1.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlOptions:
@@ -44,6 +42,8 @@ class ControlOptions:
     """Whether stores may be named later: by the one person whose server it is."""
     folder_interval: float = 1.0
     bucket_interval: float = 5.0
+    fresh_seconds: float = 0.2
+    """How long a look at the stores is good enough for who wants to see the latest."""
 
 
 class Control:
@@ -90,7 +90,7 @@ class Control:
 
     def look_now(self, seconds: float) -> None:
         """Have all stores looked at, unless that was done just now; a slow one is not waited for longer than this."""
-        if time.monotonic() - self._looked < _FRESH_SECONDS:
+        if time.monotonic() - self._looked < self._options.fresh_seconds:
             return
         end = time.monotonic() + seconds
         for follower in list(self._followers.values()):

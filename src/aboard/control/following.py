@@ -20,9 +20,10 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.runs import KnownRun
 from aboard.control.indexing import RunIndexer, parts
 from aboard.control.watched_run import WatchedRun
-from aboard.errors import AboardError, Conflict, DamagedDocument, NoSuchStore, StoreError
+from aboard.errors import AboardError, Conflict, DamagedDocument, NoSuchStore, UnknownName
 from aboard.model.run_states import RunState
 from aboard.model.times import now, time_text
+from aboard.model.uid import uid_time
 from aboard.store.run.listing import RunListing
 from aboard.store.run.loading import LoadedRun
 from aboard.store.run.run_folder import RunFolder
@@ -31,6 +32,7 @@ from aboard.store.store import Store
 _log = logging.getLogger("aboard.control")
 _AT_ONCE = 16
 _LONGEST_PAUSE = 60.0
+_BEING_MADE = timedelta(minutes=1)
 _MAY_STILL_SHIP = timedelta(days=7)
 """How long after its end a run is asked for when the server starts: what was left may be shipped later."""
 
@@ -52,6 +54,8 @@ class StoreFollower:
         self._problem = ""
         self._seen: datetime | None = None
         self._rounds = 0
+        self._is_looking = False
+        self._round_began = self._round_took = 0.0
         self._state = threading.Condition()
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -87,6 +91,8 @@ class StoreFollower:
             # A round that is under way may have listed already; the one after it has not.
             wanted = self._rounds + (2 if self._is_looking else 1)
             self._wake.set()
+            if self._round_takes() > seconds:
+                return  # as when thousands of runs are read for the first time
             self._state.wait_for(lambda: self._rounds >= wanted or bool(self._problem), seconds)
 
     def heard_of(self, uid: str) -> None:
@@ -99,7 +105,9 @@ class StoreFollower:
         self._watched.pop(uid, None)
         self._damaged.pop(uid, None)
 
-    _is_looking = False
+    def _round_takes(self) -> float:
+        """Seconds that the round under way has taken so far, or the last one took."""
+        return time.monotonic() - self._round_began if self._is_looking else self._round_took
 
     def _follow(self) -> None:
         pause = self._interval
@@ -111,6 +119,7 @@ class StoreFollower:
 
     def _round(self) -> str:
         problem = ""
+        self._round_began = time.monotonic()
         self._is_looking = True
         try:
             self.look()
@@ -125,6 +134,7 @@ class StoreFollower:
             _log.warning("%s", problem)
         with self._state:
             self._is_looking = False
+            self._round_took = time.monotonic() - self._round_began
             self._problem = problem
             if not problem:
                 self._rounds += 1
@@ -148,13 +158,18 @@ class StoreFollower:
         for part in parts(list(self._waiting)):
             if self._stop.is_set():
                 return
-            self._read(part)
-            done = set(part)
+            done = set(part) - self._read(part)
             self._waiting = [uid for uid in self._waiting if uid not in done]
 
-    def _read(self, uids: Sequence[str]) -> None:
+    def _read(self, uids: Sequence[str]) -> set[str]:
+        """Read runs and put them; those that are just being made are to be read again."""
+        unborn: set[str] = set()
         for loaded in self._indexer.index(self.store, uids):
-            self._remember(loaded)
+            if loaded.is_missing and now() - uid_time(loaded.uid) < _BEING_MADE:
+                unborn.add(loaded.uid)
+            else:
+                self._remember(loaded)
+        return unborn
 
     def _remember(self, loaded: LoadedRun) -> None:
         if loaded.problems:
@@ -206,11 +221,11 @@ class StoreFollower:
         for watched in list(self._watched.values()):
             if not watched.is_lost():
                 continue
-            watched.status = RunState.LOST
-            with suppress(Conflict, StoreError):
+            with suppress(Conflict, UnknownName):
                 run = self._catalog.runs.by_uid(watched.uid)
                 heard = f"No sign of life since {time_text(run.heartbeat)}." if run.heartbeat else "No sign of life."
                 self._catalog.runs.change_status(run.number or 0, RunState.LOST, at=run.heartbeat, reason=heard)
+            watched.status = RunState.LOST
 
 
 def _is_of_interest(known: KnownRun | None) -> bool:

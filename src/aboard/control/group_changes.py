@@ -79,6 +79,7 @@ class GroupChanges:
 
     def delete_workspace(self, name: str, actor: str) -> Workspace:
         """Put a workspace into the bin, with its experiments and runs."""
+        name = self._catalog.workspaces.get(name).name
         runs = self._runs_in(name, in_bin=False)
         self._catalog.bin.delete_workspace(name)
         self._bin(runs)
@@ -87,6 +88,7 @@ class GroupChanges:
 
     def restore_workspace(self, name: str, actor: str) -> Workspace:
         """Take a workspace out of the bin, and what went with it."""
+        name = self._catalog.workspaces.get(name).name
         self._catalog.bin.restore_workspace(name)
         # All live runs of it, because those that were in the bin cannot be listed while it was in it, too.
         self._unbin(self._runs_in(name, in_bin=False))

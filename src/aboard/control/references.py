@@ -82,12 +82,15 @@ class References:
     def _named(self, text: str) -> Sequence[Run]:
         workspace, slash, name = text.partition("/")
         if slash:
-            return self._catalog.runs.named(workspace, name)
+            within = self._catalog.workspaces.get(workspace).name
+            return [run for run in self._all_named(name) if run.workspace == within]
         return self._all_named(text)
 
     def _all_named(self, name: str) -> Sequence[Run]:
         same = Comparison(Column("name", ColumnKind.TEXT), Order.EQUAL, name)
-        return self._catalog.runs.list(where=same, limit=20, hparams=(), metrics=()).items
+        found = self._catalog.runs.list(where=same, limit=20, hparams=(), metrics=()).items
+        # Who wants something back from the bin names it as before.
+        return found or self._catalog.runs.list(where=same, limit=20, in_bin=True, hparams=(), metrics=()).items
 
     def _unknown(self, text: str) -> UnknownName:
         recent = self._catalog.runs.list(sort=NEWEST_FIRST, limit=_MOST, hparams=(), metrics=()).items

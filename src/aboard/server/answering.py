@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -81,7 +82,7 @@ def route(path: str, handler: Handler, method: str = "GET", *, after: Callable[[
         try:
             content = await _read(request)
             call = Call(request.query_params, dict(request.path_params), content, actor_of(request))
-            told = await run_in_threadpool(lambda: orjson.dumps(to_wire(handler(call))))
+            told = await run_in_threadpool(lambda: _document(handler(call)))
         except ClientDisconnect:
             return Response(status_code=499)
         except AboardError as error:
@@ -93,6 +94,15 @@ def route(path: str, handler: Handler, method: str = "GET", *, after: Callable[[
         return Response(told, media_type="application/json", background=task)
 
     return Route(f"{PREFIX}/{path}", endpoint, methods=[method])
+
+
+def _document(told: object) -> bytes:
+    wire = to_wire(told)
+    try:
+        return orjson.dumps(wire)
+    except orjson.JSONEncodeError:
+        # What a store's documents say beside what is known may hold integers and characters that orjson refuses.
+        return json.dumps(wire).encode()
 
 
 def failure(error: AboardError) -> Response:

@@ -97,14 +97,17 @@ class RunRoutes:
         return compare(*map(self._control.references.run, named))
 
     def change(self, call: Call) -> RunsChanged:
+        self._look()
         return _told(self._control.runs.change(call.body(RunChange), call.actor))
 
     def delete(self, call: Call) -> RunsChanged:
+        self._look()
         named = call.body(RunsNamed)
         runs = self._control.references.runs(named.runs)
         return _told(self._control.runs.delete(runs, call.actor, files=named.files))
 
     def restore(self, call: Call) -> RunsChanged:
+        self._look()
         runs = self._control.references.runs(call.body(RunsNamed).runs)
         return _told(self._control.runs.restore(runs, call.actor))
 
@@ -128,6 +131,7 @@ class RunRoutes:
         )
 
     def retain(self, call: Call) -> RetentionResult:
+        self._look()
         return self._control.retain(call.body(RetentionAsked), call.actor)
 
     def _look(self) -> None:

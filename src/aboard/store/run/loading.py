@@ -11,7 +11,9 @@ from aboard.errors import DamagedDocument
 from aboard.model.attempt import Attempt
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
+from aboard.model.times import now
 from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.claiming import OLD_SECONDS
 from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import ManifestRead, RunFolder
 from aboard.store.run.run_json import removed_tags
@@ -30,6 +32,8 @@ class LoadedRun:
     problems: tuple[str, ...] = ()
     manifest: ManifestRead | None = None
     """The manifest that it was put together with."""
+    is_missing: bool = False
+    """Whether there is no `run.json` at all."""
 
 
 def load_run(folder: RunFolder) -> LoadedRun:
@@ -45,8 +49,9 @@ def load_run(folder: RunFolder) -> LoadedRun:
 
     run = readable(folder.read_run)
     if run is None:
+        is_missing = not problems
         problems = problems or [f"There is no {folder.where('run.json')}."]
-        return LoadedRun(folder.uid, None, tuple(problems))
+        return LoadedRun(folder.uid, None, tuple(problems), is_missing=is_missing)
     read = readable(folder.read_manifest)
     summary = readable(folder.read_summary)
     claims = [readable(lambda number=number: folder.read_attempt(number)) for number in folder.attempt_numbers()]
@@ -79,7 +84,7 @@ def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | No
     started = run.started or (attempts[0].started if attempts else None)
     run = replace(run, attempts=attempts, started=started, host=attempts[-1].host if attempts else run.host)
     if manifest is None:
-        return replace(run, status=RunState.LOST) if attempts else run
+        return replace(run, status=_without_manifest(claims[-1])) if claims else run
     return replace(
         run,
         status=manifest.status,
@@ -89,6 +94,12 @@ def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | No
         files=len(manifest.files) + (manifest.outputs.files if manifest.outputs else 0),
         bytes=manifest.bytes,
     )
+
+
+def _without_manifest(claim: AttemptClaim) -> RunState:
+    """An attempt that was claimed just now has its manifest soon."""
+    is_young = (now() - claim.claimed).total_seconds() < OLD_SECONDS
+    return RunState.RUNNING if is_young else RunState.LOST
 
 
 def _attempt(claim: AttemptClaim, manifest: Manifest | None) -> Attempt:
