@@ -13,7 +13,16 @@ import pytest
 from aboard.api.runs import NewRun, RetentionAsked
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.errors import Conflict, Forbidden, InvalidValue, QueryError, ServerUnavailable, Unauthorized, UnknownName
+from aboard.errors import (
+    Conflict,
+    DamagedDocument,
+    Forbidden,
+    InvalidValue,
+    QueryError,
+    ServerUnavailable,
+    Unauthorized,
+    UnknownName,
+)
 from aboard.model.run_states import RunState
 from aboard.model.uid import new_uid
 from aboard.store import Store, open_store
@@ -157,21 +166,26 @@ def test_nothing_is_changed_when_one_of_several_is_wrong(client: Client, store: 
     assert not any(run.tags or run.notes or run.experiment for run in client.runs.list().items)
 
 
-def test_a_damaged_document_hides_nothing_else(client: Client, store: Store):
+def test_a_damaged_document_hides_nothing_else(catalog: Catalog, store: Store):
     uid = store_run(store, name="damaged")
     store.put(f"{uid}/run.json", b'{"format": "aboard-run", "version": [1, 0], "uid')
     half = store_run(store, name="half", metrics={"loss": [1.0]})
     store.put(f"{half}/summary.json", b"")
     store_run(store, name="good")
-    assert names(client) == ["good", "half"]
-    damaged = client.stores().items[0].damaged
-    assert damaged.keys() == {uid, half}
-    assert "not JSON" in damaged[uid]
-    state = client.reindex(store.uri)
-    assert (state.state, state.found, state.written, state.missing) == ("done", 3, 2, 0)
-    assert {problem.what for problem in state.problems} == {uid, half}
-    with pytest.raises(UnknownName):
-        client.runs.tag(uid, ["x"])
+    with serving_runs(catalog, store.uri) as client:
+        assert names(client) == ["good", "half"]
+        damaged = client.stores().items[0].damaged
+        assert damaged.keys() == {uid, half}
+        assert "not JSON" in damaged[uid]
+        state = client.reindex(store.uri)
+        assert (state.state, state.found, state.written, state.missing) == ("done", 3, 2, 0)
+        assert {problem.what for problem in state.problems} == {uid, half}
+        with pytest.raises(UnknownName):
+            client.runs.tag(uid, ["x"])
+        store.put(f"{half}/run.json", b"[]")
+        with pytest.raises(DamagedDocument, match="not a JSON object"):
+            client.runs.tag("half", ["x"])
+        assert names(client) == ["good", "half"]
 
 
 def test_deleting_and_restoring(client: Client, store: Store, new_place: object):

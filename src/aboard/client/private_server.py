@@ -149,14 +149,16 @@ class PrivateServer:
                 )
             time.sleep(_LOOK_SECONDS)
 
+    def _command(self) -> list[str]:
+        return [sys.executable, "-P", "-c", "from aboard.cli import main; main()", "server", "--private"]
+
     def _spawn(self) -> None:
         """By way of a shell, so that the server is nobody's child; without what this process has open."""
-        command = [sys.executable, "-P", "-c", "from aboard.cli import main; main()", "server", "--private"]
         environment = {**os.environ, "ABOARD_HOME": str(self._home), "ABOARD_STORE": self._store}
         try:
             with self._files.log.open("ab") as log:
                 subprocess.run(
-                    ["/bin/sh", "-c", '"$@" &', "sh", *command],
+                    ["/bin/sh", "-c", '"$@" &', "sh", *self._command()],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
