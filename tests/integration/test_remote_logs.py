@@ -177,7 +177,8 @@ def test_a_bucket_that_is_not_there_is_said_while_training_goes_on(machine: Mach
     """
     ended = machine.python(script)
     assert ended.code == 0
-    assert "no-such-bucket-here" in ended.err and "said once" in ended.err
+    assert "no-such-bucket-here" in ended.err
+    assert "said once" in ended.err
     assert ended.err.count("(said once)") == 1
     (spool,) = machine.spools()
     os.kill(helper_of(spool), signal.SIGKILL)

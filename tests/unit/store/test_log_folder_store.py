@@ -56,7 +56,9 @@ def test_each_byte_is_sent_about_twice_and_small_pieces_become_one(tmp_path: Pat
     assert len(list(remote.list())) < 64
     assert steps(remote, "FAV") == list(range(300))
     state = folder.finish(10)
-    assert state and state.is_sealed and not state.files_left
+    assert state
+    assert state.is_sealed
+    assert not state.files_left
     (key,) = [entry.key for entry in remote.list()]
     assert key == f"train/{file.name}.00000000"
     assert steps(remote, "FAV") == list(range(300))
@@ -76,7 +78,8 @@ def test_others_in_the_same_folder_are_left_alone(tmp_path: Path, remote: Store)
         journal.unlink()  # lost: what is there is found out by listing
     again = LogFolder(tmp_path / "a" / UIDS[0])
     append(mine, 3)
-    assert (state := again.finish(10)) and state.is_sealed
+    assert (state := again.finish(10))
+    assert state.is_sealed
     assert steps(remote, "FAV") == [0, 1, 2, 3]
     assert steps(remote, "FAW") == [0, 1, 2]
     assert remote.get("train/notes.txt") == b"by hand"

@@ -202,10 +202,10 @@ def _files_below(folder: Path) -> list[tuple[str, int, int]]:
     found: list[tuple[str, int, int]] = []
     for above, _, names in os.walk(folder):
         for name in names:
-            path = os.path.join(above, name)
+            path = Path(above, name)
             with contextlib.suppress(OSError):
-                state = os.stat(path)
-                found.append((path, state.st_size, state.st_mtime_ns))
+                state = path.stat()
+                found.append((str(path), state.st_size, state.st_mtime_ns))
     return sorted(found)
 
 
