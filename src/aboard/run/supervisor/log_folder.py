@@ -26,6 +26,7 @@ from aboard.store.run.layout import split_segment
 _log = logging.getLogger("aboard.run")
 _DOCUMENTS = "documents"
 _TOKENS_KEPT = 256
+_SOON_SECONDS = 0.2
 
 
 class LogFolder:
@@ -90,9 +91,12 @@ class LogFolder:
             wanted, self._wanted = self._wanted, []
             begun = time.monotonic()
             try:
-                self.ship_once()
+                left = self.ship_once().files_left
                 error, pause = "", pace.after_success(0.0) - min(0.9, time.monotonic() - begun)
-                self._settled += wanted
+                if not left:
+                    self._settled += wanted
+                elif wanted:  # files that are sent whole wait until nobody writes them
+                    self._wanted, pause = [*wanted, *self._wanted], _SOON_SECONDS
             except AboardError as problem:
                 error, pause = str(problem), pace.after_failure()
                 self._wanted = [*wanted, *self._wanted]

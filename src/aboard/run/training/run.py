@@ -63,6 +63,7 @@ class Run:
         store: str | os.PathLike[str] | None = None,
         batch_group: str = "batch",
         all_ranks: bool = False,
+        enabled: bool = True,
         flush_timeout: float = 60.0,
     ) -> None:
         """Take part in the run of `aboard run`, or begin a new one.
@@ -78,6 +79,7 @@ class Run:
             store: the folder or URI in which the run is kept.
             batch_group: the group in which `log_batch_metrics` shows its series.
             all_ranks: whether ranks other than the first log as well.
+            enabled: False checks all arguments and writes nothing.
             flush_timeout: how long the end of a run alone waits for the last files to be shipped, in seconds.
         """
         checked_stage(batch_group)
@@ -92,7 +94,7 @@ class Run:
                 hint="Start the training with `aboard run -- …`, so that all ranks know their run.",
             )
         self._place = attached or planned_place(wanted)
-        self._logs = all_ranks or self.rank == 0
+        self._logs = bool(enabled) and (all_ranks or self.rank == 0)
         self._flush_timeout = _seconds(flush_timeout)
         self._facts = FactLog(self._place.spool)
         self._stages = Stages(self._log_folder(tensorboard_path), write_to_disk=self._logs)
