@@ -16,7 +16,8 @@ from aboard.writer.summary_writer import SummaryWriter
 
 class Run:
     """Under `aboard run` the run that was started there, alone a new one. What XT does not have works, too:
-    everything else that is asked of it is asked of `aboard.Run`."""
+    everything else that is asked of it is asked of `aboard.Run`.
+    """
 
     def __init__(
         self,
