@@ -9,8 +9,11 @@ from typing import Annotated
 import typer
 
 from aboard import __version__
+from aboard.cli.experiments import app as experiments_app
 from aboard.cli.export_format import ExportFormat
+from aboard.cli.runs import app as runs_app
 from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
+from aboard.cli.workspaces import app as workspaces_app
 from aboard.errors import AboardError
 
 app = typer.Typer(
@@ -20,6 +23,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(runs_app, name="runs")
+app.add_typer(experiments_app, name="experiments")
+app.add_typer(workspaces_app, name="workspaces")
 
 
 def _print_version(wanted: bool) -> None:
