@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Generator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,21 @@ def test_lists_are_filtered_sorted_and_paged(client: Client, store: Store):
     assert rest.next is None
     assert [run.name for run in client.runs.iterate(sort="name")] == ["other", *(f"r{number}" for number in range(7))]
     assert client.runs.count(where="hparams.lr > 0.35") == 3
+    assert client.runs.fields().hparams == ("lr",)
+    assert client.runs.fields(workspaces="ws2").metrics == ()
+
+
+def test_times_in_a_filter_are_those_of_the_asker(client: Client, store: Store, monkeypatch: pytest.MonkeyPatch):
+    store_run(store, name="base")
+    zones = {"UTC0": timedelta(), "EAST-9": timedelta(hours=9), "WEST+7:30": timedelta(hours=-7, minutes=-30)}
+    for zone, offset in zones.items():
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        local = (datetime.now(UTC) + offset).replace(tzinfo=None)
+        before, after = (local + timedelta(minutes=minutes) for minutes in (-5, 5))
+        assert names(client, where=f"created > '{before:%Y-%m-%d %H:%M}' and created < '{after:%Y-%m-%d %H:%M}'")
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_a_mistake_in_a_question_is_told_where_it_is(client: Client, store: Store):
