@@ -26,9 +26,13 @@ from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.model.uid import check_uid
+from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 from aboard.store.store import Store
 from aboard.store.uri import parse_uri
+
+# Somebody waits for the answer.
+_PATIENCE = Patience(connect_seconds=5, stall_seconds=20, request_seconds=60, retries=3, retry_seconds=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +153,7 @@ class Control:
             follower = StoreFollower(
                 self.catalog,
                 self._indexer,
-                open_store(uri),
+                open_store(uri, patience=_PATIENCE),
                 interval=self._options.folder_interval if is_folder else self._options.bucket_interval,
                 may_be_missing=is_folder and self._options.may_add_stores,
             )

@@ -165,7 +165,9 @@ class StoreFollower:
         """Read runs and put them; those that are just being made are to be read again."""
         unborn: set[str] = set()
         for loaded in self._indexer.index(self.store, uids):
-            if loaded.is_missing and now() - uid_time(loaded.uid) < _BEING_MADE:
+            if loaded.is_gone:
+                self.forget(loaded.uid)
+            elif loaded.is_missing and now() - uid_time(loaded.uid) < _BEING_MADE:
                 unborn.add(loaded.uid)
             else:
                 self._remember(loaded)
