@@ -369,6 +369,27 @@ def test_a_store_that_fails_is_told_and_looked_at_again(catalog: Catalog, tmp_pa
         until(lambda: names(client) == ["back"], 20)
 
 
+def test_servers_that_share_a_postgresql_behave_as_one(place: str, store: Store):
+    if not place.startswith("postgresql"):
+        return  # SQLite is for one server, which test_server_command shows
+    with (
+        Catalog.open(place) as first,
+        Catalog.open(place) as second,
+        serving_runs(first, store.uri) as one,
+        serving_runs(second, store.uri) as other,
+    ):
+        for number in range(20):
+            store_run(store, name=f"r{number}")
+        until(lambda: one.runs.count() == other.runs.count() == 20)
+        for number in range(20):
+            (one if number % 2 else other).runs.tag(f"r{number}", {"by": str(number % 2)})
+        assert [run.tags for run in one.runs.iterate()] == [run.tags for run in other.runs.iterate()]
+        assert len({run.number for run in other.runs.iterate()}) == 20
+        other.runs.delete("r3", files=True)
+        assert one.runs.count() == 19
+        until(lambda: all(not status.damaged for status in one.stores().items))
+
+
 def test_runs_that_the_store_no_longer_has_are_in_the_bin(client: Client, store: Store):
     gone = store_run(store, name="gone")
     store_run(store, name="kept")
