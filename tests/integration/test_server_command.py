@@ -147,3 +147,16 @@ def test_a_team_uses_one_server_by_two_variables(machine: Machine, tmp_path: Pat
         assert json.loads(told)["written"] == 1
         ended = machine.aboard("reindex", tmp_path / "other", ABOARD_SERVER=url, ABOARD_TOKEN=SHARED)
         assert (ended.code, "does not follow" in ended.err) == (1, True)
+
+
+def test_without_its_packages_it_says_which_to_install(machine: Machine):
+    script = """
+        import sys
+        sys.modules["starlette"] = None
+        sys.argv[1:] = ["server"]
+        from aboard.cli import main
+        main()
+    """
+    ended = machine.python(script)
+    assert (ended.code, "Traceback" in ended.err) == (1, False)
+    assert "pip install 'aboard[server]'" in ended.err
