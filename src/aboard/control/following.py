@@ -193,6 +193,8 @@ class StoreFollower:
         watched = self._watched.setdefault(loaded.uid, WatchedRun(loaded.uid))
         watched.loaded, watched.is_stale = time.monotonic(), False
         if loaded.manifest is not None:
+            if not is_first and loaded.manifest.etag != watched.etag:
+                watched.hear()
             watched.etag, watched.attempt = loaded.manifest.etag, loaded.manifest.manifest.attempt
         if loaded.run is not None:
             watched.status = loaded.run.status
