@@ -19,6 +19,7 @@ from aboard.api.runs import (
     RunCount,
     RunsChanged,
     RunsNamed,
+    Series,
     Usage,
 )
 from aboard.client.transport import Transport, path_part
@@ -108,6 +109,11 @@ class RunsClient:
     def metrics(self, run: str) -> Mapping[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
         return self.get(run).metrics
+
+    def series(self, run: str, *, tags: RunNames = (), logdirs: RunNames = ()) -> tuple[Series, ...]:
+        """Every point of the named curves of a run, or of all; a logdir is `train`, or `.` for the run itself."""
+        query = {"tag": _several(tags), "logdir": _several(logdirs)}
+        return self._transport().get(Page[Series], f"runs/{path_part(run)}/series", query).items
 
     def compare(self, first: str, second: str) -> Comparison:
         """Two runs and what differs in them."""

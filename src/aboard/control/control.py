@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aboard.api.runs import NewRun, RetentionAsked, RetentionResult
+from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.control.following import StoreFollower
@@ -20,6 +20,7 @@ from aboard.control.reindexing import Reindexing
 from aboard.control.retaining import retain
 from aboard.control.run_changes import RunChanges
 from aboard.control.run_edits import RunEditor
+from aboard.control.run_series import run_series
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
@@ -116,6 +117,10 @@ class Control:
     def retain(self, asked: RetentionAsked, actor: str) -> RetentionResult:
         """Delete what a rule names."""
         return retain(self.catalog, self.runs, asked, actor)
+
+    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
+        """Curves of a run, read from its store."""
+        return run_series(self._editor.folder_of(run).store, run, tags, logdirs)
 
     def register(self, new: NewRun) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""

@@ -21,6 +21,7 @@ from aboard.api.runs import (
     RunCount,
     RunsChanged,
     RunsNamed,
+    Series,
     Usage,
     UsageRow,
 )
@@ -57,6 +58,7 @@ class RunRoutes:
             route("runs/restore", self.restore, "POST"),
             route("runs/{uid}/heartbeat", self.heartbeat, "POST"),
             route("runs/{run}/metrics", self.metrics),
+            route("runs/{run}/series", self.series),
             route("runs/{run}", self.get),
             route("fields", self.fields),
             route("usage", self.usage),
@@ -91,6 +93,10 @@ class RunRoutes:
 
     def metrics(self, call: Call) -> dict[str, MetricSummary]:
         return dict(self.get(call).metrics)
+
+    def series(self, call: Call) -> Page[Series]:
+        run = self.get(call)
+        return Page(tuple(self._control.series(run, call.texts("tag"), call.query.getlist("logdir"))))
 
     def compare(self, call: Call) -> Comparison:
         self._look()
