@@ -494,6 +494,20 @@ std::vector<FileStatus> Logdir::files() const {
   return statuses;
 }
 
+ReadingSummary Logdir::summary() const {
+  ReadingSummary summary;
+  const std::lock_guard lock(mutex_);
+  for (const auto* files : {&state_->files, &state_->waiting}) {
+    for (const auto& file : *files) {
+      const FileStatus& status = file->published;
+      summary.bytes_read += status.bytes_read;
+      if (status.records > 0) summary.last_wall_time = std::max(summary.last_wall_time, status.last_wall_time);
+      summary.failed = summary.failed || status.error != 0;
+    }
+  }
+  return summary;
+}
+
 std::optional<double> Logdir::first_wall_time() const {
   const std::lock_guard lock(mutex_);
   std::optional<double> first;
