@@ -320,7 +320,8 @@ bool Logdir::read_file(State& state, size_t number) {
 void Logdir::read_with_others(File& file, Decoder& decoder) {
   const ReadingState& reading = file.file.state();
   const uint64_t part_bytes = crew_->part_bytes();
-  PartsAhead parts(file.file.path(), reading.device, reading.inode, reading.offset, reading.size, part_bytes);
+  PartsAhead parts(file.file.path(), reading.device, reading.inode, reading.offset, reading.size, part_bytes,
+                   2 * crew_->most_threads());
   ReadingCrew::Offer offer(*crew_, parts);
   uint64_t decoded = 0, taken = 0;
   for (size_t number = 0; number < parts.count(); ++number) {
