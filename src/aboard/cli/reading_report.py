@@ -22,7 +22,7 @@ _MANY_TAGS = 200_000  # 1,000,000 take a browser one to two minutes
 def report_reading(collection: RunCollection) -> None:
     """A line on the terminal until everything has been read once, and then what was wrong."""
     shown = False
-    while not is_read(collection, within=_PROGRESS_EVERY):
+    while not _is_read(collection, within=_PROGRESS_EVERY):
         say(_progress_line(collection.progress).ljust(78), sys.stderr, end="\r")
         shown = True
     progress = collection.progress
@@ -34,8 +34,7 @@ def report_reading(collection: RunCollection) -> None:
         say("No event files yet; runs appear here as they are written.", sys.stderr)
 
 
-def is_read(collection: RunCollection, *, within: float) -> bool:
-    """Whether everything has been read once; waits for that, but not for long."""
+def _is_read(collection: RunCollection, *, within: float) -> bool:
     end = time.monotonic() + within
     while not collection.progress.cycles and time.monotonic() < end:
         time.sleep(_LOOK_EVERY)

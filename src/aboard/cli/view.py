@@ -28,7 +28,6 @@ _LOOPBACK = "127.0.0.1"
 _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
 _KEEP_WITHIN_SECONDS = 5.0  # what was decoded, for the next time
 _STOP_LOADING_WITHIN_SECONDS = 1.0
-_LOOK_EVERY_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +119,7 @@ class _Reading:
     def begin(self) -> RunCollection:
         """Read and follow, or (with an interval of 0, as in TensorBoard) read once."""
         # What this imports takes longer than all the rest.
+        from aboard.cli.reading_report import report_reading
         from aboard.reader.index_cache import IndexCache
         from aboard.reader.run_collection import RunCollection
 
@@ -129,8 +129,8 @@ class _Reading:
                 return collection
             self._collection = collection
             self._stop = _start_reading(collection, self._options.reload_interval)
-        told = not self._options.as_json
-        threading.Thread(target=_accompany, args=(collection,), kwargs={"told": told}, daemon=True).start()
+        if not self._options.as_json:
+            threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
         return collection
 
     def end_soon(self) -> None:
@@ -152,18 +152,6 @@ def _open_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
-
-
-def _accompany(collection: RunCollection, *, told: bool) -> None:
-    """Tell how reading goes on, and make ready what would take long to show."""
-    from aboard.board.long_curves import prepare_long_curves
-    from aboard.cli.reading_report import is_read, report_reading
-
-    if told:
-        report_reading(collection)
-    while not is_read(collection, within=_LOOK_EVERY_SECONDS):
-        pass
-    prepare_long_curves(collection.runs.values())
 
 
 def _start_reading(collection: RunCollection, interval: float) -> Callable[[], None]:
