@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Generator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,21 @@ def test_lists_are_filtered_sorted_and_paged(client: Client, store: Store):
     assert rest.next is None
     assert [run.name for run in client.runs.iterate(sort="name")] == ["other", *(f"r{number}" for number in range(7))]
     assert client.runs.count(where="hparams.lr > 0.35") == 3
+    assert client.runs.fields().hparams == ("lr",)
+    assert client.runs.fields(workspaces="ws2").metrics == ()
+
+
+def test_times_in_a_filter_are_those_of_the_asker(client: Client, store: Store, monkeypatch: pytest.MonkeyPatch):
+    store_run(store, name="base")
+    zones = {"UTC0": timedelta(), "EAST-9": timedelta(hours=9), "WEST+7:30": timedelta(hours=-7, minutes=-30)}
+    for zone, offset in zones.items():
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        local = (datetime.now(UTC) + offset).replace(tzinfo=None)
+        before, after = (local + timedelta(minutes=minutes) for minutes in (-5, 5))
+        assert names(client, where=f"created > '{before:%Y-%m-%d %H:%M}' and created < '{after:%Y-%m-%d %H:%M}'")
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_a_mistake_in_a_question_is_told_where_it_is(client: Client, store: Store):
@@ -351,6 +367,27 @@ def test_a_store_that_fails_is_told_and_looked_at_again(catalog: Catalog, tmp_pa
         assert "later" in state.error
         store_run(open_store(str(path), create=True), name="back")
         until(lambda: names(client) == ["back"], 20)
+
+
+def test_servers_that_share_a_postgresql_behave_as_one(place: str, store: Store):
+    if not place.startswith("postgresql"):
+        return  # SQLite is for one server, which test_server_command shows
+    with (
+        Catalog.open(place) as first,
+        Catalog.open(place) as second,
+        serving_runs(first, store.uri) as one,
+        serving_runs(second, store.uri) as other,
+    ):
+        for number in range(20):
+            store_run(store, name=f"r{number}")
+        until(lambda: one.runs.count() == other.runs.count() == 20)
+        for number in range(20):
+            (one if number % 2 else other).runs.tag(f"r{number}", {"by": str(number % 2)})
+        assert [run.tags for run in one.runs.iterate()] == [run.tags for run in other.runs.iterate()]
+        assert len({run.number for run in other.runs.iterate()}) == 20
+        other.runs.delete("r3", files=True)
+        assert one.runs.count() == 19
+        until(lambda: all(not status.damaged for status in one.stores().items))
 
 
 def test_runs_that_the_store_no_longer_has_are_in_the_bin(client: Client, store: Store):

@@ -63,6 +63,14 @@ class RunCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldNames:
+    """Names of all hyperparameters and metrics that runs have."""
+
+    hparams: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
     """A run that is about to begin and wants a number, and a name where it has none."""
 

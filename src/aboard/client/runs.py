@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import getpass
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from aboard.api.page import Page
 from aboard.api.runs import (
     Comparison,
+    FieldNames,
     HeartbeatAnswer,
     NewRun,
     RetentionAsked,
@@ -99,6 +101,10 @@ class RunsClient:
         """A run with everything that is known of it, also when it is in the bin."""
         return self._transport().get(Run, f"runs/{path_part(run)}")
 
+    def fields(self, *, workspaces: RunNames | None = None) -> FieldNames:
+        """Names of all hyperparameters and metrics that runs have: for columns, filters and orders."""
+        return self._transport().get(FieldNames, "fields", {"workspace": _several(workspaces or ())})
+
     def metrics(self, run: str) -> Mapping[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
         return self.get(run).metrics
@@ -159,7 +165,9 @@ class RunsClient:
 
 def _filters(workspaces: RunNames | None, experiment: str | None, where: str | None, in_bin: bool) -> dict[str, object]:
     names = _several(workspaces or ())
-    return {"workspace": names, "experiment": experiment, "where": where, "bin": in_bin}
+    asked: dict[str, object] = {"workspace": names, "experiment": experiment, "where": where, "bin": in_bin}
+    # Times that a person writes into a filter are those of their own clock.
+    return {**asked, "zone": -time.localtime().tm_gmtoff // -60} if where else asked
 
 
 def _several(names: RunNames) -> tuple[str, ...]:

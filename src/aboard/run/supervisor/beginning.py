@@ -25,6 +25,7 @@ from aboard.run.supervisor.find_run import find_run
 from aboard.run.supervisor.host_state import host_name
 from aboard.run.supervisor.leftovers import read_manifest, ship_leftovers
 from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.server_side import known_to_server
 from aboard.run.supervisor.talk import Talk
 from aboard.ship import Spool, restore
 from aboard.store import Patience, Store, open_store
@@ -62,7 +63,7 @@ def identify(request: RunRequest, talk: Talk) -> FoundRun:
         user=user_name(),
         host=host_name(),
     )
-    return FoundRun(run, is_new=True)
+    return FoundRun(known_to_server(request, run, talk), is_new=True)
 
 
 def place_of(request: RunRequest, run: Run, attempt: int) -> RunPlace:

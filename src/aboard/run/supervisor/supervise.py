@@ -27,6 +27,7 @@ from aboard.run.supervisor.output_log import OutputLog
 from aboard.run.supervisor.own_files import SHARED
 from aboard.run.supervisor.python_state import python_state
 from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.server_side import signs_of_life
 from aboard.run.supervisor.spool_lock import SpoolLock
 from aboard.run.supervisor.talk import Talk
 
@@ -49,7 +50,8 @@ def supervise(request: RunRequest, talk: Talk) -> int:
             shared=() if any(SHARED.is_relative_to(one) for one in request.watched) else (SHARED,),
         )
         try:
-            return _attempts(_Supervision(request, found, destination, talk), request.restarts, talk)
+            with signs_of_life(request, found.run.uid):
+                return _attempts(_Supervision(request, found, destination, talk), request.restarts, talk)
         except RunClaimed:
             if not (first.spool / ATTEMPT).exists():  # nothing was begun here
                 shutil.rmtree(first.spool, ignore_errors=True)
