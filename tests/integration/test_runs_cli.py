@@ -7,8 +7,6 @@ import contextlib
 import csv
 import io
 import json
-import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,8 +39,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     machine = Machine(folder / "one", str(folder / "store"), {"TZ": "Asia/Tokyo", "COLUMNS": "200"})
     well(machine.python(TRAINING))
     yield machine
-    address = json.loads((machine.home / "server/server.json").read_text())
-    os.kill(address["pid"], signal.SIGTERM)
+    machine.stop_server()
 
 
 @pytest.fixture
