@@ -101,8 +101,6 @@ def request_of(options: RunOptions) -> RunRequest:
         resources_every=_seconds(options.resources_every, "--resources-every"),
         log_limit=options.log_limit,
         capture_code=options.capture_code,
-        server=settings.server,
-        token=settings.token,
     )
 
 

@@ -62,6 +62,10 @@ class RunCollection:
         self._roots = dict(roots)
         self._cache = cache
         self._root_names = list(self._roots)
+        # Where a root is a single file, the folder of its run is the one that the file lies in.
+        self._root_files = [
+            (str(path.parent) if path.parent != path else "", path.name) for path in self._roots.values()
+        ]
         self._tree = LogTree([os.fsencode(path) for path in self._roots.values()], notifications, most_watches)
         self._refreshing = threading.Lock()
         self._runs: dict[str, RunReader] = {}  # replaced as a whole
@@ -139,7 +143,7 @@ class RunCollection:
         if not gone and not found:
             return False
         new = [
-            (number, root, _joined(self._root_names[root], os.fsdecode(name)), Path(os.fsdecode(path)))
+            (number, root, _joined(self._root_names[root], os.fsdecode(name)), os.fsdecode(path))
             for number, root, name, path in found
         ]
         names = {self._logdirs[number].name for number in gone} | {name for _, _, name, _ in new}
@@ -166,18 +170,20 @@ class RunCollection:
         if not self._by_name[name]:
             del self._by_name[name]
 
-    def _add(self, number: int, root: int, name: str, folder: Path) -> None:
+    def _add(self, number: int, root: int, name: str, folder: str) -> None:
         self._logdirs[number] = _Logdir(root, name, self._make_run(root, name, folder))
         numbers = self._by_name.setdefault(name, [])
         numbers.append(number)
-        numbers.sort(key=lambda number: self._logdirs[number].root)
+        if len(numbers) > 1:
+            numbers.sort(key=lambda number: self._logdirs[number].root)
 
-    def _make_run(self, root: int, name: str, folder: Path) -> RunReader:
+    def _make_run(self, root: int, name: str, folder: str) -> RunReader:
+        # Paths as strings: there may be very many runs, and objects for paths take longer than opening them.
         if self._cache is None:
             return RunReader(name, folder)
-        root_path = self._roots[self._root_names[root]]
-        only_file = root_path.name if root_path != folder and folder == root_path.parent else None
-        return RunReader(name, folder, self._cache.path_for(folder, only_file))
+        parent, file = self._root_files[root]
+        only_file = file if folder == parent else None
+        return RunReader(name, folder, self._cache.place_of(folder, only_file))
 
     def _next_part(self) -> list[int]:
         part: list[int] = []
@@ -202,8 +208,8 @@ class RunCollection:
 
 def _is_behind(run: RunReader, size: int) -> bool:
     """Whether not all was read that is there: an error, a cut-off record, or a file whose turn has not come yet."""
-    files = run.logdir.files()
-    return any(file[7] for file in files) or sum(file[1] for file in files) < size
+    bytes_read, _, failed = run.logdir.summary()
+    return failed or bytes_read < size
 
 
 class Follower:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aboard._native import Logdir, Points
+from aboard.reader.absolute_path import absolute_path
 from aboard.reader.tag_meaning import DataClass, Source, TagMeaning, meaning_of
 from aboard.reader.tensor_values import Array, array_of_value, blobs_of_value
 
@@ -77,16 +78,21 @@ class Tag:
 class RunReader:
     """A logdir and the name under which a board shows it. Safe to use from any thread."""
 
-    def __init__(self, name: str, folder: Path, index: Path | None = None) -> None:
+    def __init__(self, name: str, folder: Path | str, index: Path | str | None = None) -> None:
         self.name = name
-        self.folder = folder
+        self._folder = folder
         # Where the index says which folder it is of, the way there must not depend on where a process was started.
-        self.logdir = Logdir(os.fsencode(folder.absolute()), b"" if index is None else os.fsencode(index))
+        self.logdir = Logdir(absolute_path(folder), b"" if index is None else os.fsencode(index))
         self._lock = threading.Lock()
         self._generation = -1
         self._taken = 0
         self._tags: list[Tag] = []
         self._by_plugin: dict[str, dict[str, Tag]] = {}
+
+    @property
+    def folder(self) -> Path:
+        """Where its event files lie."""
+        return Path(self._folder)
 
     def by_plugin(self, plugin: str) -> dict[str, Tag]:
         """The tags of one plugin by name."""

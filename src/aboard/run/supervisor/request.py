@@ -37,6 +37,3 @@ class RunRequest:
     log_limit: int = 32 << 20
     """Bytes of the command's output that are kept from its beginning."""
     capture_code: bool = True
-    server: str | None = None
-    """The address of a server that gives names; None: the run is called after its uid."""
-    token: str | None = field(default=None, repr=False)

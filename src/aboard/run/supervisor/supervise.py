@@ -27,7 +27,7 @@ from aboard.run.supervisor.output_log import OutputLog
 from aboard.run.supervisor.own_files import SHARED
 from aboard.run.supervisor.python_state import python_state
 from aboard.run.supervisor.request import RunRequest
-from aboard.run.supervisor.server_side import signs_of_life
+from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.spool_lock import SpoolLock
 from aboard.run.supervisor.talk import Talk
 
@@ -36,9 +36,10 @@ _CANCELLED_BY = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 def supervise(request: RunRequest, talk: Talk) -> int:
     """Run the command to its end, again if asked to; its exit code."""
-    found = identify(request, talk)
+    server = ServerContact()
+    found = identify(request, talk, server)
     first = place_of(request, found.run, 1)
-    with SpoolLock(first.spool):
+    with SpoolLock(first.spool), server.kept_informed(found.run.uid):
         make_folders(first)
         destination = Destination(
             folder=first.spool,
@@ -50,8 +51,7 @@ def supervise(request: RunRequest, talk: Talk) -> int:
             shared=() if any(SHARED.is_relative_to(one) for one in request.watched) else (SHARED,),
         )
         try:
-            with signs_of_life(request, found.run.uid):
-                return _attempts(_Supervision(request, found, destination, talk), request.restarts, talk)
+            return _attempts(_Supervision(request, found, destination, talk), request.restarts, talk)
         except RunClaimed:
             if not (first.spool / ATTEMPT).exists():  # nothing was begun here
                 shutil.rmtree(first.spool, ignore_errors=True)
