@@ -13,6 +13,7 @@ from pathlib import Path
 from aboard.catalog.catalog import Catalog
 from aboard.cli.reading_report import say
 from aboard.cli.server import ServerOptions
+from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import Settings
 from aboard.control.control import Control, ControlOptions
 from aboard.errors import AboardError
@@ -39,10 +40,11 @@ class CatalogServer:
     def serve(self, listener: socket.socket, stack: contextlib.ExitStack) -> None:
         """Serve until interrupted; what is opened is closed with `stack`."""
         options, url = self._options, url_of(listener, "")
-        registration = Registration(self._settings.home) if options.catalog is None else None
+        own = machine_folder(self._settings.home)
+        registration = Registration(own) if options.catalog is None else None
         if registration is not None:
             stack.callback(registration.withdraw)
-        catalog = stack.enter_context(Catalog.open(options.catalog or self._settings.home / "catalog.sqlite"))
+        catalog = stack.enter_context(Catalog.open(options.catalog or own / "catalog.sqlite"))
         control = self._control(catalog, stack)
         remembering = registration if self._is_personal else None
         if remembering is not None:
