@@ -64,7 +64,10 @@ class CatalogServer:
         if registration is not None:
             registration.publish(url, self._token)
         self._announce(url, catalog=str(catalog), stores=[one.uri for one in control.stores()])
-        serve(IdleStop(app, options.idle_timeout) if options.private else app, listener)
+        if options.private and registration is not None:
+            serve(IdleStop(app, options.idle_timeout, registration.is_published), listener)
+        else:
+            serve(app, listener)
 
     def _control(self, catalog: Catalog, stack: contextlib.ExitStack) -> Control:
         own_store: Path | None = self._settings.home / "store" if self._is_personal else None
