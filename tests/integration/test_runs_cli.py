@@ -205,7 +205,7 @@ def _delete(here: Machine) -> None:
     well(aboard("runs", "delete", "run3"))
     assert len(rows(aboard("runs"))) == 2
     assert [row[0] for row in rows(aboard("runs", "list", "--bin"))] == ["run3"]
-    well(aboard("runs", "restore", "run3"))
+    well(aboard("runs", "restore", "lab/try 3"))
     assert len(rows(aboard("runs"))) == 3
     exported = well(aboard("runs", "export", "run1,run3", "--tag", "loss")).out
     points = list(csv.DictReader(io.StringIO(exported)))
