@@ -50,7 +50,7 @@ def test_server_and_programs_meet_there(shared: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         "aboard.cli.catalog_serving.serve", lambda *_: found.append(PrivateServer(shared, "store")._written())
     )
-    options = ServerOptions(None, 0, [], None, private=True, idle_timeout=60, as_json=True)
+    options = ServerOptions(None, 0, [], None, private=False, idle_timeout=60, as_json=True)
     with ExitStack() as stack:
         listener = stack.enter_context(listen("127.0.0.1", 0))
         CatalogServer(options, load_settings(), "127.0.0.1", "secret").serve(listener, stack)
