@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kPublishEvery = 1 << 16;  // records after which readers see what was decoded
 constexpr size_t kRowsThatTell = 16;
 constexpr double kForesight = 1.04;
+constexpr double kBoldestForesight = 64;    // times the rows that were seen: the beginning of a file may deceive
 constexpr uint64_t kLeastBytesOfARow = 32;  // in a file; hardly any record is shorter
 constexpr std::string_view kGraphTag = "__run_graph__";
 constexpr int64_t kScalarDataClass = 1;
@@ -246,7 +247,7 @@ void Logdir::Decoder::make_room(History<Rows>& history, size_t more) {
   if (foresees_ && reached_ > 0 && rows >= kRowsThatTell) {
     const double all =
         static_cast<double>(rows) * static_cast<double>(file_.file.size()) / static_cast<double>(reached_);
-    foreseen = static_cast<size_t>(all * kForesight);
+    foreseen = static_cast<size_t>(std::min(all * kForesight, static_cast<double>(rows) * kBoldestForesight));
     if (foreseen > rows + spare_rows_) foreseen = 0;
     spare_rows_ -= foreseen > rows ? foreseen - rows : 0;
   }

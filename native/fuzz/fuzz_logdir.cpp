@@ -208,7 +208,7 @@ void run(std::string_view input) {
   for (const FileStatus& file : logdir.files()) damaged = damaged || file.damage.skipped_bytes > 0;
   if (!damaged) FUZZ_CHECK(ask(fresh, true) == total);
   compare_files(fresh);
-  compare_with_two_threads(fresh);
+  if (input.size() % 128 == 0) compare_with_two_threads(fresh);  // to begin a thread takes longer than all of the above
 }
 
 }  // namespace

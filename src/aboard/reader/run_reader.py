@@ -7,12 +7,14 @@ import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aboard._native import Logdir, Points
 from aboard.reader.absolute_path import absolute_path
 from aboard.reader.tag_meaning import DataClass, Source, TagMeaning, meaning_of
-from aboard.reader.tensor_values import Array, array_of_value, blobs_of_value
+
+if TYPE_CHECKING:
+    from aboard.reader.tensor_values import Array
 
 _GONE = -1  # instead of a kind: the tag was there before the logdir was read anew, and keeps its number
 
@@ -64,11 +66,16 @@ class Tag:
 
     def array(self, entry: Entry) -> Array | None:
         """The array of one entry; None when its file has changed meanwhile."""
+        # Here: numpy takes longer to load than most runs do to read, and its threads a processor while it begins.
+        from aboard.reader.tensor_values import array_of_value
+
         value = self.run.logdir.read_media(self.number, entry)
         return None if value is None else array_of_value(value)
 
     def blobs(self, entry: Entry) -> list[bytes] | None:
         """The blobs of one entry; None when its file has changed meanwhile."""
+        from aboard.reader.tensor_values import blobs_of_value
+
         value = self.run.logdir.read_media(self.number, entry)
         if value is None or self.source != Source.SUMMARY:
             return None if value is None else [value]
