@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shlex
+import signal
 import sys
 import threading
 import webbrowser
@@ -74,9 +75,7 @@ def view(options: ViewOptions) -> None:
         from aboard.server.serving import serve
         from aboard.server.view import ViewApp
     except ImportError as error:
-        raise MissingPackage(
-            f"aboard view needs packages that are not installed ({error.name})", hint="pip install 'aboard[server]'"
-        ) from error
+        raise _missing(error) from error
 
     prefix = _checked_prefix(options.path_prefix)
     template = None if options.template is None else NameTemplate(options.template, FOLDER_FIELDS)
@@ -88,7 +87,7 @@ def view(options: ViewOptions) -> None:
     token = None if private else secrets.token_urlsafe(32)
     reading = _Reading(options)
     app = AccessGuard(
-        ViewApp(reading.begin, lambda runs: _board_app(runs, template, options), prefix),
+        ViewApp(reading.begin, lambda runs: _board_app(runs, template, options), reading.fail, prefix),
         hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
         token=token,
         cookie=f"aboard_view_{listener.getsockname()[1]}",
@@ -103,7 +102,15 @@ def view(options: ViewOptions) -> None:
             serve(app, listener)
         finally:
             reading.end_soon()
+    if reading.failure is not None:
+        raise reading.failure
     _leave()
+
+
+def _missing(error: ImportError) -> MissingPackage:
+    return MissingPackage(
+        f"aboard view needs packages that are not installed ({error.name})", hint="pip install 'aboard[server]'"
+    )
 
 
 class _Reading:
@@ -113,6 +120,7 @@ class _Reading:
         self._options = options
         self._lock = threading.Lock()
         self._ended = False
+        self.failure: Exception | None = None
         self._collection: RunCollection | None = None
         self._stop: Callable[[], None] = lambda: None
 
@@ -132,6 +140,11 @@ class _Reading:
         if not self._options.as_json:
             threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
         return collection
+
+    def fail(self, error: Exception) -> None:
+        """A board that cannot be opened is not served: end as on Ctrl-C, and tell why."""
+        self.failure = error if not isinstance(error, ImportError) else _missing(error)
+        os.kill(os.getpid(), signal.SIGINT)
 
     def end_soon(self) -> None:
         """Stop reading; a long look at many files is not waited for, as nothing is lost by leaving it."""

@@ -7,7 +7,6 @@ It answers before anything that takes long to import is there: health and progre
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -18,7 +17,6 @@ from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, json_answ
 if TYPE_CHECKING:
     from aboard.reader.run_collection import RunCollection
 
-_LOG = logging.getLogger("aboard.server")
 _WORKERS = 16
 _NOT_YET = {"runs_read": 0, "runs_found": 0, "bytes_read": 0, "cycles": 0, "newest_wall_time": 0.0}
 
@@ -27,16 +25,17 @@ class ViewApp:
     """Below `prefix`: `/healthz`, `/api/v1/progress`, and the board everywhere else.
 
     Once it serves, `open_runs` begins to read in a thread, and then `make_board` makes a WSGI application, which
-    imports TensorBoard; requests for the board wait for that.
+    imports TensorBoard; requests for the board wait for that. Should either fail, `failed` is told.
     """
 
     def __init__(
         self,
         open_runs: Callable[[], RunCollection],
         make_board: Callable[[RunCollection], Any],
+        failed: Callable[[Exception], None],
         prefix: str = "",
     ) -> None:
-        self._open_runs, self._make_board = open_runs, make_board
+        self._open_runs, self._make_board, self._failed = open_runs, make_board, failed
         self._prefix = prefix
         self._runs: RunCollection | None = None
         self._board: asyncio.Future[ASGIApp] | None = None
@@ -67,6 +66,7 @@ class ViewApp:
     def _opened(self) -> asyncio.Future[ASGIApp]:
         if self._board is None:
             self._board = asyncio.get_running_loop().run_in_executor(None, self._open)
+            self._board.add_done_callback(_looked_at)
         return self._board
 
     def _open(self) -> ASGIApp:
@@ -75,8 +75,8 @@ class ViewApp:
             from aboard.server.wsgi_bridge import WSGIBridge
 
             return WSGIBridge(self._make_board(self._runs), workers=_WORKERS)
-        except Exception:
-            _LOG.exception("the board could not be opened")
+        except Exception as error:
+            self._failed(error)
             raise
 
     def _progress(self) -> dict[str, Any]:
@@ -91,3 +91,9 @@ class ViewApp:
         newest = state["newest_wall_time"]
         age = time.time() - newest if newest else None
         return {**state, "newest_point_age": age, "complete": state["cycles"] > 0, **problems}
+
+
+def _looked_at(board: asyncio.Future[ASGIApp]) -> None:
+    """Without a look at it, asyncio would complain of a failure that `failed` has been told."""
+    if not board.cancelled():
+        board.exception()
