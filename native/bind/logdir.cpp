@@ -161,6 +161,17 @@ void bind_logdir(nb::module_& module) {
              const WithoutGil release;
              return self.refresh(files);
            })
+      .def("set_absent",
+           [](Logdir& self, const nb::list& parts) {
+             std::vector<AbsentPart> absent;
+             for (const nb::handle part : parts) {
+               const auto pair = nb::cast<nb::tuple>(part);
+               absent.push_back({std::string(view_of(nb::cast<nb::bytes>(pair[0]))), nb::cast<uint64_t>(pair[1])});
+             }
+             const WithoutGil release;
+             self.set_absent(std::move(absent));
+           })
+      .def_prop_ro("wants_absent", &Logdir::wants_absent)
       .def("save_index", &Logdir::save_index, nb::call_guard<WithoutGil>())
       .def_prop_ro("unsaved_bytes", &Logdir::unsaved_bytes)
       .def_prop_ro("saved_bytes", &Logdir::saved_bytes)

@@ -71,6 +71,8 @@ bool Logdir::refresh(const std::vector<std::string>& names) {
   const std::lock_guard refreshing(refresh_mutex_);
   const bool was_tried = std::exchange(index_was_tried_, true);
   if (!was_tried && !index_path_.empty()) load_index();
+  wants_absent_ = would_read_absent(false, names);
+  if (wants_absent_) return false;
   Outcome outcome{.holds = !state_->broken, .changed = true};
   if (outcome.holds) {
     state_->broken = true;  // should something be thrown
@@ -78,6 +80,8 @@ bool Logdir::refresh(const std::vector<std::string>& names) {
     state_->broken = !outcome.holds;
   }
   if (!outcome.holds) {
+    wants_absent_ = would_read_absent(true, names);
+    if (wants_absent_) return false;
     auto fresh = rebuild(names);
     saved_bytes_ = 0;
     const std::lock_guard lock(mutex_);
@@ -90,6 +94,20 @@ bool Logdir::refresh(const std::vector<std::string>& names) {
     ++version_;
   }
   return outcome.changed;
+}
+
+void Logdir::set_absent(std::vector<AbsentPart> parts) {
+  const std::lock_guard refreshing(refresh_mutex_);
+  absent_ = std::move(parts);
+}
+
+// Zeros stand where a part is absent: they must never be taken for content.
+bool Logdir::would_read_absent(bool from_the_start, const std::vector<std::string>& names) const {
+  return std::ranges::any_of(absent_, [&](const AbsentPart& part) {
+    if (std::ranges::find(names, part.name) == names.end()) return false;
+    const auto known = std::ranges::find_if(state_->files, [&](const auto& file) { return file->name == part.name; });
+    return from_the_start || known == state_->files.end() || (*known)->file.offset() < part.end;
+  });
 }
 
 void Logdir::load_index() {

@@ -54,6 +54,12 @@ struct FileStatus {
   uint32_t attempt;
 };
 
+// What is not there of a file: something before `end`.
+struct AbsentPart {
+  std::string name;
+  uint64_t end;
+};
+
 class Logdir {
  public:
   // `index`, unless empty, is the file in which `save_index` keeps what was decoded; the first refresh begins there.
@@ -63,6 +69,11 @@ class Logdir {
 
   // Reads what is new in the folder's event files, which are `names`. True when something changed.
   bool refresh(const std::vector<std::string>& names);
+  // Says which files have parts that are not on this machine at the moment, and where the last of these ends: copies
+  // of objects, whose bytes were given back after they had been decoded. Waits for a refresh.
+  void set_absent(std::vector<AbsentPart> parts);
+  // Whether the last refresh did nothing because it would have had to read such a part.
+  bool wants_absent() const noexcept { return wants_absent_.load(); }
   // Keeps what was decoded for the next process. 0, or the number of the system's error; waits for a refresh.
   int save_index();
   // Bytes of event files whose points are not in the index.
@@ -105,6 +116,7 @@ class Logdir {
   };
 
   void load_index();
+  bool would_read_absent(bool from_the_start, const std::vector<std::string>& names) const;
   void count_unsaved(const State& state);
   bool may_rebuild() const;
   std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
@@ -121,6 +133,8 @@ class Logdir {
   const std::string index_path_;
   std::mutex refresh_mutex_;
   bool index_was_tried_ = false;
+  std::vector<AbsentPart> absent_;
+  std::atomic<bool> wants_absent_{false};
   std::chrono::steady_clock::time_point rebuilt_at_{};
   std::chrono::steady_clock::duration rebuild_took_{};
   uint64_t rebuild_bytes_ = 0;

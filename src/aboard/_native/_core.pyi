@@ -100,6 +100,11 @@ class Logdir:
 
     def __init__(self, path: bytes, index: bytes = b"") -> None: ...
     def refresh(self, names: list[bytes], /) -> bool: ...
+    def set_absent(self, parts: list[tuple[bytes, int]], /) -> None:
+        """Say of which files something is not on this machine now, and where that ends."""
+    @property
+    def wants_absent(self) -> bool:
+        """Whether the last refresh did nothing, because it would have had to read such a part."""
     def save_index(self) -> int:
         """Keep what was decoded in the index file; 0 or the number of the system's error."""
     @property
@@ -155,6 +160,9 @@ class LogTree:
     @property
     def counts(self) -> tuple[int, int]:
         """Folders, and those that the kernel watches."""
+
+def punch_hole(file: int, begin: int, end: int) -> int:
+    """Give disk space back; 0 or the number of the system's error."""
 
 def is_event_file(path: bytes, /) -> bool: ...
 

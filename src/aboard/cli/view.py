@@ -13,18 +13,23 @@ import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from aboard.cli.reading_report import report_reading, say
 from aboard.cli.roots import roots_of
+from aboard.cli.traffic_report import report_traffic, traffic_lines
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
-from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
+from aboard.model.name_template import FOLDER_FIELDS, STORE_FIELDS, NameTemplate
+from aboard.model.uid import is_uid
 from aboard.reader.index_cache import IndexCache
+from aboard.reader.root import Root, StoreUri
 from aboard.reader.run_collection import Follower, RunCollection
 
 _LOOPBACK = "127.0.0.1"
 _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
+_LOOKED_AT = 100  # names in a folder
 _KEEP_WITHIN_SECONDS = 5.0  # what was decoded, for the next time
 _STOP_LOADING_WITHIN_SECONDS = 1.0
 
@@ -33,7 +38,7 @@ _STOP_LOADING_WITHIN_SECONDS = 1.0
 class ViewOptions:
     """What was asked for."""
 
-    roots: dict[str, Path]
+    roots: dict[str, Root]
     host: str | None
     bind_all: bool
     port: int | None
@@ -45,13 +50,16 @@ class ViewOptions:
     samples: Mapping[str, int]
     open_browser: bool
     as_json: bool
+    stats: bool = False
 
 
-def readable_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Path]:
+def readable_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
     """The folders that were named, all of which can be read: an empty page would leave a person guessing."""
     try:
         roots = roots_of(paths, logdir, logdir_spec)
         for path in roots.values():
+            if not isinstance(path, Path):
+                continue  # a store is asked while the page is already there
             if path.is_file():
                 path.open("rb").close()
             else:
@@ -78,14 +86,16 @@ def view(options: ViewOptions) -> None:
         ) from error
 
     prefix = _checked_prefix(options.path_prefix)
-    template = None if options.template is None else NameTemplate(options.template, FOLDER_FIELDS)
+    is_stored = any(isinstance(root, StoreUri) for root in options.roots.values()) or _has_stored_runs(options.roots)
+    fields = STORE_FIELDS if is_stored else FOLDER_FIELDS
+    template = None if options.template is None else NameTemplate(options.template, fields)
     if options.bind_all and options.host is not None:
         raise InvalidValue(f"--bind_all listens on all addresses, and --host names one: {options.host}")
     host = EVERYWHERE if options.bind_all else options.host or _LOOPBACK
     listener = listen(host, options.port, reuse_port=options.reuse_port)
     private = is_loopback(host)
     token = None if private else secrets.token_urlsafe(32)
-    collection = RunCollection(options.roots, cache=IndexCache.default())
+    collection = RunCollection(options.roots, cache=IndexCache.default(), summaries=template is not None)
     app = AccessGuard(
         view_app(collection, lambda: _board_app(collection, template, options), prefix),
         hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
@@ -98,10 +108,28 @@ def view(options: ViewOptions) -> None:
         reading.callback(_stop_soon, collection, _start_reading(collection, options.reload_interval))
         if not options.as_json:
             threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
+        if options.stats:
+            reading.callback(_say_traffic, collection)
+            threading.Thread(target=report_traffic, args=(collection,), daemon=True).start()
         if options.open_browser:
             webbrowser.open(_with_token(board_url, token))
         serve(app, listener)
     _leave()
+
+
+def _has_stored_runs(roots: Mapping[str, Root]) -> bool:
+    """Whether a folder looks like a store: its folders are called by uids."""
+    for root in roots.values():
+        if isinstance(root, Path) and root.is_dir():
+            with os.scandir(root) as entries:
+                if any(is_uid(entry.name) for entry in islice(entries, _LOOKED_AT)):
+                    return True
+    return False
+
+
+def _say_traffic(collection: RunCollection) -> None:
+    for line in traffic_lines(collection):
+        say(line, sys.stderr)
 
 
 def _open_standard_streams() -> None:
@@ -154,9 +182,12 @@ def _board_app(collection: RunCollection, template: NameTemplate | None, options
     from aboard.board.provider import About
 
     folders = _folders(options)
+    columns = folder_columns(options.roots, collection.columns_of)
+    # Several logdirs share the name of a run in a store.
+    identity = ("run", "logdir") if template is not None and template.known is STORE_FIELDS else ("run",)
     board = Board(
         "view",
-        collection if template is None else NamedRuns(collection, template, folder_columns(options.roots)),
+        collection if template is None else NamedRuns(collection, template, columns, identity),
         about=About(name=options.window_title, data_location=folders),
         limits=Limits(of_plugin=options.samples),
         plugins="all",

@@ -8,14 +8,23 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aboard._native import LogTree, refresh_logdirs
+from aboard.model.name_template import Value
 from aboard.reader.index_cache import IndexCache
 from aboard.reader.progress import Progress, ReadingTally
+from aboard.reader.root import Root, StoreUri
 from aboard.reader.run_order import Place, reordered
 from aboard.reader.run_reader import RunReader
+from aboard.reader.run_root import RunRoot
+from aboard.store.traffic import TrafficCount
+
+if TYPE_CHECKING:
+    from aboard.reader.remote.copy_cache import CopyCache
+    from aboard.reader.remote.store_root import StoreRoot
 
 _LOG = logging.getLogger("aboard.reader")
 _THREADS = max(2, os.cpu_count() or 1)
@@ -27,11 +36,13 @@ _LONGEST_WAIT = 60.0
 _LONGEST_REST = 0.5
 _REST_AFTER_FAILURE = 1.0
 _KEEP_EVERY = 30.0
+_REFRESHES = 3  # until all that was given back of copies, and is needed after all, is there
 _PATIENCE = 10.0  # with a file that takes long to read, when a follower is to stop
 
 
 class _Logdir(NamedTuple):
     root: int
+    path: str  # from the root
     name: str
     run: RunReader
 
@@ -42,27 +53,33 @@ class _Unread(NamedTuple):
 
 
 class RunCollection:
-    """The runs below `roots`, which map a name to a folder; a board shows run `r` below name `n` as `n/r`.
+    """The runs below `roots`, which map a name to a folder or a URI; a board shows run `r` below name `n` as `n/r`.
 
     A root without a name (the empty string) adds nothing to the names of its runs; where two runs come to the same
     name, that of the later root is shown. `refresh` finds new runs and reads new points; readers see what is there
     while it works. `notifications` and `most_watches` say whether, and for how many folders, the kernel is asked to
     tell a follower of changes; the others are looked at again and again. `cache` keeps what was decoded for the next
-    process.
+    process, and `copies` what was fetched from stores; `summaries` has the hyperparameters that a store knows ready for
+    `columns_of`.
     """
 
     def __init__(
         self,
-        roots: Mapping[str, Path],
+        roots: Mapping[str, Root],
         *,
         cache: IndexCache | None = None,
         notifications: bool = True,
         most_watches: int | None = None,
+        copies: CopyCache | None = None,
+        summaries: bool = False,
     ) -> None:
         self._roots = dict(roots)
         self._cache = cache
         self._root_names = list(self._roots)
-        self._tree = LogTree([os.fsencode(path) for path in self._roots.values()], notifications, most_watches)
+        self._places = [_opened_root(root, copies, summaries=summaries) for root in self._roots.values()]
+        self._stores = [store for _, store in self._places if store is not None]
+        folders = [os.fsencode(place.folder) for place, _ in self._places]
+        self._tree = LogTree(folders, notifications, most_watches)
         self._refreshing = threading.Lock()
         self._runs: dict[str, RunReader] = {}  # replaced as a whole
         self._order: list[Place] = []
@@ -73,8 +90,8 @@ class RunCollection:
         self._cycles = 0
 
     @property
-    def roots(self) -> Mapping[str, Path]:
-        """Names and folders."""
+    def roots(self) -> Mapping[str, Root]:
+        """Names and folders or URIs."""
         return self._roots
 
     @property
@@ -85,13 +102,47 @@ class RunCollection:
     @property
     def progress(self) -> Progress:
         """How far reading has come."""
-        return self._tally.progress(len(self._logdirs), self._cycles)
+        pending = sum(store.pending for store in self._stores)
+        return self._tally.progress(len(self._logdirs) + pending, self._cycles)
+
+    @property
+    def traffic(self) -> Mapping[str, TrafficCount]:
+        """What was asked of each store so far, by URI."""
+        return {store.uri: store.traffic for store in self._stores}
+
+    @property
+    def store_problems(self) -> list[str]:
+        """What cannot be read from stores now, in words."""
+        return [problem for store in self._stores for problem in store.problems]
+
+    def columns_of(self, run: str) -> Mapping[str, Value] | None:
+        """What a store knows of a run, by the name that the run has here; None for those of plain folders."""
+        numbers = self._by_name.get(run)
+        if not numbers:
+            return None
+        logdir = self._logdirs[numbers[-1]]
+        return self._places[logdir.root][0].columns_of(logdir.path)
 
     def refresh(self) -> bool:
-        """Find new and vanished runs and read what is new in all; whether anything changed."""
+        """Find new and vanished runs and read what is new in all; whether anything changed.
+
+        Raises when a store cannot be read at all.
+        """
         with self._refreshing:
-            self._tree.look()
-            return self._read_found(lambda: False)
+            changed = False
+            for _ in range(_REFRESHES):
+                for store in self._stores:
+                    store.refresh()
+                self._tree.look()
+                changed = self._read_found(lambda: False) or changed
+                if not any(logdir.run.logdir.wants_absent for logdir in self._logdirs.values()):
+                    break
+            return changed
+
+    def close(self) -> None:
+        """Let go of stores; what was read stays."""
+        for store in self._stores:
+            store.close()
 
     def keep(self, *, all_that_is_new: bool = False) -> None:
         """Keep what was decoded in the cache, where it has grown much since it was kept, or at all."""
@@ -101,6 +152,20 @@ class RunCollection:
     def watch(self) -> None:
         """Prepare for `wait`: from now on the kernel tells of changes, where it can."""
         self._tree.watch()
+
+    def follow_stores(self, interval: float) -> None:
+        """Have what is new in stores fetched from now on, in the background."""
+        for store in self._stores:
+            store.start(interval, self._look_and_wake)
+
+    def leave_stores(self) -> None:
+        """Stop fetching."""
+        for store in self._stores:
+            store.stop()
+
+    def _look_and_wake(self) -> None:
+        self._tree.look()
+        self._tree.wake()
 
     def wait(self, interval: float) -> bool:
         """Wait until there may be something to `read_new`, without the GIL; False after a while, or when woken.
@@ -121,6 +186,7 @@ class RunCollection:
     def _read_found(self, stopped: Callable[[], bool]) -> bool:
         changed = False
         looking = True
+        complete = all(store.is_complete for store in self._stores)
         while looking:
             gone, found, to_read = self._tree.take(_SLICE)
             looking = self._tree.is_looking
@@ -132,23 +198,20 @@ class RunCollection:
                 changed = self._read(part) or changed
             if stopped():
                 return changed
-        self._cycles += 1
+        self._cycles += complete
         return changed
 
     def _take_runs(self, gone: list[int], found: list[tuple[int, int, bytes, bytes]]) -> bool:
         if not gone and not found:
             return False
-        new = [
-            (number, root, _joined(self._root_names[root], os.fsdecode(name)), Path(os.fsdecode(path)))
-            for number, root, name, path in found
-        ]
-        names = {self._logdirs[number].name for number in gone} | {name for _, _, name, _ in new}
+        new = [(number, self._new_logdir(root, name, path)) for number, root, name, path in found]
+        names = {self._logdirs[number].name for number in gone} | {logdir.name for _, logdir in new}
         before = self._shown(names)
         for number in gone:
             self._drop(number)
         self._tally.forget(gone)
-        for number, root, name, path in new:
-            self._add(number, root, name, path)
+        for number, logdir in new:
+            self._add(number, logdir)
         after = self._shown(names)
         self._order = reordered(self._order, before.keys() - after.keys(), after.keys() - before.keys())
         runs = self._runs | {place.name: run for place, run in after.items()}
@@ -166,18 +229,24 @@ class RunCollection:
         if not self._by_name[name]:
             del self._by_name[name]
 
-    def _add(self, number: int, root: int, name: str, folder: Path) -> None:
-        self._logdirs[number] = _Logdir(root, name, self._make_run(root, name, folder))
-        numbers = self._by_name.setdefault(name, [])
+    def _new_logdir(self, root: int, path: bytes, folder: bytes) -> _Logdir:
+        below = os.fsdecode(path)
+        name = _joined(self._root_names[root], self._places[root][0].name_of(below))
+        return _Logdir(root, below, name, self._make_run(root, name, Path(os.fsdecode(folder))))
+
+    def _add(self, number: int, logdir: _Logdir) -> None:
+        self._logdirs[number] = logdir
+        numbers = self._by_name.setdefault(logdir.name, [])
         numbers.append(number)
         numbers.sort(key=lambda number: self._logdirs[number].root)
 
     def _make_run(self, root: int, name: str, folder: Path) -> RunReader:
+        place, store = self._places[root]
+        fetch_part = None if store is None else partial(store.fetch_part, folder)
         if self._cache is None:
-            return RunReader(name, folder)
-        root_path = self._roots[self._root_names[root]]
-        only_file = root_path.name if root_path != folder and folder == root_path.parent else None
-        return RunReader(name, folder, self._cache.path_for(folder, only_file))
+            return RunReader(name, folder, None, fetch_part)
+        only_file = place.folder.name if place.folder != folder and folder == place.folder.parent else None
+        return RunReader(name, folder, self._cache.path_for(folder, only_file), fetch_part)
 
     def _next_part(self) -> list[int]:
         part: list[int] = []
@@ -191,19 +260,59 @@ class RunCollection:
 
     def _read(self, part: list[int]) -> bool:
         runs = {number: self._logdirs[number].run for number in part}
+        self._mark_absent(part)
         self._tally.begin(runs)
         changed = refresh_logdirs([(run.logdir, self._unread[number].files) for number, run in runs.items()], _THREADS)
         self._tally.end(runs)
         for number, run in runs.items():
             if _is_behind(run, self._unread.pop(number).size):
                 self._tree.look_again(number)
+        self._have_completed(part)
         return changed > 0
+
+    def _mark_absent(self, part: list[int]) -> None:
+        """Say which files of stores are not all on this machine, so that what is not there is never decoded."""
+        for number in part:
+            store, run = self._places[self._logdirs[number].root][1], self._logdirs[number].run
+            if store is not None:
+                run.logdir.set_absent(store.absent_in(run.folder))
+
+    def _have_completed(self, part: list[int]) -> None:
+        for number in part:
+            store, run = self._places[self._logdirs[number].root][1], self._logdirs[number].run
+            if store is not None and run.logdir.wants_absent:
+                store.want(run.folder)
+
+    def give_back(self) -> None:
+        """Give space of the copies of stores back when there is too little; what was decoded stays."""
+        for number, (_, store) in enumerate(self._places):
+            if store is None:
+                continue
+            runs = [logdir.run for logdir in self._logdirs.values() if logdir.root == number]
+            store.give_back((run.folder, _bytes_read(run, self._cache is not None)) for run in runs)
 
 
 def _is_behind(run: RunReader, size: int) -> bool:
     """Whether not all was read that is there: an error, a cut-off record, or a file whose turn has not come yet."""
     files = run.logdir.files()
-    return any(file[7] for file in files) or sum(file[1] for file in files) < size
+    return run.logdir.wants_absent or any(file[7] for file in files) or sum(file[1] for file in files) < size
+
+
+def _bytes_read(run: RunReader, is_kept: bool) -> Mapping[str, int]:
+    """How far each file was read, once that is in the index: the next process must not have to fetch it again."""
+    if is_kept and run.logdir.save_index():
+        return {}
+    return {os.fsdecode(file[0]): file[1] for file in run.logdir.files()}
+
+
+def _opened_root(root: Root, copies: CopyCache | None, *, summaries: bool) -> tuple[RunRoot, StoreRoot | None]:
+    if not isinstance(root, StoreUri):
+        return RunRoot(root), None
+    from aboard.reader.remote.copy_cache import CopyCache
+    from aboard.reader.remote.store_root import StoreRoot
+
+    store = StoreRoot(root, copies or CopyCache.default(), with_summaries=summaries)
+    return store, store
 
 
 class Follower:
@@ -225,11 +334,13 @@ class Follower:
     def stop(self) -> None:
         """Stop at once, or as soon as the files that are just being read are done."""
         self._stopped.set()
+        self._collection.leave_stores()
         self._collection.wake()
         self._thread.join(_PATIENCE)
 
     def _follow(self) -> None:
         self._collection.watch()
+        self._collection.follow_stores(self._interval)
         while not self._stopped.is_set():
             try:
                 self._cycle()
@@ -248,6 +359,7 @@ class Follower:
         if started - self._kept_at > _KEEP_EVERY and self._collection.progress.cycles > 0:
             self._collection.keep()
             self._kept_at = started
+        self._collection.give_back()
         # However much is written, others get the processor too.
         self._stopped.wait(min(time.monotonic() - started, _LONGEST_REST))
 
@@ -258,4 +370,4 @@ def _joined(root_name: str, name: str) -> str:
     return root_name if name == "." else f"{root_name}/{name}"
 
 
-__all__ = ["Follower", "Progress", "RunCollection"]
+__all__ = ["Follower", "Progress", "RunCollection", "TrafficCount"]

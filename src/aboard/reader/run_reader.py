@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from aboard._native import Logdir, Points
 from aboard.reader.tag_meaning import DataClass, Source, TagMeaning, meaning_of
 from aboard.reader.tensor_values import Array, array_of_value, blobs_of_value
 
+FetchPart: TypeAlias = Callable[[str, int, int], bool]
+_RECORD_HEADER, _RECORD_FOOTER = 12, 4  # bytes before and after what is in a record
 _GONE = -1  # instead of a kind: the tag was there before the logdir was read anew, and keeps its number
 
 
@@ -63,12 +66,12 @@ class Tag:
 
     def array(self, entry: Entry) -> Array | None:
         """The array of one entry; None when its file has changed meanwhile."""
-        value = self.run.logdir.read_media(self.number, entry)
+        value = self.run.read_media(self.number, entry)
         return None if value is None else array_of_value(value)
 
     def blobs(self, entry: Entry) -> list[bytes] | None:
         """The blobs of one entry; None when its file has changed meanwhile."""
-        value = self.run.logdir.read_media(self.number, entry)
+        value = self.run.read_media(self.number, entry)
         if value is None or self.source != Source.SUMMARY:
             return None if value is None else [value]
         return blobs_of_value(value, first_axis_only=self.meaning.plugin == "audio")
@@ -77,9 +80,11 @@ class Tag:
 class RunReader:
     """A logdir and the name under which a board shows it. Safe to use from any thread."""
 
-    def __init__(self, name: str, folder: Path, index: Path | None = None) -> None:
+    def __init__(self, name: str, folder: Path, index: Path | None = None, fetch_part: FetchPart | None = None) -> None:
+        """Read `folder`; `fetch_part` brings back what is not on this machine of a file in it, and says if it did."""
         self.name = name
         self.folder = folder
+        self._fetch_part = fetch_part
         # Where the index says which folder it is of, the way there must not depend on where a process was started.
         self.logdir = Logdir(os.fsencode(folder.absolute()), b"" if index is None else os.fsencode(index))
         self._lock = threading.Lock()
@@ -87,6 +92,15 @@ class RunReader:
         self._taken = 0
         self._tags: list[Tag] = []
         self._by_plugin: dict[str, dict[str, Tag]] = {}
+
+    def read_media(self, tag: int, entry: Entry) -> bytes | None:
+        """The content of one entry; None when its file has changed meanwhile. May have to fetch it from a store."""
+        found = self.logdir.read_media(tag, entry)
+        if found is not None or self._fetch_part is None:
+            return found
+        name = os.fsdecode(self.logdir.files()[entry.file][0])
+        begin, end = entry.offset - _RECORD_HEADER, entry.offset + entry.length + _RECORD_FOOTER
+        return self.logdir.read_media(tag, entry) if self._fetch_part(name, begin, end) else None
 
     def by_plugin(self, plugin: str) -> dict[str, Tag]:
         """The tags of one plugin by name."""

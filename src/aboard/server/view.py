@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aboard.reader.file_problems import problems_of
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.run_collection import RunCollection, TrafficCount
 
 _WORKERS = 16
 
@@ -45,6 +45,10 @@ class LateApp:
         await (await asyncio.shield(self._ready))(scope, receive, send)
 
 
+def _traffic(count: TrafficCount) -> dict[str, Any]:
+    return {"requests": dict(count.requests), "bytes_in": count.bytes_in, "bytes_out": count.bytes_out}
+
+
 def view_app(collection: RunCollection, make_board: Callable[[], Any], prefix: str = "") -> Starlette:
     """Below `prefix`: health and progress at once, the board as soon as TensorBoard is imported."""
     board = LateApp(make_board)
@@ -63,6 +67,8 @@ def view_app(collection: RunCollection, make_board: Callable[[], Any], prefix: s
                 "complete": state.cycles > 0,
                 "unreadable_files": problems.unreadable,
                 "damaged_files": problems.damaged,
+                "stores": {uri: _traffic(count) for uri, count in collection.traffic.items()},
+                "store_problems": collection.store_problems,
             }
         )
 

@@ -26,6 +26,7 @@ class RunListing:
         self._store = store
         self._runs = _Seen()
         self._announcements = _Seen()
+        self._announced: dict[str, list[str]] = {}
 
     def new(self) -> list[str]:
         """Uids of runs not told before, and of those to look at again, in the order of their making."""
@@ -34,8 +35,17 @@ class RunListing:
         start = self._announcements.start()
         entries = self._store.list(REOPENED, start_after=f"{REOPENED}/{start}" if start else "")
         announced = self._announcements.add(entry.key.rpartition("/")[2] for entry in entries)
-        again = {name.partition(".")[2] for name in announced}
-        return sorted({*found, *filter(is_uid, again)})
+        again: set[str] = set()
+        for name in announced:
+            uid = name.partition(".")[2]
+            if is_uid(uid):
+                again.add(uid)
+                self._announced.setdefault(uid, []).append(name)
+        return sorted({*found, *again})
+
+    def announcements(self, uid: str) -> list[str]:
+        """The markers that were told for a run: one more means that it is to be looked at again."""
+        return list(self._announced.get(uid, ()))
 
 
 class _Seen:
