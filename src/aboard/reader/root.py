@@ -44,9 +44,7 @@ def root_of_uri(text: str) -> Root:
     address = parse_uri(text)
     if address.path is not None:
         if not address.path.exists():
-            raise InvalidValue(
-                f"there is no folder {str(address.path)!r}", hint="file:// names folders of this machine"
-            )
+            raise InvalidValue(f"there is no folder {str(address.path)!r}", hint="file:// names one of this machine")
         return address.path
     return StoreUri(address.uri, text)
 

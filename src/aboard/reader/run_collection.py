@@ -20,11 +20,11 @@ from aboard.reader.root import Root, StoreUri
 from aboard.reader.run_order import Place, reordered
 from aboard.reader.run_reader import RunReader
 from aboard.reader.run_root import RunRoot
-from aboard.store.traffic import TrafficCount
 
 if TYPE_CHECKING:
     from aboard.reader.remote.copy_cache import CopyCache
     from aboard.reader.remote.store_root import StoreRoot
+    from aboard.store.traffic import TrafficCount
 
 _LOG = logging.getLogger("aboard.reader")
 _THREADS = max(2, os.cpu_count() or 1)
@@ -370,4 +370,4 @@ def _joined(root_name: str, name: str) -> str:
     return root_name if name == "." else f"{root_name}/{name}"
 
 
-__all__ = ["Follower", "Progress", "RunCollection", "TrafficCount"]
+__all__ = ["Follower", "Progress", "RunCollection"]

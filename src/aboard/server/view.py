@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from a2wsgi import WSGIMiddleware
 from starlette.applications import Starlette
@@ -18,7 +18,10 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aboard.reader.file_problems import problems_of
-from aboard.reader.run_collection import RunCollection, TrafficCount
+from aboard.reader.run_collection import RunCollection
+
+if TYPE_CHECKING:
+    from aboard.store.traffic import TrafficCount
 
 _WORKERS = 16
 

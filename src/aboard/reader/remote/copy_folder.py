@@ -70,6 +70,17 @@ class CopyFolder:
         with self._changing:
             return [file for file in self._files.values() if (file.path.rpartition("/")[0] or ".") == folder]
 
+    def folders_with_absent(self) -> set[str]:
+        """Folders in which something was given back."""
+        with self._changing:
+            return {file.path.rpartition("/")[0] or "." for file in self._files.values() if file.absent}
+
+    def stamp(self, file: CopiedFile, modified: float | None) -> None:
+        """Give a copy the time of what it is a copy of."""
+        if modified is not None:
+            with contextlib.suppress(OSError, OverflowError, ValueError):
+                os.utime(self.local(file.path), (modified, modified))
+
     def units(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """What was kept of each unit (a run, or a folder of objects); its files are known from now on."""
         for path in sorted(self._units.glob("*.json")):

@@ -39,34 +39,35 @@ class FoundRun(NamedTuple):
         return cls(above, uid)
 
 
-class _StoreFolder(NamedTuple):
-    listing: RunListing
-    store: Store
-
-
 class Discovery:
     """What lies below the top of a store. `open_below` opens the store at a folder of it."""
 
     def __init__(self, store: Store, open_below: Callable[[str], Store]) -> None:
         self._store, self._open_below = store, open_below
-        self._roots: dict[str, _StoreFolder] = {}
-        self._add_root("", store)
+        self._roots: dict[str, RunListing] = {}
+        self.add_root("")
 
     def new_runs(self) -> list[FoundRun]:
         """Runs that were not told before, and those that were announced, in the order of their making."""
         found: list[FoundRun] = []
-        for above, root in list(self._roots.items()):
-            found += [FoundRun(above, uid) for uid in root.listing.new()]
+        for above, listing in list(self._roots.items()):
+            found += [FoundRun(above, uid) for uid in listing.new()]
         return found
 
     def announcements_of(self, run: FoundRun) -> list[str]:
         """Markers that were left for a run."""
-        root = self._roots.get(run.above)
-        return root.listing.announcements(run.uid) if root else []
+        listing = self._roots.get(run.above)
+        return listing.announcements(run.uid) if listing else []
 
-    def store_at(self, above: str) -> Store:
-        """The store that a run is in."""
-        return self._roots[above].store
+    @property
+    def roots(self) -> set[str]:
+        """Folders in which runs lie, as far as they are known."""
+        return set(self._roots)
+
+    def add_root(self, above: str) -> None:
+        """Note a folder in which runs lie."""
+        if above not in self._roots:
+            self._roots[above] = RunListing(self._open_below(above) if above else self._store)
 
     def objects(self) -> list[Entry]:
         """Event files outside of runs."""
@@ -95,14 +96,10 @@ class Discovery:
             start_after = again
 
     def _beside_runs(self, root: str) -> Iterator[Entry]:
-        if root not in self._roots:
-            self._add_root(root, self._open_below(root))
+        self.add_root(root)
         for name in self._store.list_folders(root):
             if _may_hold_objects(name):
                 yield from self._all_below(join_key(root, name))
-
-    def _add_root(self, above: str, store: Store) -> None:
-        self._roots[above] = _StoreFolder(RunListing(store), store)
 
 
 def _may_hold_objects(name: str) -> bool:

@@ -13,10 +13,11 @@ from typing import Any
 from aboard.errors import KeyNotFound, StoreError
 from aboard.reader.remote.copied_file import CopiedFile
 from aboard.reader.remote.copy_folder import CopyFolder
-from aboard.reader.remote.fetching import Fetching, Range
+from aboard.reader.remote.fetching import PIECE_BYTES, Fetching, Range
 from aboard.store.store import Entry, Store
 
 _PROOF_BYTES = 4096
+_GAP_BYTES = 16 << 10  # fetched for nothing rather than with a request of its own
 
 
 class ObjectCopies:
@@ -81,16 +82,24 @@ class ObjectCopies:
         head, tail = (0, min(known.size, _PROOF_BYTES)), (max(0, known.size - _PROOF_BYTES), known.size)
         if known.lacks(*tail):
             return None
-        fetched = self._store.get_ranges(entry.key, [head, tail])
-        with self._copies.local(known.path).open("rb") as file:
-            for (begin, end), data in zip((head, tail), fetched, strict=True):
-                file.seek(begin)
-                if file.read(end - begin) != data:
-                    return None
+        # What is new most often comes with the proof.
+        until = min(entry.size, known.size + PIECE_BYTES)
+        first, last = self._store.get_ranges(entry.key, [head, (tail[0], until)], gap=_GAP_BYTES)
+        proof = tail[1] - tail[0]
+        if not self._begins_with(known, head, first) or not self._begins_with(known, tail, last[:proof]):
+            return None
+        self._copies.append(known, last[proof:])
         for data in self._read(entry.key, known.size, entry.size):
             self._copies.append(known, data)
         known.mark = entry.etag
+        self._copies.stamp(known, entry.modified)
         return known
+
+    def _begins_with(self, known: CopiedFile, part: tuple[int, int], data: bytes) -> bool:
+        begin, end = part
+        with self._copies.local(known.path).open("rb") as file:
+            file.seek(begin)
+            return file.read(end - begin) == data
 
     def _copied_anew(self, entry: Entry) -> CopiedFile:
         copy = self._copies.new_file(entry.key, entry.etag)
@@ -100,7 +109,9 @@ class ObjectCopies:
         except BaseException:
             copy.discard()
             raise
-        return copy.publish()
+        published = copy.publish()
+        self._copies.stamp(published, entry.modified)
+        return published
 
     def _read(self, key: str, begin: int, end: int) -> Iterator[bytes]:
         return self._fetching.in_order([Range(key, begin, end)], self._read_range)

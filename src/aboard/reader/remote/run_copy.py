@@ -27,6 +27,7 @@ from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.run_json import parse_run
 from aboard.store.run.summary import Summary, parse_summary
 
+_NONE = "none"  # in place of a document that is not there, which is not asked for again
 _TRIES = 3  # to read a manifest again whose objects a roll-up has replaced
 
 
@@ -91,6 +92,11 @@ class RunCopy:
         if not self.is_copied:
             self._known.etag = ""
 
+    @property
+    def has_summary(self) -> bool:
+        """Whether it was asked for its summary."""
+        return bool(self._known.summary)
+
     def is_announced(self, announcements: Collection[str]) -> bool:
         """Whether somebody said, since it was last looked at, that there is something new."""
         return any(one not in self._known.announced for one in announcements)
@@ -98,14 +104,15 @@ class RunCopy:
     def look(self, announcements: Collection[str], *, with_summary: bool) -> bool:
         """Ask whether there is anything new; True when `fetch` has something to do. Asks nothing of what is done."""
         if self.is_done and not self.is_announced(announcements):
-            if with_summary and not self._known.summary:
+            if with_summary and not self.has_summary:
                 self._read_summary()
+                self.keep()
             return False
         told = list(announcements)  # before the manifest: what comes between the two is asked again
         changed = self._read_manifest()
         if not self._known.run or self.is_announced(told):
             self._read_run()
-        if with_summary and (changed or not self._known.summary):
+        if with_summary and (changed or not self.has_summary):
             self._read_summary()
         self._known.announced = told
         return changed or not self.is_copied
@@ -211,8 +218,9 @@ class RunCopy:
             self.summary = parse_summary(data, where)
             self._known.summary = data.decode()
         except KeyNotFound:
-            return
+            self._known.summary = _NONE
         except DamagedDocument as error:
+            self._known.summary = _NONE
             self._problems.note(where, error)
 
     def _copy(self, rows: Sequence[FileRow]) -> None:
@@ -223,6 +231,9 @@ class RunCopy:
             new.extend(self._copied_anew(row) for row in rows if self._path(row) not in there)
             # All at once: whoever reads one file before an earlier one has to begin anew with both.
             self._show(kept + [copy.publish() for copy in new])
+            times = {self._path(row): row.modified for row in rows}
+            for copy in new:
+                self._copies.stamp(copy.file, times[copy.file.path])
         except BaseException:
             for copy in new:
                 copy.discard()
@@ -240,8 +251,11 @@ class RunCopy:
         file = next((file for file in self._files if file.path == self._path(row)), None)
         if file is None or file.size > row.bytes:
             return None
+        if file.size == row.bytes:
+            return file
         for data in self._read(row, file.size, row.bytes):
             self._copies.append(file, data)
+        self._copies.stamp(file, row.modified)
         return file if row.crc32 is None or file.crc32 in (row.crc32, UNKNOWN_CRC) else None
 
     def _copied_anew(self, row: FileRow) -> NewCopy:

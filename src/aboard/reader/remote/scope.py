@@ -63,6 +63,16 @@ class Scope:
         except KeyNotFound:
             return []
 
+    @property
+    def roots(self) -> set[str]:
+        """Folders in which runs lie, as far as they are known."""
+        return self._discovery.roots if self._discovery is not None else set()
+
+    def add_root(self, above: str) -> None:
+        """Note a folder in which runs lie."""
+        if self._discovery is not None:
+            self._discovery.add_root(above)
+
     def store_at(self, above: str) -> Store:
         """The store at a folder below."""
         if above not in self._stores:

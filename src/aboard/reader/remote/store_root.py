@@ -91,10 +91,12 @@ class StoreRoot(RunRoot):
         """What was asked of the store so far."""
         return self._scope.traffic
 
-    def refresh(self) -> None:
-        """Bring the copy up to date; raises when the store cannot be read at all."""
+    def refresh(self, *, whole: bool = False) -> None:
+        """Bring the copy up to date; raises when the store cannot be read at all. `whole`: nothing is left out."""
         with self._working:
             self._pass(everything=True)
+            if whole:
+                self._wanted.update(self._copies.folders_with_absent())
             for folder in sorted(self._wanted):
                 self._complete(folder)
 
@@ -217,7 +219,11 @@ class StoreRoot(RunRoot):
             due = [run for key, run in self._known.items() if everything or self._paces[key].is_due()]
             self._copy_runs(due)
             if self._scope.has_objects and (everything or self._object_listing.is_due()):
+                roots = self._scope.roots
                 self._copy_objects()
+                if self._scope.roots != roots:
+                    self._find_runs()
+                    self._copy_runs([run for run in self._known.values() if not run.is_copied])
         finally:
             self._pending = 0
             # Also when it failed: who waits for the first reading is told what was wrong.
@@ -268,7 +274,7 @@ class StoreRoot(RunRoot):
 
     def _is_finished(self, run: RunCopy) -> bool:
         announcements = self._scope.announcements_of(FoundRun.of(run.key))
-        lacks_summary = self._with_summaries and run.summary is None
+        lacks_summary = self._with_summaries and not run.has_summary
         if run.is_done and not run.is_announced(announcements) and not lacks_summary:
             self._paces[run.key].never()
             return True
@@ -383,6 +389,7 @@ class StoreRoot(RunRoot):
             try:
                 if document["kind"] == "run":
                     found = FoundRun.of(key)
+                    self._scope.add_root(found.above)
                     run = self._add_run(found, self._scope.store_at(found.above))
                     run.resume(document)
                     self._runs.add(key, run.uid, run.described, run.summary)
