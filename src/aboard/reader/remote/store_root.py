@@ -41,6 +41,7 @@ _LISTING_PAUSE, _LONGEST_LISTING_PAUSE = 5.0, 60.0
 _OBJECTS_PAUSE, _LONGEST_OBJECTS_PAUSE = 5.0, 300.0
 _LISTING_SHARE = 20  # looking for objects takes at most this part of the time
 _FAILURES_IN_A_ROW = 4  # of different runs: it is the store then, and asking for the others is of no use
+_WORTH_WEIGHING = 0.02  # of the limit: so much more has to be there before the disk is looked at again
 _STOP_SECONDS = 2.0
 
 
@@ -65,6 +66,7 @@ class StoreRoot(RunRoot):
         self._object_listing = Pace(_OBJECTS_PAUSE, _LONGEST_OBJECTS_PAUSE)
         self._trouble = Pace(1.0, 60.0, 2.0)
         self._wanted: set[str] = set()
+        self._weighed = -cache.limit  # bytes on the disk when they were last compared with what is allowed
         self._pending = 0
         self._failures = 0
         self._last_error: AboardError | None = None
@@ -150,10 +152,13 @@ class StoreRoot(RunRoot):
         Of several folders, those that come first go first.
         """
         used = self._copies.on_disk
-        if used <= self._cache.limit // 2 and not self._is_tight(used):
+        if used < self._weighed + self._cache.limit * _WORTH_WEIGHING:
             return False
         allowed = self._cache.allowed(self._copies, used)
+        self._weighed = used
         given = False
+        if used <= allowed:
+            return given
         for folder, read in folders:
             if self._copies.on_disk <= allowed * 0.8:
                 break
@@ -163,6 +168,7 @@ class StoreRoot(RunRoot):
                     self._unit_of(file).keep()
                     self._copies.punch(file)
                     given = True
+        self._weighed = self._copies.on_disk
         return given
 
     def columns_of(self, relative: str) -> Mapping[str, Value] | None:
@@ -176,9 +182,6 @@ class StoreRoot(RunRoot):
 
     def _learn(self, run: str) -> bool:
         return run in self._runs
-
-    def _is_tight(self, used: int) -> bool:
-        return used > self._cache.allowed(self._copies, used)
 
     def _relative(self, folder: Path) -> str:
         return folder.relative_to(self.folder.absolute()).as_posix()
