@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 PIECE_BYTES = 4 << 20
-_AHEAD = 3  # pieces of one file, so that many files at once do not fill the memory
+_AHEAD = 2  # pieces of one file, so that many files at once do not fill the memory
 _THREADS = 16
 
 
@@ -30,6 +30,10 @@ class Fetching:
     def close(self) -> None:
         """Let go of what waits."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def submit(self, call: Callable[[], None]) -> Future[None]:
+        """Do something on one of the threads."""
+        return self._threads.submit(call)
 
     def in_order(self, ranges: Iterable[Range], read: Callable[[Range], bytes]) -> Iterator[bytes]:
         """The bytes of all ranges, some of them fetched ahead; what `read` raises is raised here."""

@@ -109,9 +109,13 @@ class RunCopy:
                 self.keep()
             return False
         told = list(announcements)  # before the manifest: what comes between the two is asked again
-        changed = self._read_manifest()
-        if not self._known.run or self.is_announced(told):
-            self._read_run()
+        wants_run = not self._known.run or self.is_announced(told)
+        reading = self._fetching.submit(self._read_run) if wants_run else None  # at the same time
+        try:
+            changed = self._read_manifest()
+        finally:
+            if reading is not None:
+                reading.result()
         if with_summary and (changed or not self.has_summary):
             self._read_summary()
         self._known.announced = told

@@ -34,7 +34,7 @@ from aboard.store.store import Entry
 from aboard.store.traffic import TrafficCount
 
 PATIENCE = Patience(connect_seconds=5, stall_seconds=20, request_seconds=120, retries=3, retry_seconds=20)
-_UNITS_AT_ONCE = 16
+_UNITS_AT_ONCE = 32  # each waits for one answer after the other
 _RUN_PAUSE, _QUIET_RUN_PAUSE, _SILENT_RUN_PAUSE = 1.0, 3.0, 60.0
 _SILENT_SECONDS = 300.0  # without a sign of life, which comes every 20 s
 _LISTING_PAUSE, _LONGEST_LISTING_PAUSE = 5.0, 60.0
@@ -62,8 +62,8 @@ class StoreRoot(RunRoot):
         self._known: dict[str, RunCopy] = {}
         self._paces: dict[str, Pace] = {}
         self._objects: dict[str, ObjectCopies] = {}
-        self._run_listing = Pace(_LISTING_PAUSE, _LONGEST_LISTING_PAUSE)
-        self._object_listing = Pace(_OBJECTS_PAUSE, _LONGEST_OBJECTS_PAUSE)
+        self._run_listing = Pace(_LISTING_PAUSE, _LONGEST_LISTING_PAUSE, 2.0)
+        self._object_listing = Pace(_OBJECTS_PAUSE, _LONGEST_OBJECTS_PAUSE, 2.0)
         self._trouble = Pace(1.0, 60.0, 2.0)
         self._wanted: set[str] = set()
         self._weighed = -cache.limit  # bytes on the disk when they were last compared with what is allowed
