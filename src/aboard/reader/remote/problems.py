@@ -30,13 +30,16 @@ class Problems:
     def note(self, concerns: str, error: Exception | str) -> None:
         """Note that something cannot be read, and tell it unless it was told before."""
         words = _words(error)
+        if concerns not in words and concerns != self._store:
+            words = f"{concerns}: {words}"
         with self._lock:
             self._current[concerns] = words
             kind = error.code if isinstance(error, AboardError) else words
             is_new = (concerns, kind) not in self._told and len(self._told) < _MOST_TOLD
             self._told.add((concerns, kind))
         if is_new:
-            _LOG.warning("%s: %s What else is there is shown, and this is tried again.", self._store, words)
+            place = "" if self._store in words else f"{self._store}: "
+            _LOG.warning("%s%s (It is tried again, and all else is shown.)", place, words)
 
     def solved(self, concerns: str) -> None:
         """Note that it can be read."""

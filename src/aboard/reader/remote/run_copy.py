@@ -175,9 +175,10 @@ class RunCopy:
         try:
             fetched = self._folder.store.get_if_changed(self._folder.key(layout.MANIFEST), self._known.etag)
         except KeyNotFound:
-            if self._known.etag or self._rows:
-                self._problems.note(where, f"{where} is gone")
-            return self._read_without_manifest()
+            changed = self._read_without_manifest()
+            if self._rows:
+                self._problems.note(where, f"{where} is missing, so the files of the run have to be listed")
+            return changed
         if fetched is None:
             return False
         self._known.etag = fetched.etag
