@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 FRAMEWORKS := .venv-frameworks
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-native test-frameworks check fmt bench bench-writing bench-reading soak clean
+.PHONY: setup run test test-native test-frameworks check fmt bench bench-writing bench-reading bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -58,7 +58,7 @@ fmt: setup
 	$(BIN)/ruff format --quiet
 	$(BIN)/clang-format -i $$(find native -name '*.?pp')
 
-bench: bench-writing bench-reading  ## side by side with the peers; prints the tables of benchmarks/README.md
+bench: bench-writing bench-reading bench-stores  ## side by side with the peers; prints the tables of benchmarks/README.md
 
 bench-writing: $(FRAMEWORKS)/.installed  ## SummaryWriter beside those of torch and tensorboardX
 	$(FRAMEWORKS)/bin/python benchmarks/writer.py
@@ -66,6 +66,9 @@ bench-writing: $(FRAMEWORKS)/.installed  ## SummaryWriter beside those of torch 
 # In the everyday environment: with TensorFlow installed stock TensorBoard would start slower and be larger.
 bench-reading: setup  ## reading and boards beside stock TensorBoard
 	$(BIN)/python benchmarks/reading.py
+
+bench-stores: setup  ## reading runs from an S3 server beside download and stock TensorBoard
+	$(BIN)/python benchmarks/store_reading.py
 
 soak: setup  ## long runs: ten million points by threads and processes, and an hour of fuzzing in minutes
 	$(BIN)/python -m pytest tests/soak --timeout=1800
