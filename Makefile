@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The commands of this repository. Everything is installed into .venv and .venv-frameworks, nothing elsewhere.
+# The commands of this repository. Everything is installed into .venv and its like, nothing elsewhere.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FRAMEWORKS := .venv-frameworks
+TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-native test-frameworks check fmt bench bench-writing bench-reading bench-stores soak clean
+.PHONY: setup run test test-native test-frameworks check fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -27,9 +28,9 @@ test: setup test-native  ## everything that needs no machine-learning framework
 	scripts/ensure-chromium
 	scripts/ensure-azurite
 	scripts/ensure-postgres
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-test-native: setup  ## the C++ core, plain and under the address, undefined-behaviour and thread sanitizers
+test-native: setup  ## the C++ core, under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native plain
 	scripts/test-native sanitized
 	scripts/test-native thread
@@ -67,6 +68,17 @@ bench-writing: $(FRAMEWORKS)/.installed  ## SummaryWriter beside those of torch 
 bench-reading: setup  ## reading and boards beside stock TensorBoard
 	$(BIN)/python benchmarks/reading.py
 
+# Peers that only a benchmark needs: never in the environment of the tests.
+$(TRACKERS)/.installed: $(SOURCES)
+	test -x $(TRACKERS)/bin/python || $(PYTHON) -m venv $(TRACKERS)
+	$(TRACKERS)/bin/python -m pip install --quiet --upgrade pip
+	$(TRACKERS)/bin/python -m pip install --quiet --group build --group trackers
+	$(TRACKERS)/bin/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+bench-metrics: $(TRACKERS)/.installed  ## Run.log_metrics beside MLflow's and wandb's
+	$(TRACKERS)/bin/python benchmarks/run_logging.py
+
 bench-stores: setup  ## reading runs from an S3 server beside download and stock TensorBoard
 	$(BIN)/python benchmarks/store_reading.py
 
@@ -75,4 +87,4 @@ soak: setup  ## long runs: ten million points by threads and processes, and an h
 	scripts/test-native fuzz $${FUZZ_SECONDS:-300}
 
 clean:
-	rm -rf build $(VENV) $(FRAMEWORKS)
+	rm -rf build $(VENV) $(FRAMEWORKS) $(TRACKERS)

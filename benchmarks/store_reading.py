@@ -27,7 +27,7 @@ from aboard.reader.run_collection import Follower, RunCollection
 from aboard.store import Store, open_store
 from support.fault_proxy import fault_proxy
 from support.object_servers import READER, S3Server, seaweedfs
-from support.stored_runs import StoredRun
+from support.trained_runs import StoredRun
 
 TAGS = 10
 BUCKET = "bench"

@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <thread>
+#include <cstdlib>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "bindings.hpp"
 #include "points_json.hpp"
+#include "reading_crew.hpp"
 #include "reduce.hpp"
 #include "without_gil.hpp"
 
@@ -105,24 +108,11 @@ size_t refresh_logdirs(const nb::list& work, size_t threads) {
     jobs.emplace_back(nb::cast<std::shared_ptr<Logdir>>(pair[0]), strings_of(nb::cast<nb::list>(pair[1])));
   }
   const WithoutGil release;
-  std::atomic<size_t> next{0}, changed{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto work_through = [&] {
-    for (size_t job; (job = next++) < jobs.size();) {
-      try {
-        if (jobs[job].first->refresh(jobs[job].second)) ++changed;
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex);
-        if (!failure) failure = std::current_exception();
-      }
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min(threads, jobs.size()); ++i) helpers.emplace_back(work_through);
-  work_through();
-  for (auto& helper : helpers) helper.join();
-  if (failure) std::rethrow_exception(failure);
+  std::atomic<size_t> changed{0};
+  ReadingCrew crew(threads);
+  crew.run(jobs.size(), [&](size_t job) {
+    if (jobs[job].first->refresh(jobs[job].second, &crew)) ++changed;
+  });
   return changed;
 }
 
@@ -145,7 +135,7 @@ void bind_logdir(nb::module_& module) {
         std::string text;
         {
           const WithoutGil release;
-          append_points_json(text, self, objects ? PointsForm::objects : PointsForm::triples);
+          text = points_json(self, objects ? PointsForm::objects : PointsForm::triples);
         }
         return bytes_of(text);
       });
@@ -165,8 +155,13 @@ void bind_logdir(nb::module_& module) {
            [](Logdir& self, const nb::list& parts) {
              std::vector<AbsentPart> absent;
              for (const nb::handle part : parts) {
-               const auto pair = nb::cast<nb::tuple>(part);
-               absent.push_back({std::string(view_of(nb::cast<nb::bytes>(pair[0]))), nb::cast<uint64_t>(pair[1])});
+               const auto fields = nb::cast<nb::tuple>(part);
+               AbsentPart& one = absent.emplace_back();
+               one.name = view_of(nb::cast<nb::bytes>(fields[0]));
+               one.end = nb::cast<uint64_t>(fields[1]);
+               for (const nb::handle offset : nb::cast<nb::list>(fields[2])) {
+                 one.hollow.push_back(nb::cast<uint64_t>(offset));
+               }
              }
              const WithoutGil release;
              self.set_absent(std::move(absent));
@@ -203,6 +198,15 @@ void bind_logdir(nb::module_& module) {
       .def("files", &files_of);
 
   module.def("refresh_logdirs", &refresh_logdirs);
+  // Gives memory that was freed back to the system, which the C library would keep for later.
+  module.def(
+      "give_back_memory",
+      [] {
+#if defined(__GLIBC__)
+        ::malloc_trim(0);
+#endif
+      },
+      nb::call_guard<WithoutGil>());
 }
 
 }  // namespace aboard

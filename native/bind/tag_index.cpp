@@ -44,30 +44,19 @@ Runs runs_of(const nb::list& given, size_t begin = 0, size_t count = SIZE_MAX) {
   return runs;
 }
 
-// Appends "run":… for each run of which `append` says something, with a comma in front unless it is the first of all.
-template <typename Append>
-void append_entries(std::string& json, const Runs& runs, const Append& append, bool& is_first) {
-  for (const auto& [name, index] : runs) {
-    const size_t before = json.size();
-    if (!is_first) json.push_back(',');
-    json += name;
-    json.push_back(':');
-    if (append(json, *index)) {
-      is_first = false;
-    } else {
-      json.resize(before);
-    }
-  }
-}
-
 // {"run": …} with what `append` says of each run; runs of which it says nothing are left out.
 template <typename Append>
 nb::bytes object_of(const Runs& runs, const Append& append) {
   std::string json = "{";
   {
     const WithoutGil release;
-    bool is_first = true;
-    append_entries(json, runs, append, is_first);
+    for (const auto& [name, index] : runs) {
+      const size_t before = json.size();
+      if (before > 1) json.push_back(',');
+      json += name;
+      json.push_back(':');
+      if (!append(json, *index)) json.resize(before);
+    }
     json.push_back('}');
   }
   return bytes_of(json);
@@ -89,28 +78,59 @@ nb::bytes display_names_json(const nb::list& runs, std::string_view plugin, uint
   });
 }
 
-// Entries "run":[…] of the runs from number `begin` on, until `enough` bytes are there; and which run is the next.
-nb::tuple points_json(const nb::list& runs, size_t begin, std::string_view plugin, const nb::str& tag, size_t budget,
-                      bool objects, size_t enough) {
-  constexpr size_t kRunsAtOnce = 16;
+// A bytes object that `write` fills, given the room and returning the end. Nothing is copied, and what is not used of
+// the room is never touched.
+template <typename Write>
+nb::object bytes_written(size_t room, const Write& write) {
+  nb::object bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(room)));
+  if (!bytes.is_valid()) nb::raise_python_error();
+  char* const begin = PyBytes_AS_STRING(bytes.ptr());
+  const char* end;
+  {
+    const WithoutGil release;
+    end = write(begin);
+  }
+  PyObject* shortened = bytes.release().ptr();
+  if (_PyBytes_Resize(&shortened, end - begin) != 0) nb::raise_python_error();
+  return nb::steal(shortened);
+}
+
+// Entries "run":[…] of the runs from number `begin` on, until there are about `enough` bytes; and which run is the
+// next.
+nb::tuple points_json_of_runs(const nb::list& runs, size_t begin, std::string_view plugin, const nb::str& tag,
+                              size_t budget, bool objects, size_t enough) {
+  constexpr size_t kRunsAtOnce = 16, kUsualPoint = 70;
   const auto name = utf8_of(tag);
-  const auto form = objects ? PointsForm::objects : PointsForm::triples;
-  const auto append = [&](std::string& json, TagIndex& index) {
-    const auto number = name ? index.number(plugin, DataClass::scalar, *name) : std::nullopt;
-    const ColumnView points = number ? index.logdir().scalars(*number, true) : ColumnView{};
-    if (points.size > 0) append_points_json(json, points, budget, form);
-    return points.size > 0;
-  };
-  std::string json;
-  json.reserve(enough + enough / 2);  // what is not used is never touched
-  bool is_first = true;
-  while (begin < runs.size() && json.size() < enough) {
-    const Runs some = runs_of(runs, begin, kRunsAtOnce);
+  std::vector<std::pair<std::string, ColumnView>> curves;
+  size_t room = 0, usual = 0;
+  while (begin < runs.size() && usual < enough) {
+    Runs some = runs_of(runs, begin, kRunsAtOnce);
     begin += some.size();
     const WithoutGil release;
-    append_entries(json, some, append, is_first);
+    for (auto& [run, index] : some) {
+      const auto number = name ? index->number(plugin, DataClass::scalar, *name) : std::nullopt;
+      ColumnView points = number ? index->logdir().scalars(*number, true) : ColumnView{};
+      if (points.size == 0) continue;
+      const size_t count = std::min(points.size, budget);
+      room += run.size() + 2 + longest_points_json(count);
+      usual += run.size() + count * kUsualPoint;
+      curves.emplace_back(std::move(run), std::move(points));
+    }
   }
-  return nb::make_tuple(bytes_of(json), begin);
+  if (curves.empty()) return nb::make_tuple(nb::bytes("", 0), begin);
+  const auto form = objects ? PointsForm::objects : PointsForm::triples;
+  const auto write = [&](char* at) {
+    bool is_first = true;
+    for (const auto& [run, points] : curves) {
+      if (!is_first) *at++ = ',';
+      is_first = false;
+      at += run.copy(at, run.size());
+      *at++ = ':';
+      at = put_points_json(at, points, budget, form);
+    }
+    return at;
+  };
+  return nb::make_tuple(bytes_written(room, write), begin);
 }
 
 // (number, name, source, kind, plugin, content, display name, description, data class, status)
@@ -224,7 +244,7 @@ void bind_tag_index(nb::module_& module) {
   module.def("plugins_of", &plugins_of);
   module.def("names_json", &names_json);
   module.def("display_names_json", &display_names_json);
-  module.def("points_json", &points_json);
+  module.def("points_json", &points_json_of_runs);
   module.def("tag_meaning", &meaning_tuple);
 }
 

@@ -6,6 +6,9 @@
 #include <new>
 #include <utility>
 
+#include "crc32c.hpp"
+#include "mapped_memory.hpp"
+
 namespace aboard {
 namespace {
 
@@ -31,13 +34,26 @@ ColumnBlock::ColumnBlock(size_t capacity) {
 }
 
 // The pointers are only written through by the one `Columns` that made the block, which never does so here.
-ColumnBlock::ColumnBlock(const int64_t* foreign_steps, const double* foreign_wall_times, const double* foreign_values,
-                         size_t size, std::shared_ptr<const void> owner) noexcept
-    : steps(const_cast<int64_t*>(foreign_steps)),
-      wall_times(const_cast<double*>(foreign_wall_times)),
-      values(const_cast<double*>(foreign_values)),
-      capacity_(size),
+ColumnBlock::ColumnBlock(const ForeignColumns& columns, std::shared_ptr<const void> owner) noexcept
+    : steps(const_cast<int64_t*>(columns.steps)),
+      wall_times(const_cast<double*>(columns.wall_times)),
+      values(const_cast<double*>(columns.values)),
+      capacity_(columns.size),
+      checksums_{columns.checksums[0], columns.checksums[1], columns.checksums[2]},
+      soundness_(Soundness::unknown),
       owner_(std::move(owner)) {}
+
+// Several threads may do so at once: they find the same.
+bool ColumnBlock::find_sound() const noexcept {
+  const size_t bytes = capacity_ * sizeof(double);
+  const auto is_right = [&](const void* column, uint32_t checksum) {
+    return is_readable(column, bytes) && crc32c({static_cast<const char*>(column), bytes}) == checksum;
+  };
+  const bool sound =
+      is_right(steps, checksums_[0]) && is_right(wall_times, checksums_[1]) && is_right(values, checksums_[2]);
+  soundness_.store(sound ? Soundness::sound : Soundness::damaged, std::memory_order_release);
+  return sound;
+}
 
 ColumnBlock::~ColumnBlock() { release(); }
 

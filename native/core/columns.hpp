@@ -3,6 +3,8 @@
 // copying.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,17 +18,32 @@ struct ScalarPoint {
   double value;
 };
 
+// Columns in somebody else's memory, for example in a mapped file, and what their checksums must be.
+struct ForeignColumns {
+  const int64_t* steps;
+  const double* wall_times;
+  const double* values;
+  size_t size;
+  uint32_t checksums[3];
+};
+
 // The memory of three columns: its own, or somebody else's that is only read.
 class ColumnBlock {
  public:
   explicit ColumnBlock(size_t capacity);
-  ColumnBlock(const int64_t* steps, const double* wall_times, const double* values, size_t size,
-              std::shared_ptr<const void> owner) noexcept;
+  ColumnBlock(const ForeignColumns& columns, std::shared_ptr<const void> owner) noexcept;
   ~ColumnBlock();
   ColumnBlock(const ColumnBlock&) = delete;
   ColumnBlock& operator=(const ColumnBlock&) = delete;
 
   size_t capacity() const noexcept { return capacity_; }
+  // Whether what is in it is what was put there. Somebody else's memory is looked through when this is first asked, and
+  // must not be looked at before. Any thread may ask.
+  bool is_known_to_be_sound() const noexcept { return soundness_.load(std::memory_order_acquire) == Soundness::sound; }
+  bool is_sound() const noexcept {
+    const Soundness known = soundness_.load(std::memory_order_acquire);
+    return known == Soundness::unknown ? find_sound() : known == Soundness::sound;
+  }
   // Keeps the first `used` points. Needs a block that nobody else holds: the columns may move.
   void set_capacity(size_t capacity, size_t used);
 
@@ -37,7 +54,12 @@ class ColumnBlock {
  private:
   ColumnBlock(size_t capacity, bool in_one_piece);  // does not know its capacity
   void release() noexcept;
+  enum class Soundness : uint8_t { sound, unknown, damaged };
+  bool find_sound() const noexcept;
+
   size_t capacity_ = 0;
+  uint32_t checksums_[3] = {};
+  mutable std::atomic<Soundness> soundness_{Soundness::sound};
   bool in_one_piece_ = true;
   std::shared_ptr<const void> owner_;  // of memory that is not its own
 };
@@ -81,9 +103,13 @@ class Columns {
   std::span<const double> wall_times() const noexcept { return {block_ ? block_->wall_times : nullptr, size_}; }
   std::span<const double> values() const noexcept { return {block_ ? block_->values : nullptr, size_}; }
 
+  // Must be asked of columns over somebody else's memory before anything but their size is.
+  bool is_sound() const noexcept { return block_ == nullptr || block_->is_sound(); }
+
   bool full() const noexcept { return size_ == capacity_; }
-  // Makes room for one more at least.
-  void grow() { make_room(size_ + 1); }
+  bool has_room(size_t more) const noexcept { return more <= capacity_ - size_; }
+  // Makes room for one more at least, and for `wanted` in all where that is more.
+  void grow(size_t wanted = 0) { make_room(std::max(size_ + 1, wanted)); }
   // Needs room.
   void push(const Row& row) noexcept {
     block_->steps[size_] = row.step;

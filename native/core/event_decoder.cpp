@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "record.hpp"
 #include "tensor_scalar.hpp"
 #include "wire.hpp"
 
@@ -12,8 +13,12 @@ namespace aboard {
 namespace {
 
 constexpr uint64_t kPublishEvery = 1 << 16;  // records after which readers see what was decoded
+constexpr size_t kRowsThatTell = 16;
+constexpr double kForesight = 1.04;
+constexpr uint64_t kLeastBytesOfARow = 32;  // in a file; hardly any record is shorter
 constexpr std::string_view kGraphTag = "__run_graph__";
 constexpr int64_t kScalarDataClass = 1;
+constexpr auto kSummarySalt = static_cast<uint64_t>(TagSource::summary);
 
 bool is_scalar(const ValueView& value) {
   if (value.kind == ValueKind::simple_value) return true;
@@ -56,31 +61,68 @@ bool is_valid(std::string_view message) {
 }  // namespace
 
 Logdir::Decoder::Decoder(Logdir& logdir, State& state, size_t file)
-    : logdir_(logdir), state_(state), file_(*state.files[file]), ticket_(++state.ticket) {
+    : logdir_(logdir),
+      state_(state),
+      file_(*state.files[file]),
+      ticket_(++state.ticket),
+      foresees_(file == 0 && file_.records == 0),
+      spare_rows_(file_.file.size() / kLeastBytesOfARow) {
   entry_.file = static_cast<uint32_t>(file);
 }
 
+void Logdir::Decoder::take_plain(std::span<const PlainRecord> records, uint64_t offset) {
+  ValueView plain;
+  plain.kind = ValueKind::simple_value;
+  reached_ = offset;
+  for (const PlainRecord& record : records) {
+    note_time(record.wall_time);
+    Tag& tag = tag_for(TagSource::summary, record.tag(), &plain);
+    if (tag.info.is_scalar) {
+      add<Columns>(tag, tag.scalars, {record.step, record.wall_time, record.value});
+    } else {
+      entry_ = {record.step,
+                record.wall_time,
+                offset + kRecordHeaderBytes,
+                record.bytes - kRecordOverheadBytes,
+                entry_.file,
+                0};
+      add_media(tag);
+    }
+    offset += record.bytes;
+  }
+  count_records(records.size());
+}
+
+bool Logdir::Decoder::take_part(const DecodedPart& part) {
+  bool only_scalars = true;
+  part.each([&](const DecodedPart::Series& series) {
+    const uint32_t number = find(TagSource::summary, series.tag, keyed_hash(series.tag, kSummarySalt));
+    if (number != TagTable::kNone && state_.tags[number].info.present && !state_.tags[number].info.is_scalar) {
+      only_scalars = false;
+    }
+  });
+  if (!only_scalars) return false;
+  reached_ = part.begin();
+  ValueView plain;
+  plain.kind = ValueKind::simple_value;
+  part.each([&](const DecodedPart::Series& series) {
+    Tag& tag = state_.tags[number_of(TagSource::summary, series.tag, &plain)];
+    History<Columns>& history = tag.scalars;
+    if (tag.ticket != ticket_ && !prepare(tag, history, series.points.step(0))) return;
+    if (!history.has_room(series.points.size())) make_room(history, series.points.size());
+    history.append(series.points, series.first_fall);
+  });
+  note_time(part.last_wall_time());
+  count_records(part.records());
+  return true;
+}
+
 bool Logdir::Decoder::take(std::string_view payload, uint64_t offset) {
-  if (++file_.records % kPublishEvery == 0) publish();
+  reached_ = offset;
+  count_records(1);
   entry_.offset = offset;
   entry_.length = payload.size();
   entry_.value_index = 0;
-  PlainScalar scalar;
-  if (decode_plain_scalar(payload, scalar)) {
-    entry_.step = scalar.step;
-    entry_.wall_time = scalar.wall_time;
-    note_time(scalar.wall_time);
-    ValueView value;
-    value.kind = ValueKind::simple_value;
-    Tag& tag = tag_for(TagSource::summary, scalar.tag, &value);
-    if (tag.info.is_scalar) {
-      add_scalar(tag, scalar.value);
-    } else {
-      add_media(tag);
-    }
-    return true;
-  }
-
   EventView event;
   if (!decode_event(payload, event)) return false;
   entry_.step = event.step;
@@ -108,6 +150,12 @@ bool Logdir::Decoder::take(std::string_view payload, uint64_t offset) {
       break;
   }
   return true;
+}
+
+void Logdir::Decoder::count_records(uint64_t records) {
+  const uint64_t before = file_.records;
+  file_.records += records;
+  if (before / kPublishEvery != file_.records / kPublishEvery) publish();
 }
 
 // One wall time that is no time, or far off, must not decide for good which files are later ones.
@@ -158,16 +206,33 @@ void Logdir::Decoder::add_media(Tag& tag) {
 
 template <typename Rows>
 void Logdir::Decoder::add(Tag& tag, History<Rows>& history, const typename Rows::Row& row) {
-  if (tag.ticket != ticket_) prepare(tag, history, row.step);
-  if (history.full()) {
-    const std::lock_guard lock(logdir_.mutex_);
-    history.grow();
-  }
+  if (tag.ticket != ticket_ && !prepare(tag, history, row.step)) return;
+  if (history.full()) make_room(history, 1);
   history.push(row);
 }
 
+// Tags mostly go on as they began: where that can be told from the part of the file that was read, room is made once.
 template <typename Rows>
-void Logdir::Decoder::prepare(Tag& tag, History<Rows>& history, int64_t step) {
+void Logdir::Decoder::make_room(History<Rows>& history, size_t more) {
+  const size_t rows = history.filled();
+  size_t foreseen = 0;
+  if (foresees_ && reached_ > 0 && rows >= kRowsThatTell) {
+    const double all =
+        static_cast<double>(rows) * static_cast<double>(file_.file.size()) / static_cast<double>(reached_);
+    foreseen = static_cast<size_t>(all * kForesight);
+    if (foreseen > rows + spare_rows_) foreseen = 0;
+    spare_rows_ -= foreseen > rows ? foreseen - rows : 0;
+  }
+  const std::lock_guard lock(logdir_.mutex_);
+  history.grow(std::max(foreseen, rows + more));
+}
+
+template <typename Rows>
+bool Logdir::Decoder::prepare(Tag& tag, History<Rows>& history, int64_t step) {
+  if (!history.is_sound()) {
+    state_.to_rebuild = true;
+    return false;
+  }
   catch_up(tag, history);
   history.open(state_.attempt, entry_.file, step);
   tag.ticket = ticket_;
@@ -176,6 +241,7 @@ void Logdir::Decoder::prepare(Tag& tag, History<Rows>& history, int64_t step) {
     tag.is_to_merge = true;
     state_.to_merge.push_back(&tag);
   }
+  return true;
 }
 
 // What sessions that started again since the tag's last point mean for it.
@@ -184,7 +250,10 @@ void Logdir::Decoder::catch_up(Tag& tag, History<Rows>& history) {
   const auto lowest = std::upper_bound(restarts_.begin(), restarts_.end(), tag.ticket,
                                        [](uint64_t ticket, const Restart& restart) { return ticket < restart.ticket; });
   if (lowest == restarts_.end()) return;
-  if (!history.restart(state_.attempt, entry_.file, lowest->step)) state_.to_rebuild = true;
+  if (!history.is_sound() || !history.restart(state_.attempt, entry_.file, lowest->step)) {
+    state_.to_rebuild = true;
+    return;
+  }
   put_in_batch(tag);
 }
 
@@ -227,12 +296,16 @@ Logdir::Tag& Logdir::Decoder::tag_for(TagSource source, std::string_view name, c
   return *(last_ = found);
 }
 
-uint32_t Logdir::Decoder::number_of(TagSource source, std::string_view name, const ValueView* first_value) {
-  const uint64_t hash = keyed_hash(name, static_cast<uint64_t>(source));
-  uint32_t number = state_.numbers.find(hash, [&](uint32_t candidate) {
+uint32_t Logdir::Decoder::find(TagSource source, std::string_view name, uint64_t hash) const {
+  return state_.numbers.find(hash, [&](uint32_t candidate) {
     const TagInfo& info = state_.tags[candidate].info;
     return info.source == source && info.name == name;
   });
+}
+
+uint32_t Logdir::Decoder::number_of(TagSource source, std::string_view name, const ValueView* first_value) {
+  const uint64_t hash = keyed_hash(name, static_cast<uint64_t>(source));
+  uint32_t number = find(source, name, hash);
   if (number != TagTable::kNone && state_.tags[number].info.present) return number;
 
   TagInfo info;

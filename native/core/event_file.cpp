@@ -23,7 +23,11 @@ constexpr size_t kPeekBytes = 16 << 10;   // for one record, most often
 constexpr size_t kKeptBytes = 4 << 20;    // larger buffers are given back
 constexpr size_t kProofBytes = 4096;
 constexpr size_t kMostWaiting = 16;
+constexpr size_t kRecordsAtOnce = 128;
 constexpr uint64_t kPatience = 16;  // times the size of a file, for payloads that turn out to be none
+
+constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+constexpr auto kTakesNone = [](std::string_view, uint64_t) -> size_t { return 0; };
 
 // A descriptor that closes itself. Opening never waits, whatever the path names.
 class Descriptor {
@@ -181,8 +185,9 @@ void EventFile::adopt(const struct stat& status) noexcept {
   state_.changed_ns = nanoseconds(status.st_ctim);
 }
 
-template <typename Take>
-bool EventFile::scan(size_t piece, const Take& take) {
+// `take_plain` gets what is there and returns how many bytes of it it took, in whole records.
+template <typename Take, typename TakePlain>
+bool EventFile::scan(size_t piece, uint64_t limit, const Take& take, const TakePlain& take_plain) {
   const Descriptor file(path_);
   struct stat status;
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
@@ -199,8 +204,14 @@ bool EventFile::scan(size_t piece, const Take& take) {
   error_ = 0;
   Window window(file.get(), state_.size, piece, observer_);
   bool stopped = false;
-  while (!stopped && (!state_.searching || search(window))) {
+  while (!stopped && state_.offset < limit && (!state_.searching || search(window))) {
     std::string_view bytes = window.at(state_.offset, kRecordHeaderBytes);
+    if (const size_t taken =
+            take_plain(bytes.substr(0, static_cast<size_t>(std::min<uint64_t>(limit - state_.offset, bytes.size()))),
+                       state_.offset)) {
+      state_.offset += taken;
+      continue;
+    }
     Record record;
     RecordState state = parse_record(bytes, record);
     if (state == RecordState::incomplete) {
@@ -223,6 +234,9 @@ bool EventFile::scan(size_t piece, const Take& take) {
       state_.searched = state_.offset;
       state_.waiting.clear();
       continue;
+    }
+    if (state == RecordState::bad_data && std::ranges::binary_search(hollow_, state_.offset)) {
+      state = RecordState::complete;
     }
     const Took took =
         state == RecordState::complete ? take(record.payload, state_.offset + kRecordHeaderBytes) : Took::no_event;
@@ -278,19 +292,37 @@ bool EventFile::search(Window& window) {
 }
 
 bool EventFile::read(const Handler& handler) {
-  return scan(kReadBytes, [&](std::string_view payload, uint64_t offset) {
-    return handler(payload, offset) ? Took::yes : Took::no_event;
-  });
+  return scan(
+      kReadBytes, kNoLimit,
+      [&](std::string_view payload, uint64_t offset) { return handler(payload, offset) ? Took::yes : Took::no_event; },
+      kTakesNone);
+}
+
+bool EventFile::read(RecordTaker& taker, uint64_t limit) {
+  PlainRecord records[kRecordsAtOnce];
+  return scan(
+      kReadBytes, limit,
+      [&](std::string_view payload, uint64_t offset) {
+        return taker.take(payload, offset) ? Took::yes : Took::no_event;
+      },
+      [&](std::string_view bytes, uint64_t offset) {
+        const PlainRecords plain = decode_plain_records(bytes, records);
+        if (plain.count > 0) taker.take_plain({records, plain.count}, offset);
+        return plain.bytes;
+      });
 }
 
 std::optional<double> EventFile::next_wall_time() {
   std::optional<double> wall_time;
-  scan(kPeekBytes, [&](std::string_view payload, uint64_t) {
-    EventView event;
-    if (!decode_event(payload, event)) return Took::no_event;
-    wall_time = event.wall_time;
-    return Took::stop;
-  });
+  scan(
+      kPeekBytes, kNoLimit,
+      [&](std::string_view payload, uint64_t) {
+        EventView event;
+        if (!decode_event(payload, event)) return Took::no_event;
+        wall_time = event.wall_time;
+        return Took::stop;
+      },
+      kTakesNone);
   return wall_time;
 }
 

@@ -6,10 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "plain_records.hpp"
 
 struct stat;
 
@@ -43,6 +47,16 @@ class ReadObserver {
   virtual void damaged(DamageKind kind, uint64_t begin, uint64_t end) = 0;
   // Reading has come to `offset`: told before each piece that is read from the disk.
   virtual void reached(uint64_t offset) = 0;
+};
+
+// Takes what is read of a file, in its order.
+class RecordTaker {
+ public:
+  virtual ~RecordTaker() = default;
+  // `payload` lies at `offset` of the file. Returns whether it is an event.
+  virtual bool take(std::string_view payload, uint64_t offset) = 0;
+  // Records that lie behind each other, the first of them at `offset`.
+  virtual void take_plain(std::span<const PlainRecord> records, uint64_t offset) = 0;
 };
 
 struct Damage {
@@ -85,10 +99,19 @@ class EventFile {
   // Hands every whole record behind the last one to `handler`, verified, up to the size that the file has now. False
   // when it cannot be read now.
   bool read(const Handler& handler);
+  // The same, where plain numbers are taken many at a time, and records from `limit` on are left.
+  bool read(RecordTaker& taker, uint64_t limit = std::numeric_limits<uint64_t>::max());
+  // Counts the records up to `end` as read, which others have verified. Another `read` must follow.
+  void pass_over(uint64_t end) noexcept { state_.offset = end; }
+  // Whether no record is known to begin at `offset`.
+  bool is_searching() const noexcept { return state_.searching; }
   // Wall time of the next event, which stays unread; nothing when there is none yet.
   std::optional<double> next_wall_time();
   // Whether `read` would find anything, even if only damage.
   bool has_more() const;
+  // Records, by where they begin in ascending order, of which only the ends are here: their content is large, is not
+  // looked at while reading, and is compared with its checksum by who looks.
+  void trust(std::vector<uint64_t> hollow) { hollow_ = std::move(hollow); }
   // Must outlive the reading; nullptr for none.
   void observe(ReadObserver* observer) noexcept { observer_ = observer; }
 
@@ -107,8 +130,8 @@ class EventFile {
   class Window;
   enum class Took { yes, no_event, stop };
 
-  template <typename Take>
-  bool scan(size_t piece, const Take& take);
+  template <typename Take, typename TakePlain>
+  bool scan(size_t piece, uint64_t limit, const Take& take, const TakePlain& take_plain);
   bool search(Window& window);
   bool is_this(const struct stat& status) const noexcept;
   void adopt(const struct stat& status) noexcept;
@@ -120,6 +143,7 @@ class EventFile {
   bool known_ = false;  // the state says which file it was, and how it looked
   ReadingState state_;
   int error_ = 0;
+  std::vector<uint64_t> hollow_;
   ReadObserver* observer_ = nullptr;
 };
 

@@ -46,6 +46,14 @@ class History {
     return shown_superseded_ != nullptr ? *shown_superseded_ : none;
   }
 
+  // Of the last that is shown; zero when none is.
+  int64_t last_step() const noexcept { return last_step_; }
+  double last_wall_time() const noexcept { return last_wall_time_; }
+
+  // Whether rows that lie in somebody else's memory are what they were. Must be asked before they are looked at, and
+  // before anything is added; when they are not, all must be read again.
+  bool is_sound() const noexcept { return rows_.is_sound() && (!aside_ || aside_->superseded.is_sound()); }
+
   // The next points are of `file` in `attempt`, the first of them at `step`. Attempts come in order.
   void open(uint32_t attempt, uint32_t file, int64_t step) {
     if (!begun_ || attempt != attempt_) {
@@ -78,8 +86,13 @@ class History {
     return file != file_ && !std::binary_search(aside_->other_files.begin(), aside_->other_files.end(), file);
   }
 
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
   bool full() const noexcept { return target_->full(); }
-  void grow() { target_->grow(); }
+  bool has_room(size_t more) const noexcept { return target_->has_room(more); }
+  size_t filled() const noexcept { return target_->size(); }
+  // Makes room for one more at least, and for `wanted` in all where that is more.
+  void grow(size_t wanted = 0) { target_->grow(wanted); }
   void push(const Row& row) noexcept {
     if (target_ == &rows_ && first_fall_ == kNone && !rows_.empty() && row.step <= rows_.step(rows_.size() - 1)) {
       first_fall_ = rows_.size();
@@ -87,12 +100,23 @@ class History {
     target_->push(row);
   }
 
+  // Pushes all of `rows`, for which there must be room. `first_fall` is the first of them whose step is not above the
+  // one before it, or kNone.
+  void append(const Rows& rows, size_t first_fall) {
+    if (target_ == &rows_ && first_fall_ == kNone && !rows.empty()) {
+      if (!rows_.empty() && rows.step(0) <= rows_.step(rows_.size() - 1)) {
+        first_fall_ = rows_.size();
+      } else if (first_fall != kNone) {
+        first_fall_ = rows_.size() + first_fall;
+      }
+    }
+    target_->append(rows, 0, rows.size());
+  }
+
   // Shows what was pushed. What concurrent files added waits for `merge`.
   void publish() {
     if (aside_ && !aside_->marks.empty()) apply_marks();
-    shown_ = rows_.size();
-    shown_increasing_ = first_fall_ == kNone;
-    if (aside_) shown_superseded_ = &aside_->superseded;
+    show(rows_.empty() ? 0 : rows_.step(rows_.size() - 1), rows_.empty() ? 0 : rows_.wall_time(rows_.size() - 1));
   }
   bool must_merge() const noexcept { return mixed_ && aside_->arrived_files > 0; }
   // After `publish`, when all files have been read.
@@ -112,18 +136,26 @@ class History {
     uint32_t file = 0;
     bool begun = false;
     bool mixed = false;
+    int64_t last_step = 0;  // of the rows
+    double last_wall_time = 0;
     std::vector<uint32_t> other_files;
   };
   Standing standing() const {
-    return {attempt_begin_, first_fall_, first_step_, attempt_,
-            file_,          begun_,      mixed_,      aside_ ? aside_->other_files : std::vector<uint32_t>()};
+    return {attempt_begin_,  first_fall_,
+            first_step_,     attempt_,
+            file_,           begun_,
+            mixed_,          last_step_,
+            last_wall_time_, aside_ ? aside_->other_files : std::vector<uint32_t>()};
   }
   // Goes on where another history stood. False, and nothing done, for what no history can be in.
   bool resume(const Standing& standing, Rows rows, Rows superseded);
+  // Takes the same rows from somewhere else, when everything that came has been published and merged.
+  void move_to(Rows rows, Rows superseded) {
+    rows_ = std::move(rows);
+    if (aside_) aside_->superseded = std::move(superseded);
+  }
 
  private:
-  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
-
   // Rows in front of a position are superseded from a step on.
   struct Mark {
     size_t before;
@@ -181,6 +213,14 @@ class History {
     aside().marks.push_back({position, step});
   }
 
+  void show(int64_t last_step, double last_wall_time) noexcept {
+    shown_ = rows_.size();
+    shown_increasing_ = first_fall_ == kNone;
+    last_step_ = last_step;
+    last_wall_time_ = last_wall_time;
+    if (aside_) shown_superseded_ = &aside_->superseded;
+  }
+
   void apply_marks();
   void apply_arrived_marks();
   void find_first_fall(size_t from);
@@ -190,6 +230,8 @@ class History {
 
   Rows rows_;
   size_t shown_ = 0;
+  int64_t last_step_ = 0;
+  double last_wall_time_ = 0;
   uint64_t rewrites_ = 0;
   size_t attempt_begin_ = 0;
   size_t first_fall_ = kNone;  // the first row whose step is not above the one before
@@ -222,7 +264,7 @@ bool History<Rows>::resume(const Standing& standing, Rows rows, Rows superseded)
     aside().superseded = std::move(superseded);
     aside().other_files = standing.other_files;
   }
-  publish();
+  show(standing.last_step, standing.last_wall_time);
   return true;
 }
 

@@ -12,12 +12,13 @@
 
 #include "crc32c.hpp"
 #include "file_system.hpp"
+#include "mapped_memory.hpp"
 
 namespace aboard {
 namespace {
 
 constexpr uint64_t kMagic = 0x7865646e69416261;
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kBufferBytes = 1 << 20;
 
 // The magic number also tells the order of bytes.
@@ -48,40 +49,51 @@ bool write_all(int file, std::string_view bytes, uint64_t offset) {
   return true;
 }
 
+bool read_all(int file, char* to, size_t size, uint64_t offset) {
+  for (size_t filled = 0; filled < size;) {
+    const ssize_t got = ::pread(file, to + filled, size - filled, static_cast<off_t>(offset + filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    filled += static_cast<size_t>(got);
+  }
+  return true;
+}
+
+// Pages are only touched when somebody looks at an array, who then asks first whether they can be.
 class MappedImage final : public IndexImage {
  public:
+  // The system grants a process so many mappings, and the rest of the process needs some too.
+  static constexpr int kMost = 1 << 14;
+  static bool may_be_more() noexcept { return count_.load() < kMost; }
+
   MappedImage(int file, size_t size) : size_(size) {
+    ++count_;
+    if (!read_directory(file, size)) return;
     void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
     if (at == MAP_FAILED) return;
     at_ = at;
-#ifdef MADV_POPULATE_READ
-    // Pages that the disk no longer gives are told here; later they would end the process.
-    if (::madvise(at_, size_, MADV_POPULATE_READ) != 0 && errno != EINVAL) return;
-#endif
-    valid_ = take({static_cast<const char*>(at_), size_});
+    set_bytes({static_cast<const char*>(at_), size_});
   }
   ~MappedImage() override {
     if (at_ != nullptr) ::munmap(at_, size_);
+    --count_;
   }
-  bool valid() const noexcept { return valid_; }
+  bool valid() const noexcept { return at_ != nullptr; }
 
  private:
+  static inline std::atomic<int> count_{0};
   void* at_ = nullptr;
   size_t size_;
-  bool valid_ = false;
 };
 
 class ReadImage final : public IndexImage {
  public:
-  ReadImage(int file, size_t size) : bytes_(std::make_unique_for_overwrite<uint64_t[]>(size / 8 + 1)) {
+  ReadImage(int file, size_t size) {
+    if (!read_directory(file, size)) return;
+    bytes_ = std::make_unique_for_overwrite<uint64_t[]>(size / 8 + 1);
     auto* const to = reinterpret_cast<char*>(bytes_.get());
-    for (size_t filled = 0; filled < size;) {
-      const ssize_t got = ::pread(file, to + filled, size - filled, static_cast<off_t>(filled));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return;
-      filled += static_cast<size_t>(got);
-    }
-    valid_ = take({to, size});
+    valid_ = read_all(file, to, size, 0);
+    set_bytes({to, size});
   }
   bool valid() const noexcept { return valid_; }
 
@@ -96,12 +108,15 @@ std::shared_ptr<const IndexImage> image_of(int file, size_t size) {
   return image->valid() ? image : nullptr;
 }
 
+// Elsewhere another machine could take pages away from under a mapping.
+bool may_be_mapped(int file) { return MappedImage::may_be_more() && is_on_local_file_system(file); }
+
 }  // namespace
 
 IndexWriter::IndexWriter(std::string path) : path_(std::move(path)) {
   static std::atomic<uint64_t> count{0};
   aside_ = path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".aside";
-  file_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  file_ = ::open(aside_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file_ < 0) error_ = errno;
   buffer_.assign(sizeof(Header), '\0');
 }
@@ -109,7 +124,7 @@ IndexWriter::IndexWriter(std::string path) : path_(std::move(path)) {
 IndexWriter::~IndexWriter() {
   if (file_ < 0) return;
   ::close(file_);
-  ::unlink(aside_.c_str());
+  if (!committed_) ::unlink(aside_.c_str());
 }
 
 IndexArray IndexWriter::append_bytes(std::string_view bytes) {
@@ -146,11 +161,14 @@ int IndexWriter::commit(std::string_view directory) {
   write_out();
   if (error_ == 0 && !write_all(file_, {reinterpret_cast<const char*>(&header), sizeof header}, 0)) error_ = errno;
   if (error_ == 0 && ::rename(aside_.c_str(), path_.c_str()) != 0) error_ = errno;
-  if (error_ == 0) {
-    ::close(file_);
-    file_ = -1;
-  }
+  committed_ = error_ == 0;
   return error_;
+}
+
+// By its descriptor: its name may mean another one by now.
+std::shared_ptr<const IndexImage> IndexWriter::image() const {
+  if (!committed_ || !may_be_mapped(file_)) return nullptr;
+  return image_of<MappedImage>(file_, static_cast<size_t>(offset_));
 }
 
 std::shared_ptr<const IndexImage> IndexImage::open(const std::string& path) {
@@ -162,32 +180,29 @@ std::shared_ptr<const IndexImage> IndexImage::open(const std::string& path) {
   if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
       static_cast<uint64_t>(status.st_size) >= sizeof(Header)) {
     const auto size = static_cast<size_t>(status.st_size);
-    // Elsewhere another machine could take pages away from under a mapping.
-    image = is_on_local_file_system(file) ? image_of<MappedImage>(file, size) : image_of<ReadImage>(file, size);
+    image = may_be_mapped(file) ? image_of<MappedImage>(file, size) : image_of<ReadImage>(file, size);
     if (image) ::futimens(file, nullptr);  // was used: the cache forgets the others first
   }
   ::close(file);
   return image;
 }
 
-bool IndexImage::take(std::string_view bytes) {
+bool IndexImage::read_directory(int file, size_t size) {
   Header header;
-  std::memcpy(&header, bytes.data(), sizeof header);
+  if (!read_all(file, reinterpret_cast<char*>(&header), sizeof header, 0)) return false;
   if (header.magic != kMagic || header.version != kVersion || header.checksum != checksum_of(header) ||
-      header.size != bytes.size() || header.directory_offset > bytes.size() ||
-      header.directory_size != bytes.size() - header.directory_offset) {
+      header.size != size || header.directory_offset > size ||
+      header.directory_size != size - header.directory_offset) {
     return false;
   }
-  bytes_ = bytes;
-  directory_ = bytes.substr(static_cast<size_t>(header.directory_offset));
-  return crc32c(directory_) == header.directory_checksum;
+  directory_.resize(static_cast<size_t>(header.directory_size));
+  return read_all(file, directory_.data(), directory_.size(), header.directory_offset) &&
+         crc32c(directory_) == header.directory_checksum;
 }
 
-std::optional<std::string_view> IndexImage::checked(const IndexArray& place, uint64_t size) const {
-  if (place.offset % 8 != 0 || place.offset > bytes_.size() || size > bytes_.size() - place.offset) return std::nullopt;
-  const std::string_view bytes = bytes_.substr(static_cast<size_t>(place.offset), static_cast<size_t>(size));
-  if (crc32c(bytes) != place.checksum) return std::nullopt;
-  return bytes;
+bool IndexImage::is_right(std::span<const std::byte> bytes, uint32_t checksum) noexcept {
+  return is_readable(bytes.data(), bytes.size()) &&
+         crc32c({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) == checksum;
 }
 
 }  // namespace aboard

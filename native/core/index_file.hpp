@@ -24,6 +24,8 @@ struct IndexArray {
   uint32_t unused = 0;
 };
 
+class IndexImage;
+
 // Writes an index beside its place and puts it there when it is whole. What fails is remembered and told by `commit`.
 class IndexWriter {
  public:
@@ -41,6 +43,8 @@ class IndexWriter {
   }
   // 0, or the number of the system's error; then the place is as it was.
   int commit(std::string_view directory);
+  // What was committed, as `IndexImage::open` would find it; null where it would not be mapped.
+  std::shared_ptr<const IndexImage> image() const;
 
  private:
   IndexArray append_bytes(std::string_view bytes);
@@ -51,11 +55,12 @@ class IndexWriter {
   std::string aside_;
   int file_ = -1;
   int error_ = 0;
+  bool committed_ = false;
   uint64_t offset_ = 0;
   std::string buffer_;
 };
 
-// A whole index in memory, whose header and directory are right.
+// An index whose header and directory are right. What its arrays hold is another matter.
 class IndexImage {
  public:
   // Null when there is none, or none that can be used.
@@ -65,24 +70,33 @@ class IndexImage {
   IndexImage& operator=(const IndexImage&) = delete;
 
   std::string_view directory() const noexcept { return directory_; }
-  // Nothing when the array is damaged.
+  // Where an array lies, which may be damaged: its checksum has to be compared before it is used. Nothing when it is
+  // not within the index.
   template <typename Element>
-  std::optional<std::span<const Element>> array(const IndexArray& place) const {
+  std::optional<std::span<const Element>> place_of(const IndexArray& array) const {
     static_assert(std::is_trivially_copyable_v<Element> && alignof(Element) <= 8);
-    if (place.count > bytes_.size() / sizeof(Element)) return std::nullopt;
-    const auto bytes = checked(place, place.count * sizeof(Element));
-    if (!bytes) return std::nullopt;
-    return std::span(reinterpret_cast<const Element*>(bytes->data()), static_cast<size_t>(place.count));
+    if (array.offset % 8 != 0 || array.offset > bytes_.size()) return std::nullopt;
+    if (array.count > (bytes_.size() - array.offset) / sizeof(Element)) return std::nullopt;
+    const char* const at = bytes_.data() + array.offset;
+    return std::span(reinterpret_cast<const Element*>(at), static_cast<size_t>(array.count));
+  }
+  // Nothing also when the array is damaged, or cannot be read.
+  template <typename Element>
+  std::optional<std::span<const Element>> array(const IndexArray& array) const {
+    const auto place = place_of<Element>(array);
+    return place && is_right(std::as_bytes(*place), array.checksum) ? place : std::nullopt;
   }
 
  protected:
   IndexImage() = default;
-  bool take(std::string_view bytes);
+  // Reads header and directory of an open file of this size. False when they are not right.
+  bool read_directory(int file, size_t size);
+  void set_bytes(std::string_view bytes) noexcept { bytes_ = bytes; }
 
  private:
-  std::optional<std::string_view> checked(const IndexArray& place, uint64_t size) const;
+  static bool is_right(std::span<const std::byte> bytes, uint32_t checksum) noexcept;
   std::string_view bytes_;
-  std::string_view directory_;
+  std::string directory_;
 };
 
 // The directory, field by field.

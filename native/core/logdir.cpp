@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "logdir.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -12,6 +14,8 @@
 #include "event_decoder.hpp"
 #include "logdir_index.hpp"
 #include "logdir_state.hpp"
+#include "parts_ahead.hpp"
+#include "reading_crew.hpp"
 #include "wire.hpp"
 
 namespace aboard {
@@ -19,6 +23,7 @@ namespace {
 
 constexpr size_t kTagsPerLock = 4096;    // readers never wait for more
 constexpr size_t kVanishedTags = 10000;  // whose numbers are kept in any case
+constexpr uint64_t kTrialParts = 4;      // after which files that others are of no help with are read alone
 constexpr uint64_t kQuickRebuildBytes = 1 << 20;
 constexpr int kRestAfterRebuild = 10;  // times as long as it took
 
@@ -54,10 +59,20 @@ Columns newest_of_each_step(const ColumnView& all) {
 
 template <typename Rows>
 TagStatus status_of(size_t index, const History<Rows>& history) {
-  const size_t count = history.shown();
-  const Rows& rows = history.rows();
-  return {index, count, history.superseded().size(), count > 0 ? rows.step(count - 1) : 0,
-          count > 0 ? rows.wall_time(count - 1) : 0};
+  return {index, history.shown(), history.superseded().size(), history.last_step(), history.last_wall_time()};
+}
+
+// What `look` finds, when it is sound. To find out may take long and is done without the lock, in which time it may
+// have come to lie elsewhere. Nothing, and no lock, when it is damaged.
+template <typename Look>
+std::optional<ColumnView> sound(std::unique_lock<std::mutex>& lock, const Look& look) {
+  while (true) {
+    ColumnView found = look();
+    if (found.block == nullptr || found.block->is_known_to_be_sound()) return found;
+    lock.unlock();
+    if (!found.block->is_sound()) return std::nullopt;
+    lock.lock();
+  }
 }
 
 }  // namespace
@@ -67,8 +82,10 @@ Logdir::Logdir(std::string path, std::string index)
   state_->visible = true;
 }
 
-bool Logdir::refresh(const std::vector<std::string>& names) {
+bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
   const std::lock_guard refreshing(refresh_mutex_);
+  crew_ = crew;
+  names_ = names;
   const bool was_tried = std::exchange(index_was_tried_, true);
   if (!was_tried && !index_path_.empty()) load_index();
   wants_absent_ = would_read_absent(false, names);
@@ -82,12 +99,7 @@ bool Logdir::refresh(const std::vector<std::string>& names) {
   if (!outcome.holds) {
     wants_absent_ = would_read_absent(true, names);
     if (wants_absent_) return false;
-    auto fresh = rebuild(names);
-    saved_bytes_ = 0;
-    const std::lock_guard lock(mutex_);
-    fresh->generation = state_->generation + 1;
-    fresh->visible = true;
-    state_ = std::move(fresh);
+    replace_state(rebuild(names));
   }
   if (outcome.changed) {
     count_unsaved(*state_);
@@ -101,13 +113,44 @@ void Logdir::set_absent(std::vector<AbsentPart> parts) {
   absent_ = std::move(parts);
 }
 
+std::unique_ptr<Logdir::File> Logdir::new_file(const std::string& path, const std::string& name) const {
+  auto file = std::make_unique<File>(path, name);
+  const auto part = std::ranges::find(absent_, name, &AbsentPart::name);
+  if (part != absent_.end()) file->file.trust(part->hollow);
+  return file;
+}
+
 // Zeros stand where a part is absent: they must never be taken for content.
 bool Logdir::would_read_absent(bool from_the_start, const std::vector<std::string>& names) const {
   return std::ranges::any_of(absent_, [&](const AbsentPart& part) {
-    if (std::ranges::find(names, part.name) == names.end()) return false;
+    if (part.end == 0 || std::ranges::find(names, part.name) == names.end()) return false;
     const auto known = std::ranges::find_if(state_->files, [&](const auto& file) { return file->name == part.name; });
     return from_the_start || known == state_->files.end() || (*known)->file.offset() < part.end;
   });
+}
+
+void Logdir::replace_state(std::shared_ptr<State> fresh) {
+  saved_bytes_ = 0;
+  const std::lock_guard lock(mutex_);
+  fresh->generation = state_->generation + 1;
+  fresh->visible = true;
+  state_ = std::move(fresh);
+}
+
+// For who finds damage in columns of the index: it waits, and then looks at what was read from the event files.
+void Logdir::read_anew(const State* damaged) const {
+  // To them it is a question like any other, and every logdir is made to be changed.
+  auto& self = const_cast<Logdir&>(*this);
+  const std::lock_guard refreshing(self.refresh_mutex_);
+  if (state_.get() != damaged) return;
+  ::unlink(index_path_.c_str());
+  self.crew_ = nullptr;
+  self.wants_absent_ = would_read_absent(true, names_);
+  auto fresh = wants_absent_ ? std::make_shared<State>() : self.rebuild(names_);
+  fresh->broken = fresh->broken || wants_absent_;  // nothing is seen until all is there to be read
+  self.replace_state(std::move(fresh));
+  self.count_unsaved(*state_);
+  ++self.version_;
 }
 
 void Logdir::load_index() {
@@ -131,9 +174,25 @@ int Logdir::save_index() {
   if (index_path_.empty() || state_->broken || unsaved_bytes_ == 0 || std::ranges::any_of(state_->files, failed)) {
     return 0;
   }
-  const int error = Index::save(*state_, path_, index_path_);
+  // What came from another index may be damaged, and would be written with checksums that are right.
+  if (!std::ranges::all_of(state_->tags, [](const Tag& tag) { return tag.scalars.is_sound(); })) {
+    crew_ = nullptr;
+    replace_state(rebuild(names_));
+    count_unsaved(*state_);
+    ++version_;
+    if (state_->broken || std::ranges::any_of(state_->files, failed)) return 0;
+  }
+  std::vector<Index::Moved> moved;
+  const int error = Index::save(*state_, path_, index_path_, moved);
   if (error != 0) return error;
   saved_bytes_ += unsaved_bytes_.exchange(0);
+  // From here on the system may give up what nobody looks at.
+  for (size_t begin = 0; begin < moved.size(); begin += kTagsPerLock) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = begin; i < std::min(begin + kTagsPerLock, moved.size()); ++i) {
+      state_->tags[moved[i].tag].scalars.move_to(std::move(moved[i].rows), std::move(moved[i].superseded));
+    }
+  }
   return 0;
 }
 
@@ -207,7 +266,7 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
   }
   for (const auto& name : names) {
     if (listed.erase(name) == 0) continue;
-    candidates.push_back(std::make_unique<File>(path_ + "/" + name, name));
+    candidates.push_back(new_file(path_ + "/" + name, name));
     outcome.changed = true;
   }
   std::vector<std::unique_ptr<File>> ready;
@@ -215,7 +274,7 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
     const FileStatus before = file->published;
     const FileChange change = file->file.look();
     if (change == FileChange::replaced) {
-      file = std::make_unique<File>(file->file.path(), file->name);
+      file = new_file(file->file.path(), file->name);
       file->file.look();
     }
     const auto first =
@@ -271,13 +330,42 @@ bool Logdir::read_file(State& state, size_t number) {
   const uint64_t before = file.file.offset();
   const bool is_new = file.records == 0;
   Decoder decoder(*this, state, number);
-  file.file.read([&](std::string_view payload, uint64_t offset) { return decoder.take(payload, offset); });
+  if (crew_ != nullptr && crew_->can_share(file.file.tail_bytes())) {
+    read_with_others(file, decoder);
+  } else {
+    file.file.read(decoder);
+  }
   decoder.finish();
   const uint64_t read = file.file.offset() - before;
   bytes_read_ += is_new ? file.file.offset() : read;
   // An event without a time counts as one at the beginning.
   state.last_wall_time = std::max({state.last_wall_time, file.last_wall_time, file.first_wall_time});
   return is_new || read > before;
+}
+
+// Gives the same as reading it alone: a part that another thread has decoded is only taken where reading has come
+// exactly to its beginning, and what is left of it is read as always.
+void Logdir::read_with_others(File& file, Decoder& decoder) {
+  const ReadingState& reading = file.file.state();
+  const uint64_t part_bytes = crew_->part_bytes();
+  PartsAhead parts(file.file.path(), reading.device, reading.inode, reading.offset, reading.size, part_bytes);
+  ReadingCrew::Offer offer(*crew_, parts);
+  uint64_t decoded = 0, taken = 0;
+  for (size_t number = 0; number < parts.count(); ++number) {
+    const uint64_t limit = parts.limit(number);
+    if (auto part = parts.take(number)) {
+      decoded += part_bytes;
+      if (part->begin() == file.file.offset() && !file.file.is_searching() && decoder.take_part(*part)) {
+        taken += part->end() - part->begin();
+        file.file.pass_over(part->end());
+      }
+      parts.give_back(std::move(part));
+      if (decoded >= kTrialParts * part_bytes && taken < decoded / 2) parts.stop();
+    }
+    if (file.file.offset() < limit && !file.file.read(decoder, limit)) return;
+    offer.renew();
+  }
+  file.file.read(decoder);
 }
 
 // Brings in what files that write at the same time have added.
@@ -350,9 +438,14 @@ ColumnView Logdir::scalars(size_t number, bool unique) const {
   std::unique_lock lock(mutex_);
   const Tag* tag = of->tag(number);
   if (tag == nullptr) return {};
-  const size_t shown = tag->scalars.shown();
+  const auto found = sound(lock, [&] { return tag->scalars.rows().view(tag->scalars.shown()); });
+  if (!found) {
+    read_anew(of.get());
+    return scalars(number, unique);
+  }
+  const ColumnView& all = *found;
+  const size_t shown = all.size;
   const uint64_t rewrites = tag->scalars.rewrites();
-  ColumnView all = tag->scalars.rows().view(shown);
   if (!unique || tag->scalars.strictly_increasing()) return all;
   const auto cached = [&] { return tag->sorted && tag->sorted->rewrites == rewrites && tag->sorted->size == shown; };
   if (!cached()) {
@@ -367,9 +460,13 @@ ColumnView Logdir::scalars(size_t number, bool unique) const {
 }
 
 ColumnView Logdir::superseded_scalars(size_t number) const {
-  const std::lock_guard lock(mutex_);
-  const Tag* tag = state_->tag(number);
-  return tag == nullptr ? ColumnView{} : tag->scalars.superseded().view();
+  const auto of = state();
+  std::unique_lock lock(mutex_);
+  const Tag* tag = of->tag(number);
+  if (tag == nullptr) return {};
+  if (const auto found = sound(lock, [&] { return tag->scalars.superseded().view(); })) return *found;
+  read_anew(of.get());
+  return superseded_scalars(number);
 }
 
 std::vector<MediaEntry> Logdir::media(size_t number) const {

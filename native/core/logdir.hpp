@@ -54,11 +54,14 @@ struct FileStatus {
   uint32_t attempt;
 };
 
-// What is not there of a file: something before `end`.
+// What is not here of a file: something before `end`, unless that is 0, and the inner parts of some large records.
 struct AbsentPart {
   std::string name;
-  uint64_t end;
+  uint64_t end = 0;
+  std::vector<uint64_t> hollow = {};  // see EventFile::trust
 };
+
+class ReadingCrew;
 
 class Logdir {
  public:
@@ -67,13 +70,14 @@ class Logdir {
   Logdir(const Logdir&) = delete;
   Logdir& operator=(const Logdir&) = delete;
 
-  // Reads what is new in the folder's event files, which are `names`. True when something changed.
-  bool refresh(const std::vector<std::string>& names);
   // Says which files have parts that are not on this machine at the moment, and where the last of these ends: copies
   // of objects, whose bytes were given back after they had been decoded. Waits for a refresh.
   void set_absent(std::vector<AbsentPart> parts);
   // Whether the last refresh did nothing because it would have had to read such a part.
   bool wants_absent() const noexcept { return wants_absent_.load(); }
+  // Reads what is new in the folder's event files, which are `names`. True when something changed.
+  // Where there is a crew, its other threads help with large files.
+  bool refresh(const std::vector<std::string>& names, ReadingCrew* crew = nullptr);
   // Keeps what was decoded for the next process. 0, or the number of the system's error; waits for a refresh.
   int save_index();
   // Bytes of event files whose points are not in the index.
@@ -116,7 +120,11 @@ class Logdir {
   };
 
   void load_index();
+  std::unique_ptr<File> new_file(const std::string& path, const std::string& name) const;
   bool would_read_absent(bool from_the_start, const std::vector<std::string>& names) const;
+  void replace_state(std::shared_ptr<State> fresh);
+  // Reads all again when `damaged` is still what readers see.
+  void read_anew(const State* damaged) const;
   void count_unsaved(const State& state);
   bool may_rebuild() const;
   std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
@@ -124,6 +132,7 @@ class Logdir {
   Outcome take_new_file(State& state, std::unique_ptr<File> file);
   // Whether the file was new, for the most part.
   bool read_file(State& state, size_t file);
+  void read_with_others(File& file, Decoder& decoder);
   void begin_attempt(State& state, const File& first);
   void merge(State& state);
   void settle(State& state);
@@ -132,6 +141,8 @@ class Logdir {
   const std::string path_;
   const std::string index_path_;
   std::mutex refresh_mutex_;
+  ReadingCrew* crew_ = nullptr;     // of the refresh that goes on
+  std::vector<std::string> names_;  // that the last refresh was given
   bool index_was_tried_ = false;
   std::vector<AbsentPart> absent_;
   std::atomic<bool> wants_absent_{false};

@@ -49,26 +49,42 @@ ReadingState take_reading(IndexFieldReader& fields) {
   return state;
 }
 
-void put_rows(IndexWriter& writer, IndexFields& fields, const Columns& columns) {
-  fields.put(writer.append(columns.steps()));
-  fields.put(writer.append(columns.wall_times()));
-  fields.put(writer.append(columns.values()));
+struct ColumnArrays {
+  IndexArray steps, wall_times, values;
+};
+
+// The columns where they lie in the index: they are compared with their checksums when somebody looks at them.
+std::optional<Columns> columns_of(const ColumnArrays& arrays, const std::shared_ptr<const IndexImage>& image) {
+  const auto steps = image->place_of<int64_t>(arrays.steps);
+  const auto wall_times = image->place_of<double>(arrays.wall_times);
+  const auto values = image->place_of<double>(arrays.values);
+  if (!steps || !wall_times || !values) return std::nullopt;
+  if (wall_times->size() != steps->size() || values->size() != steps->size()) return std::nullopt;
+  if (steps->empty()) return Columns();
+  const ForeignColumns columns{steps->data(),
+                               wall_times->data(),
+                               values->data(),
+                               steps->size(),
+                               {arrays.steps.checksum, arrays.wall_times.checksum, arrays.values.checksum}};
+  return Columns(std::make_shared<ColumnBlock>(columns, image), steps->size());
 }
 
-void put_rows(IndexWriter& writer, IndexFields& fields, const MediaRows& rows) {
-  fields.put(writer.append(rows.first(rows.size())));
+ColumnArrays put_rows(IndexWriter& writer, IndexFields& fields, const Columns& columns) {
+  const ColumnArrays arrays{writer.append(columns.steps()), writer.append(columns.wall_times()),
+                            writer.append(columns.values())};
+  fields.put(arrays);
+  return arrays;
+}
+
+IndexArray put_rows(IndexWriter& writer, IndexFields& fields, const MediaRows& rows) {
+  const IndexArray array = writer.append(rows.first(rows.size()));
+  fields.put(array);
+  return array;
 }
 
 std::optional<Columns> take_rows(IndexFieldReader& fields, const std::shared_ptr<const IndexImage>& image, size_t,
                                  const Columns*) {
-  const auto steps = image->array<int64_t>(fields.take<IndexArray>());
-  const auto wall_times = image->array<double>(fields.take<IndexArray>());
-  const auto values = image->array<double>(fields.take<IndexArray>());
-  if (!fields.ok() || !steps || !wall_times || !values) return std::nullopt;
-  if (wall_times->size() != steps->size() || values->size() != steps->size()) return std::nullopt;
-  if (steps->empty()) return Columns();
-  return Columns(std::make_shared<ColumnBlock>(steps->data(), wall_times->data(), values->data(), steps->size(), image),
-                 steps->size());
+  return columns_of(fields.take<ColumnArrays>(), image);
 }
 
 std::optional<MediaRows> take_rows(IndexFieldReader& fields, const std::shared_ptr<const IndexImage>& image,
@@ -79,11 +95,12 @@ std::optional<MediaRows> take_rows(IndexFieldReader& fields, const std::shared_p
   return fits ? std::optional(MediaRows(*rows)) : std::nullopt;
 }
 
+// Where the rows are now, and those that were superseded.
 template <typename Rows>
-void put_history(IndexWriter& writer, IndexFields& fields, const History<Rows>& history) {
+auto put_history(IndexWriter& writer, IndexFields& fields, const History<Rows>& history) {
   const auto standing = history.standing();
-  put_rows(writer, fields, history.rows());
-  put_rows(writer, fields, history.superseded());
+  const auto rows = put_rows(writer, fields, history.rows());
+  const auto superseded = put_rows(writer, fields, history.superseded());
   fields.put(standing.attempt_begin);
   fields.put(standing.first_fall);
   fields.put(standing.first_step);
@@ -91,8 +108,11 @@ void put_history(IndexWriter& writer, IndexFields& fields, const History<Rows>& 
   fields.put(standing.file);
   fields.put(uint8_t{standing.begun});
   fields.put(uint8_t{standing.mixed});
+  fields.put(standing.last_step);
+  fields.put(standing.last_wall_time);
   fields.put(uint64_t{standing.other_files.size()});
   for (const uint32_t file : standing.other_files) fields.put(file);
+  return std::pair(rows, superseded);
 }
 
 template <typename Rows>
@@ -108,6 +128,8 @@ bool take_history(IndexFieldReader& fields, const std::shared_ptr<const IndexIma
   standing.file = fields.take<uint32_t>();
   standing.begun = fields.take_flag();
   standing.mixed = fields.take_flag();
+  standing.last_step = fields.take<int64_t>();
+  standing.last_wall_time = fields.take<double>();
   standing.other_files.resize(fields.take_count(sizeof(uint32_t)));
   for (uint32_t& file : standing.other_files) file = fields.take<uint32_t>();
   return fields.ok() && rows && superseded && history.resume(standing, std::move(*rows), std::move(*superseded));
@@ -126,7 +148,8 @@ TagInfo take_info(IndexFieldReader& fields) {
 
 }  // namespace
 
-int Logdir::Index::save(const State& state, const std::string& logdir, const std::string& index) {
+int Logdir::Index::save(const State& state, const std::string& logdir, const std::string& index,
+                        std::vector<Moved>& moved) {
   IndexWriter writer(index);
   IndexFields fields;
   fields.put(std::string_view(logdir));
@@ -145,7 +168,13 @@ int Logdir::Index::save(const State& state, const std::string& logdir, const std
   }
   const auto present = std::count_if(state.tags.begin(), state.tags.end(), [](const Tag& t) { return t.info.present; });
   fields.put(static_cast<uint64_t>(present));
-  for (const Tag& tag : state.tags) {
+  struct Place {
+    size_t tag;
+    ColumnArrays rows, superseded;
+  };
+  std::vector<Place> places;
+  for (size_t number = 0; number < state.tags.size(); ++number) {
+    const Tag& tag = state.tags[number];
     if (!tag.info.present) continue;
     fields.put(std::string_view(tag.info.name));
     fields.put(std::string_view(tag.info.metadata));
@@ -156,10 +185,19 @@ int Logdir::Index::save(const State& state, const std::string& logdir, const std
     if (tag.media) {
       put_history(writer, fields, *tag.media);
     } else {
-      put_history(writer, fields, tag.scalars);
+      const auto [rows, superseded] = put_history(writer, fields, tag.scalars);
+      if (!tag.scalars.rows().empty()) places.push_back({number, rows, superseded});
     }
   }
-  return writer.commit(fields.bytes());
+  const int error = writer.commit(fields.bytes());
+  const auto image = error == 0 ? writer.image() : nullptr;
+  if (image == nullptr) return error;
+  for (const Place& place : places) {
+    auto rows = columns_of(place.rows, image);
+    auto superseded = columns_of(place.superseded, image);
+    if (rows && superseded) moved.push_back({place.tag, std::move(*rows), std::move(*superseded)});
+  }
+  return 0;
 }
 
 std::shared_ptr<Logdir::State> Logdir::Index::load(const std::string& logdir, const std::string& index) {

@@ -2,6 +2,7 @@
 // Where the values of a tag that is no scalar lie in the files, with the interface of Columns.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,9 +37,11 @@ class MediaRows {
   const Row& row(size_t at) const noexcept { return rows_[at]; }
   std::span<const Row> first(size_t size) const noexcept { return {rows_.data(), size}; }
 
+  bool is_sound() const noexcept { return true; }
   bool full() const noexcept { return size_ == rows_.size(); }
-  void grow() {
-    rows_.reserve(size_ + size_ / 2 + 1);
+  bool has_room(size_t more) const noexcept { return more <= rows_.size() - size_; }
+  void grow(size_t wanted = 0) {
+    rows_.reserve(std::max(wanted, size_ + size_ / 2 + 1));
     rows_.resize(rows_.capacity());
   }
   void push(const Row& row) noexcept { rows_[size_++] = row; }

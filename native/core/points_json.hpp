@@ -13,9 +13,11 @@ enum class PointsForm {
   objects,  // {"wallTime": …, "step": …, "value": …}, of Time Series
 };
 
-// Appends an array. NaN and infinities are strings, as TensorBoard writes them.
-void append_points_json(std::string& out, const ColumnView& points, PointsForm form);
-// The same for at most `budget` of the points; see reduce.hpp.
-void append_points_json(std::string& out, const ColumnView& points, size_t budget, PointsForm form);
+// An array. NaN and infinities are strings, as TensorBoard writes them.
+std::string points_json(const ColumnView& points, PointsForm form);
+// Writes an array of at most `budget` of the points (see reduce.hpp) and returns its end. There must be room for what
+// is the longest that so many points can be.
+char* put_points_json(char* at, const ColumnView& points, size_t budget, PointsForm form);
+size_t longest_points_json(size_t points) noexcept;
 
 }  // namespace aboard

@@ -6,28 +6,84 @@
 #include <cmath>
 #include <numeric>
 
+#include "value_ranges.hpp"
+
 namespace aboard {
 namespace {
 
 constexpr size_t kKeptPerBucket = 5;
 
-void keep_of_bucket(std::span<const double> values, size_t begin, size_t end, std::vector<size_t>& kept) {
-  constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr size_t kNone = static_cast<size_t>(-1);
+// Points of a bucket from which on kept ranges cost less than a look at all of them.
+constexpr size_t kLargeBucket = 4 * ValueRanges::kPart;
+
+struct Peaks {
   size_t smallest = kNone, largest = kNone, missing = kNone;
-  for (size_t at = begin; at < end; ++at) {
-    const double value = values[at];
-    if (std::isnan(value)) {
-      if (missing == kNone) missing = at;
-      continue;
+};
+
+size_t first_equal(std::span<const double> values, size_t begin, size_t end, double wanted) {
+  const auto found = std::find(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                               values.begin() + static_cast<std::ptrdiff_t>(end), wanted);
+  return static_cast<size_t>(found - values.begin());
+}
+
+size_t first_nan(std::span<const double> values, size_t begin) {
+  while (!std::isnan(values[begin])) ++begin;
+  return begin;
+}
+
+Peaks peaks_of(std::span<const double> values, size_t begin, size_t end) {
+  const ValueRange range = range_of(values.subspan(begin, end - begin));
+  Peaks peaks;
+  if (range.has_nan) peaks.missing = first_nan(values, begin);
+  if (std::isnan(range.low)) return peaks;
+  peaks.smallest = first_equal(values, begin, end, range.low);
+  peaks.largest = first_equal(values, begin, end, range.high);
+  return peaks;
+}
+
+// The same by the ranges of the parts that lie in the bucket as a whole. Positions are those of the column.
+Peaks peaks_of(std::span<const double> values, size_t begin, size_t end, const ValueRanges::Reading& ranges) {
+  constexpr size_t kPart = ValueRanges::kPart;
+  const size_t first = (begin + kPart - 1) / kPart, last = end / kPart;
+  const std::array edges{begin, first * kPart, last * kPart, end};
+  const ValueRange head = range_of(values.subspan(begin, edges[1] - begin));
+  const ValueRange tail = range_of(values.subspan(edges[2], end - edges[2]));
+  ValueRange range = head;
+  for (size_t part = first; part < last; ++part) range.take(ranges[part]);
+  range.take(tail);
+  // The first place where it is, looked for only in the part that has it.
+  const auto place_of = [&](const auto& has, const auto& find) {
+    if (has(head)) return find(begin, edges[1]);
+    for (size_t part = first; part < last; ++part) {
+      if (has(ranges[part])) return find(part * kPart, (part + 1) * kPart);
     }
-    if (smallest == kNone || value < values[smallest]) smallest = at;
-    if (largest == kNone || value > values[largest]) largest = at;
+    return find(edges[2], end);
+  };
+  const auto place_of_number = [&](double ValueRange::* which, double wanted) {
+    return place_of([&](const ValueRange& part) { return part.*which == wanted; },
+                    [&](size_t from, size_t to) { return first_equal(values, from, to, wanted); });
+  };
+  Peaks peaks;
+  if (range.has_nan) {
+    peaks.missing = place_of([](const ValueRange& part) { return part.has_nan; },
+                             [&](size_t from, size_t) { return first_nan(values, from); });
   }
-  std::array<size_t, kKeptPerBucket> positions{begin, smallest, largest, missing, end - 1};
-  std::sort(positions.begin(), positions.end());
-  for (size_t i = 0; i < positions.size(); ++i) {
-    if (positions[i] != kNone && (i == 0 || positions[i] != positions[i - 1])) kept.push_back(positions[i]);
+  if (std::isnan(range.low)) return peaks;
+  peaks.smallest = place_of_number(&ValueRange::low, range.low);
+  peaks.largest = place_of_number(&ValueRange::high, range.high);
+  return peaks;
+}
+
+// Adds the places of a bucket, ascending, each once.
+void keep(Peaks peaks, size_t begin, size_t end, std::vector<size_t>& kept) {
+  kept.push_back(begin);
+  std::array between{peaks.smallest, peaks.largest, peaks.missing};
+  std::sort(between.begin(), between.end());
+  for (const size_t place : between) {
+    if (place != kNone && place != kept.back()) kept.push_back(place);
   }
+  if (kept.back() != end - 1) kept.push_back(end - 1);
 }
 
 // The `i`th of `parts` edges that cut `size` points evenly; without the product, which could be too large.
@@ -56,9 +112,25 @@ std::vector<size_t> reduce(const ColumnView& points, size_t budget) {
   }
   const size_t buckets = budget / kKeptPerBucket;
   kept.reserve(budget);
-  const auto values = points.values();
-  for (size_t bucket = 0; bucket < buckets; ++bucket) {
-    keep_of_bucket(values, edge(points.size, buckets, bucket), edge(points.size, buckets, bucket + 1), kept);
+  const auto each_bucket = [&](const auto& peaks) {
+    for (size_t bucket = 0; bucket < buckets; ++bucket) {
+      const size_t begin = edge(points.size, buckets, bucket), end = edge(points.size, buckets, bucket + 1);
+      keep(peaks(begin, end), begin, end, kept);
+    }
+  };
+  if (points.size / buckets < kLargeBucket) {
+    each_bucket([values = points.values()](size_t begin, size_t end) { return peaks_of(values, begin, end); });
+  } else {
+    // Parts begin where the column does, a view of it anywhere.
+    const size_t before = points.begin;
+    const std::span<const double> column(points.block->values, before + points.size);
+    const auto kept_ranges = ValueRanges::of(points.block);
+    const ValueRanges::Reading ranges(*kept_ranges, column.data(), column.size());
+    each_bucket([&](size_t begin, size_t end) {
+      const Peaks found = peaks_of(column, before + begin, before + end, ranges);
+      const auto within = [&](size_t place) { return place == kNone ? kNone : place - before; };
+      return Peaks{within(found.smallest), within(found.largest), within(found.missing)};
+    });
   }
   fill_up(points.size, budget - kept.size(), kept);
   return kept;

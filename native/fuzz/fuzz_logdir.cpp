@@ -56,9 +56,9 @@ void check_columns(const ColumnView& all, const ColumnView& unique) {
     FUZZ_CHECK(kept.empty() || kept.back() == unique.size - 1);
   }
   if (!steps.empty()) FUZZ_CHECK(window(unique, steps.front(), steps.back()).size == unique.size);
-  std::string json;
-  append_points_json(json, all, PointsForm::triples);
-  append_points_json(json, all, PointsForm::objects);
+  for (const PointsForm form : {PointsForm::triples, PointsForm::objects}) {
+    FUZZ_CHECK(points_json(all, form).size() <= longest_points_json(all.size));
+  }
 }
 
 // Every question that can be asked. Returns the number of points and entries, superseded ones too. `as_read`: the files

@@ -163,14 +163,17 @@ TEST(damage_of_the_index_is_noticed_wherever_it_is) {
   bytes += record_of(200, 6, EventKind::summary, summary_of({value_of("picture", ValueKind::image, "pixels")}));
   write_file(c.file("a"), bytes);
   c.save();
+  const Points points = shown(*c.open(), "loss");
   const std::string whole = read_bytes(c.index);
   for (size_t at = 0; at < whole.size(); ++at) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
     write_file(c.index, damaged);
     const auto logdir = c.open();
+    // Columns are believed when they are looked at, not before.
+    CHECK_EQ(shown(*logdir, "loss"), points);
+    CHECK_EQ(logdir->superseded_scalars(tag_number(*logdir, "loss")).size, 0u);
     if (logdir->bytes_read() != bytes.size()) check::fail(__FILE__, __LINE__, "byte " + std::to_string(at));
-    CHECK_EQ(shown(*logdir, "loss").size(), 40u);
   }
   for (size_t size = 0; size < whole.size(); size += 7) {
     write_file(c.index, whole.substr(0, size));
@@ -178,6 +181,102 @@ TEST(damage_of_the_index_is_noticed_wherever_it_is) {
   }
   write_file(c.index, whole);
   CHECK_EQ(c.open()->bytes_read(), 0u);
+}
+
+// Turns over a bit in the middle of the columns, which come first in the file.
+void damage_columns(const fs::path& index) {
+  std::string bytes = read_bytes(index);
+  bytes[200] = static_cast<char>(bytes[200] ^ 16);
+  write_file(index, bytes);
+}
+
+TEST(statuses_are_known_without_a_look_at_the_columns) {
+  Case c;
+  write_file(c.file("a"), long_file(100, 500));
+  c.save();
+  damage_columns(c.index);
+  const auto logdir = c.open();
+  const auto status = logdir->tag_status(tag_number(*logdir, "loss"));
+  REQUIRE(status.has_value());
+  CHECK_EQ(status->count, 500u);
+  CHECK_EQ(status->last_step, 499);
+  CHECK_EQ(status->last_wall_time, 600.0);
+  CHECK_EQ(logdir->bytes_read(), 0u);
+}
+
+TEST(points_that_come_behind_damaged_columns_are_found_among_what_is_read_again) {
+  Case c;
+  write_file(c.file("a"), long_file(100, 500));
+  const auto all = [&] {
+    Logdir fresh(c.folder.path().string());
+    fresh.refresh(names_in(c.folder.path()));
+    return shown(fresh, "loss");
+  };
+  for (const std::string& more : {scalar_record("loss", 500, 900, 7), start_record(100, 900),
+                                  start_record(100, 900) + scalar_record("loss", 100, 901, 7)}) {
+    c.save();
+    damage_columns(c.index);
+    append_to(c.file("a"), more);
+    const auto logdir = c.open();
+    CHECK_EQ(shown(*logdir, "loss"), all());
+    CHECK(logdir->bytes_read() > long_file(100, 500).size());
+    fs::remove(c.index);
+  }
+}
+
+TEST(damaged_columns_are_not_kept_again) {
+  Case c;
+  write_file(c.file("a"), long_file(100, 500));
+  c.save();
+  damage_columns(c.index);
+  append_to(c.file("a"), scalar_record("other", 500, 900, 7));  // nobody looks at the damaged ones
+  auto logdir = c.open();
+  CHECK_EQ(logdir->save_index(), 0);
+  logdir = c.open();
+  CHECK_EQ(logdir->bytes_read(), 0u);
+  CHECK_EQ(shown(*logdir, "loss").size(), 500u);
+  CHECK_EQ(logdir->bytes_read(), 0u);
+  CHECK_EQ(shown(*logdir, "loss")[9], (Point{9, 110, 9}));
+}
+
+TEST(many_who_find_the_same_damage_have_it_read_again_once) {
+  Case c;
+  const std::string bytes = long_file(100, 3000);
+  write_file(c.file("a"), bytes);
+  c.save();
+  damage_columns(c.index);
+  const auto logdir = c.open();
+  const size_t tag = tag_number(*logdir, "loss");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { CHECK_EQ(points_of(logdir->scalars(tag, true)).size(), 3000u); });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK_EQ(logdir->bytes_read(), bytes.size());
+  CHECK_EQ(logdir->save_index(), 0);
+  CHECK_EQ(c.open()->bytes_read(), 0u);
+}
+
+TEST(what_was_kept_leaves_the_memory_and_can_still_be_looked_at_and_added_to) {
+  Case c;
+  write_file(c.file("a"), long_file(100, 2000));
+  const auto logdir = c.open();
+  const size_t tag = tag_number(*logdir, "loss");
+  const ColumnView before = logdir->scalars(tag, true);
+  CHECK_EQ(logdir->save_index(), 0);
+  const ColumnView after = logdir->scalars(tag, true);
+  CHECK(after.block != before.block);
+  CHECK_EQ(points_of(after), points_of(before));
+  fs::remove(c.index);  // as when the cache is cleaned
+  append_to(c.file("a"), scalar_record("loss", 2000, 9000, 7) + scalar_record("loss", 1000, 9001, 8));
+  logdir->refresh(names_in(c.folder.path()));
+  CHECK_EQ(logdir->bytes_read(), fs::file_size(c.file("a")));
+  CHECK_EQ(logdir->scalars(tag, false).size, 2002u);
+  CHECK_EQ(logdir->scalars(tag, true).size, 2001u);
+  CHECK_EQ(points_of(after), points_of(before));
+  CHECK_EQ(logdir->save_index(), 0);
+  CHECK_EQ(c.open()->bytes_read(), 0u);
+  CHECK_EQ(shown(*c.open(), "loss").size(), 2002u);
 }
 
 // The offsets of fields in the header of index_file.cpp.
@@ -295,7 +394,7 @@ TEST(parts_that_are_absent_are_never_read) {
   const auto refreshed = [&](Logdir& logdir) { return logdir.refresh(names_in(c.folder.path())); };
   {
     Logdir known(c.folder.path().string(), c.index.string());
-    known.set_absent({{"a", whole.size() - 4096}});
+    known.set_absent({{.name = "a", .end = whole.size() - 4096}});
     refreshed(known);
     CHECK(!known.wants_absent());
     CHECK_EQ(shown(known, "loss").size(), 1000u);
@@ -316,7 +415,7 @@ TEST(parts_that_are_absent_are_never_read) {
   }
   write_file(c.file("a"), hollow(whole));
   Logdir unknown(c.folder.path().string());
-  unknown.set_absent({{"a", whole.size() - 4096}});
+  unknown.set_absent({{.name = "a", .end = whole.size() - 4096}});
   CHECK(!refreshed(unknown));
   CHECK(unknown.wants_absent());
   CHECK(unknown.files().empty());

@@ -46,6 +46,25 @@ TEST(plain_numbers) {
   CHECK_EQ(text(1e300), std::string("1e+300"));
 }
 
+TEST(integers_of_every_length) {
+  const auto check = [](int64_t number) {
+    char buffer[kLongestNumber];
+    char* const end = put_integer(buffer, number);
+    CHECK_EQ(std::string(buffer, end), std::to_string(number));
+  };
+  for (int64_t number = 0; number < 120'000; ++number) check(number);
+  for (int64_t power = 1; power <= 1'000'000'000'000'000'000 / 10; power *= 10) {
+    for (const int64_t number : {power - 1, power, power + 1, power * 10 - 1}) {
+      check(number);
+      check(-number);
+    }
+  }
+  std::mt19937_64 random(10);
+  for (int i = 0; i < 100'000; ++i) check(static_cast<int64_t>(random() >> random() % 64));
+  check(std::numeric_limits<int64_t>::max());
+  check(std::numeric_limits<int64_t>::min());
+}
+
 TEST(every_exponent_and_its_edges) {
   for (int exponent = -1074; exponent < 1024; ++exponent) {
     const double power = std::ldexp(1.0, exponent);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -11,12 +12,7 @@
 namespace aboard::testing {
 namespace {
 
-std::string json(const Columns& columns, PointsForm form) {
-  std::string text = "before ";
-  append_points_json(text, columns.view(), form);
-  CHECK(text.starts_with("before "));
-  return text.substr(7);
-}
+std::string json(const Columns& columns, PointsForm form) { return points_json(columns.view(), form); }
 
 TEST(both_forms) {
   Columns columns;
@@ -44,9 +40,24 @@ TEST(the_longest_numbers_fit) {
   for (int i = 0; i < 3; ++i) columns.append({std::numeric_limits<int64_t>::min(), kLowest, kLargest});
   for (const PointsForm form : {PointsForm::triples, PointsForm::objects}) {
     const std::string text = json(columns, form);
+    CHECK(text.size() <= longest_points_json(columns.size()));
     CHECK(text.find("-9223372036854775808") != std::string::npos);
     CHECK(text.find("-2.2250738585072014e-308") != std::string::npos);
     CHECK(text.find("-1.7976931348623157e+308") != std::string::npos);
+  }
+}
+
+TEST(no_more_than_what_there_is_room_for) {
+  Columns columns;
+  for (int i = 0; i < 5'000; ++i) columns.append({i, i * 0.1, std::sin(i)});
+  for (const size_t budget : {size_t{0}, size_t{1}, size_t{4}, size_t{500}, size_t{5'000}, SIZE_MAX}) {
+    const ColumnView points = columns.view();
+    std::string text(longest_points_json(std::min(points.size, budget)), ' ');
+    text.resize(static_cast<size_t>(put_points_json(text.data(), points, budget, PointsForm::triples) - text.data()));
+    CHECK(text.starts_with('[') && text.ends_with(']'));
+    const auto count = static_cast<size_t>(std::count(text.begin() + 1, text.end(), '['));
+    CHECK(count <= budget && (budget < 5'000 || count == 5'000));
+    CHECK(budget == 0 || text.find(",4999,") != std::string::npos);  // the last step
   }
 }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from aboard.client.client import Client
     from aboard.reader.opened.open_runs import open as open  # noqa: A004 - read as aboard.open
     from aboard.run.training.run import Run
     from aboard.writer.factories import register_writer_factory
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 # Without `open`: a star import must not take the place of the built-in one.
 __all__ = [
+    "Client",
     "FileWriter",
     "GlobalSummaryWriter",
     "RecordWriter",
@@ -28,6 +30,7 @@ __all__ = [
 
 # Importing aboard must cost a training script nothing: each name is loaded when it is first used.
 _HOMES = {
+    "Client": "aboard.client.client",
     "FileWriter": "aboard.writer.file_writer",
     "GlobalSummaryWriter": "aboard.writer.global_writer",
     "RecordWriter": "aboard.writer.record_writer",

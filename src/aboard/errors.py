@@ -12,6 +12,9 @@ AboardError
 ├── DamagedDocument    (also a ValueError)           a document in a store cannot be understood
 │   └── NewerFormat                                  a later aboard wrote it
 ├── RunClaimed                                       another process is working on the run
+├── Unauthorized                                     a token is missing, or opens nothing
+├── Forbidden          (also a PermissionError)      one may not do this here
+├── ServerUnavailable  (also a ConnectionError)      the server cannot be reached or started
 ├── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
 └── StoreError         (also an OSError)             a store refused or failed; `temporary` says whether to try again
     ├── NoSuchStore                                  the folder, bucket or container does not exist
@@ -108,6 +111,27 @@ class CatalogUnavailable(AboardError):
 
     status: ClassVar[int] = 503
     code: ClassVar[str] = "CatalogUnavailable"
+
+
+class Unauthorized(AboardError):
+    """A token is missing, or opens nothing."""
+
+    status: ClassVar[int] = 401
+    code: ClassVar[str] = "Unauthorized"
+
+
+class Forbidden(AboardError, PermissionError):
+    """One may not do this here."""
+
+    status: ClassVar[int] = 403
+    code: ClassVar[str] = "Forbidden"
+
+
+class ServerUnavailable(AboardError, ConnectionError):
+    """The server cannot be reached, started, or understood."""
+
+    status: ClassVar[int] = 503
+    code: ClassVar[str] = "ServerUnavailable"
 
 
 class StorageUnavailable(AboardError, OSError):

@@ -9,7 +9,7 @@ from aboard.errors import NoSuchStore
 from aboard.model.uid import new_uid
 from support.clouds import clear_clouds
 from support.store_kinds import opener
-from support.stored_runs import StoredRun, stored_run
+from support.trained_runs import StoredRun, stored_run
 
 KINDS = ["folder", "memory", "s3", "azure", "gcs", "oss"]
 

@@ -201,6 +201,9 @@ def test_folders_elsewhere_and_a_second_copy(machine: Machine, kept: Kept, tmp_p
         for folder in ("elsewhere/a", "{shared}/mine"):
             with SummaryWriter(folder) as writer:
                 writer.add_scalar("x", 1, 1)
+            os.makedirs(folder + "/plugins/profile/now")
+            for name in ("plugins/profile/now/host.xplane.pb", f"host_{{os.getpid()}}.17.pt.trace.json", "weights.bin"):
+                open(f"{{folder}}/{{name}}", "w").write("profile")
         Run(tensorboard_path="boards").log_metrics({{"y": 2}}, stage="late")
         os.makedirs(os.environ["ABOARD_OUTPUT_DIR"] + "/deep")
         open(os.environ["ABOARD_OUTPUT_DIR"] + "/deep/file", "w").write("kept")
@@ -210,6 +213,8 @@ def test_folders_elsewhere_and_a_second_copy(machine: Machine, kept: Kept, tmp_p
     try:
         with SummaryWriter(f"{shared}/before") as writer:
             writer.add_scalar("x", 1, 1)
+        Path(f"{shared}/others/plugins").mkdir(parents=True)
+        Path(f"{shared}/others/plugins/early.xplane.pb").write_text("not ours")
         process = machine.start_run(
             script, "--watch", "elsewhere", "--mirror", tmp_path / "copy", "--output", tmp_path / "out"
         )
@@ -226,6 +231,10 @@ def test_folders_elsewhere_and_a_second_copy(machine: Machine, kept: Kept, tmp_p
         assert where.points(f"{name}/mine", "x") == [(1, 1.0)]
         assert where.points(f"{name}/others", "x") == where.points(f"{name}/before", "x") == []
         assert where.points("late", "y") == [(1, 2.0)]
+        profiles = [path for path in where.rows() if path.startswith("output/tensorboard/")]
+        assert [path.count("plugins/profile/now/host.xplane.pb") for path in sorted(profiles)].count(1) == 2
+        assert sum(path.endswith(".pt.trace.json") for path in profiles) == 2
+        assert len(profiles) == 4, profiles  # neither other files nor those of others
         assert where.content("output/deep/file") == b"kept"
     assert (tmp_path / "out/deep/file").exists()
     assert (machine.folder / "boards/late").is_dir()

@@ -18,7 +18,7 @@ from support.clouds import clear_clouds, use
 from support.fault_proxy import fault_proxy
 from support.object_servers import READER, Keys
 from support.processes import until
-from support.stored_runs import StoredRun, stored_run
+from support.trained_runs import StoredRun, stored_run
 
 
 @pytest.fixture(autouse=True)

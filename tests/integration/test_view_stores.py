@@ -14,7 +14,7 @@ from aboard.store import Connection, open_store
 from support.clouds import PREFIXES, PROXIES
 from support.fault_proxy import fault_proxy
 from support.object_servers import LISTLESS, READER
-from support.stored_runs import StoredRun, stored_run
+from support.trained_runs import StoredRun, stored_run
 from support.viewing import eventually, run_aboard, viewing
 
 

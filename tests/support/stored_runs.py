@@ -1,92 +1,115 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that were trained and shipped into a store, as `aboard run` does it, for tests that read them."""
+"""Runs in stores, with the documents that trainings leave, and servers over them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
-from aboard import SummaryWriter
+import uvicorn
+
+from aboard.catalog.catalog import Catalog
+from aboard.client.client import Client
+from aboard.control.control import Control, ControlOptions
 from aboard.model.run import Run
+from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.ship import Shipper, Spool
+from aboard.server.access import AccessGuard
+from aboard.server.api_app import api_app
+from aboard.server.listening import listen, url_of
 from aboard.store import Store
 from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import claim_attempt
+from aboard.store.run.file_row import FileRow
+from aboard.store.run.layout import usual_source
+from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.summary import Summary
+from support.catalog_runs import metric
+from support.processes import until
+
+TOKEN = "a-token-for-tests-only"
 
 
-@dataclass
-class StoredRun:
-    """A run on a training machine and in a store; `log` writes points, `ship` sends what is new."""
-
-    store: Store
-    spool: Spool
-    shipper: Shipper
-    _writers: dict[str, SummaryWriter] = field(default_factory=dict)
-
-    @classmethod
-    def begin(
-        cls,
-        store: Store,
-        folder: Path,
-        name: str = "",
-        *,
-        uid: str = "",
-        tags: Mapping[str, str] | None = None,
-        experiment: str | None = None,
-    ) -> StoredRun:
-        uid = uid or new_uid()
-        run = Run(uid=uid, workspace="lab", created=now(), name=name, tags=tags or {}, experiment=experiment)
-        RunFolder(store, uid).create_run(run)
-        return cls._attempt(store, folder, uid)
-
-    @classmethod
-    def _attempt(cls, store: Store, folder: Path, uid: str) -> StoredRun:
-        claim = claim_attempt(RunFolder(store, uid), AttemptClaim(number=0, token=new_uid(), claimed=now()))
-        spool = Spool.at(folder / f"attempt-{claim.number}" / uid)
-        spool.write_attempt(claim)
-        return cls(store, spool, Shipper(spool, store, claim=claim))
-
-    def again(self, folder: Path) -> StoredRun:
-        """Another attempt of the same run, on another machine."""
-        return self._attempt(self.store, folder, self.uid)
-
-    @property
-    def uid(self) -> str:
-        return self.spool.uid
-
-    @property
-    def folder(self) -> RunFolder:
-        return RunFolder(self.store, self.spool.uid)
-
-    def writer(self, logdir: str = "train") -> SummaryWriter:
-        if logdir not in self._writers:
-            self._writers[logdir] = SummaryWriter(str(self.spool.output / "tensorboard" / logdir))
-        return self._writers[logdir]
-
-    def log(self, steps: range, tag: str = "loss", logdir: str = "train", scale: float = 1.0) -> None:
-        writer = self.writer(logdir)
-        for step in steps:
-            writer.add_scalar(tag, step * scale, step)
-        writer.flush()
-
-    def ship(self) -> None:
-        for writer in self._writers.values():
-            writer.flush()
-        self.shipper.ship_once()
-
-    def finish(self, status: str = "completed") -> None:
-        for writer in self._writers.values():
-            writer.close()
-        assert self.shipper.finish(status, timeout=60).is_sealed
+def store_run(
+    store: Store,
+    *,
+    name: str = "",
+    workspace: str = "ws1",
+    experiment: str | None = None,
+    status: RunState = RunState.COMPLETED,
+    sealed: bool | None = None,
+    hparams: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, list[float]] | None = None,
+    tags: Mapping[str, str] | None = None,
+    said_tags: Mapping[str, str] | None = None,
+    size: int = 100,
+    uid: str = "",
+    ago: timedelta = timedelta(),
+) -> str:
+    """A run as a training leaves it; `tags` are those that it gave, `said_tags` those of `run.json`. Its uid."""
+    uid = uid or new_uid()
+    folder = RunFolder(store, uid)
+    at = now() - ago
+    folder.create_attempt(AttemptClaim(number=1, token=uid, claimed=at, host="machine", pid=7))
+    path = f"tb/events.out.tfevents.1.{uid}"
+    store.put(folder.key(path), b"x" * size)
+    summaries = {key: metric(*values) for key, values in (metrics or {}).items()}
+    folder.write_summary(Summary(started=at, hparams=hparams or {}, metrics=summaries, tags=tags or {}))
+    put_manifest(store, uid, status=status, sealed=status.is_ended if sealed is None else sealed, size=size, ago=ago)
+    folder.create_run(
+        Run(uid=uid, workspace=workspace, experiment=experiment, name=name, created=at, tags=said_tags or {})
+    )
+    return uid
 
 
-def stored_run(store: Store, folder: Path, name: str, write: Callable[[StoredRun], None]) -> StoredRun:
-    """A run that was trained to its end."""
-    run = StoredRun.begin(store, folder, name)
-    write(run)
-    run.finish()
-    return run
+def put_manifest(
+    store: Store,
+    uid: str,
+    *,
+    status: RunState = RunState.RUNNING,
+    sealed: bool = False,
+    serial: int = 1,
+    size: int = 100,
+    ago: timedelta = timedelta(),
+) -> None:
+    """What the shipper of a run says of it."""
+    path = f"tb/events.out.tfevents.1.{uid}"
+    row = FileRow(path=path, source=usual_source(path), bytes=size, crc32=0, modified=0.0)
+    manifest = Manifest(attempt=1, status=status, alive=now() - ago, serial=serial, sealed=sealed, files=(row,))
+    RunFolder(store, uid).write_manifest(manifest)
+
+
+@contextlib.contextmanager
+def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **options: Any) -> Iterator[Client]:
+    """A server on a socket over these stores, and a client of it."""
+    given = {"folder_interval": 0.05, "bucket_interval": 0.2, "fresh_seconds": 0.0, **options}
+    given["may_add_stores"] = personal
+    control = Control(catalog, ControlOptions(stores=stores, **given))
+    app = api_app(control, personal=personal, private=False, actor="tester", remember=lambda _: None)
+    guarded = AccessGuard(app, hosts=frozenset({"127.0.0.1"}), token=TOKEN, cookie="aboard_test")
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(guarded, log_config=None, timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        yield Client(url_of(listener, ""), TOKEN)
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+        control.close()
+
+
+def until_seen(client: Client, *uris: str) -> None:
+    """Wait until the server has looked at its stores."""
+    until(lambda: all(one.state == "following" for one in client.stores().items if not uris or one.uri in uris), 20)
+
+
+def folder_uri(path: Path) -> str:
+    return str(path / "store")

@@ -100,8 +100,9 @@ class Logdir:
 
     def __init__(self, path: bytes, index: bytes = b"") -> None: ...
     def refresh(self, names: list[bytes], /) -> bool: ...
-    def set_absent(self, parts: list[tuple[bytes, int]], /) -> None:
-        """Say of which files something is not on this machine now, and where that ends."""
+    def set_absent(self, parts: list[tuple[bytes, int, list[int]]], /) -> None:
+        """Say of which files something is not on this machine now, where that ends (0: nowhere), and which records are
+        hollow: large ones, whose inner parts are not here and not needed to read the others."""
     @property
     def wants_absent(self) -> bool:
         """Whether the last refresh did nothing, because it would have had to read such a part."""
@@ -161,6 +162,9 @@ class LogTree:
     def counts(self) -> tuple[int, int]:
         """Folders, and those that the kernel watches."""
 
+def hop_records(data: bytes) -> tuple[int, int, int]:
+    """Place and length of the first record that is not all in `data`, and the longest before; -1: not known."""
+
 def punch_hole(file: int, begin: int, end: int) -> int:
     """Give disk space back; 0 or the number of the system's error."""
 
@@ -205,6 +209,7 @@ def points_json(
 def tag_meaning(name: bytes, source: int, kind: int, metadata: bytes, /) -> tuple[str, bytes, str, str, int]:
     """Plugin, content, display name, description and data class of a tag whose first value was like this."""
 
+def give_back_memory() -> None: ...
 def refresh_logdirs(work: list[tuple[Logdir, list[bytes]]], threads: int, /) -> int: ...
 
 class FileReport:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from werkzeug.wrappers import Request, Response
 
 from aboard.board.answer_cache import ANSWERS
+from aboard.board.nearness import is_near
 
 PIECE_BYTES = 1 << 19  # of what is still to be compressed: it stays in the cache of the processor meanwhile
 
@@ -27,11 +28,8 @@ class Question(NamedTuple):
 
 
 def json_response(request: Request, question: Question, answer: Callable[[], Iterable[bytes]]) -> Response:
-    """An answer with the JSON of which `answer` makes the pieces; compressed for those who read that.
-
-    Also on loopback: a browser there is often at the other end of an ssh tunnel.
-    """
-    compressed = request.accept_encodings.quality("gzip") > 0
+    """An answer with the JSON of which `answer` makes the pieces; compressed for those far away who read that."""
+    compressed = request.accept_encodings.quality("gzip") > 0 and not is_near(request.environ)
     key = question.board, question.words, compressed
     body = ANSWERS.find(key, question.stamp)
     if body is None:

@@ -23,6 +23,7 @@ from aboard.catalog.reindex import Reindexed, reindex
 from aboard.catalog.runs import Runs
 from aboard.catalog.server_lock import ServerLock
 from aboard.catalog.tokens import Tokens
+from aboard.catalog.usage import UsageOfRuns
 from aboard.catalog.workspaces import Workspaces
 
 
@@ -41,6 +42,7 @@ class Catalog:
         self.people = People(database)
         self.tokens = Tokens(database)
         self.audit = Audit(database)
+        self.usage = UsageOfRuns(database)
 
     @classmethod
     def open(cls, where: str | os.PathLike[str], *, beside_server: bool = False, few: int = FEW) -> Catalog:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
 
 from aboard.catalog.candidates import FEW
 from aboard.catalog.cursors import Cursor
 from aboard.catalog.database import Database
-from aboard.catalog.keys import stored_fold
+from aboard.catalog.keys import stored_fold, stored_key
 from aboard.catalog.page import Page, check_limit
 from aboard.catalog.queries import QueryCompiler
 from aboard.catalog.run_order import run_order
@@ -28,6 +29,14 @@ from aboard.model.query.syntax import Query, conditions
 from aboard.model.run import Run
 from aboard.model.run_states import RunState, check_run_change
 from aboard.model.times import now as present
+
+
+class KnownRun(NamedTuple):
+    """As much of a run as tells whether to look at it again."""
+
+    number: int
+    status: RunState
+    heartbeat: datetime | None
 
 
 class Runs:
@@ -61,6 +70,13 @@ class Runs:
         if not found:
             raise UnknownName(f"there is no run with the uid {uid}")
         return found[0]
+
+    def of_store(self, store: str) -> dict[str, KnownRun]:
+        """All runs that a store is known to have, by uid, in the bin or not."""
+        columns = runs.c.uid, runs.c.id, runs.c.status, runs.c.heartbeat
+        with self._database.reading() as connection:
+            found = connection.execute(select(*columns).where(runs.c.store == stored_key(store)))
+            return {uid: KnownRun(number, RunState(status), heard) for uid, number, status, heard in found}
 
     def named(self, workspace: str, name: str) -> Sequence[Run]:
         """The runs in a workspace that have this name; capitals make no difference. Stores may bring several."""

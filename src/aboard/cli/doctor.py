@@ -16,8 +16,8 @@ import typer
 from aboard.cli.doctor_document import document_of
 from aboard.cli.doctor_text import Printer
 from aboard.cli.progress_line import progress_line
-from aboard.cli.reading_report import say
 from aboard.cli.roots import roots_of
+from aboard.cli.saying import say
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.destination import check_destination
 from aboard.exchange.diagnosis import Verdict

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
 from pathlib import Path
-from typing import TextIO
 
+from aboard.cli.saying import say
 from aboard.reader.file_problems import problems_of
 from aboard.reader.run_collection import Progress, RunCollection
 from aboard.reader.run_tags import indexes_of
@@ -18,20 +17,6 @@ _PROGRESS_EVERY = 0.5
 _LOOK_EVERY = 0.05
 _LOOK_FOR_CLOSED_FOLDERS_SECONDS = 1.0
 _MANY_TAGS = 200_000  # 1,000,000 take a browser one to two minutes
-
-
-def say(line: str, stream: TextIO | None, *, end: str = "\n") -> bool:
-    """Write a line; whether somebody could have read it. A closed terminal is no reason to stop serving."""
-    if stream is None:
-        return False
-    encoding = stream.encoding or "utf-8"
-    try:
-        stream.write(line.encode(encoding, "replace").decode(encoding) + end)
-        stream.flush()
-    except (OSError, ValueError):
-        _silence(stream)
-        return False
-    return True
 
 
 def report_reading(collection: RunCollection) -> None:
@@ -101,11 +86,3 @@ def _closed_folders(roots: list[Path]) -> list[str]:
 
 def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
-def _silence(stream: TextIO) -> None:
-    """Let what still waits in the buffer of a closed stream go nowhere: Python would complain of it at the end."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import time
 
-from aboard.cli.reading_report import say
+from aboard.cli.saying import say
 from aboard.reader.run_collection import RunCollection
 
 _EVERY = 10.0
@@ -20,6 +20,12 @@ def traffic_lines(collection: RunCollection) -> list[str]:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in count.requests.items()) or "none"
         lines.append(f"{uri}: {count.total_requests:,} requests ({kinds}), {_size(count.bytes_in)} read")
     return lines
+
+
+def say_traffic(collection: RunCollection) -> None:
+    """Tell it now."""
+    for line in traffic_lines(collection):
+        say(line, sys.stderr)
 
 
 def report_traffic(collection: RunCollection) -> None:

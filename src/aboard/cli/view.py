@@ -15,17 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aboard.cli.reading_report import report_reading, say
 from aboard.cli.roots import roots_of
-from aboard.cli.traffic_report import report_traffic, traffic_lines
+from aboard.cli.saying import say
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
 from aboard.model.name_template import FOLDER_FIELDS, STORE_FIELDS, NameTemplate
 from aboard.model.uid import is_uid
-from aboard.reader.index_cache import IndexCache
 from aboard.reader.root import Root, StoreUri
-from aboard.reader.run_collection import Follower, RunCollection
+
+if TYPE_CHECKING:
+    from aboard.reader.run_collection import RunCollection
 
 _LOOPBACK = "127.0.0.1"
 _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
@@ -79,7 +79,7 @@ def view(options: ViewOptions) -> None:
         from aboard.server.access import AccessGuard
         from aboard.server.listening import EVERYWHERE, is_loopback, listen, url_of
         from aboard.server.serving import serve
-        from aboard.server.view import view_app
+        from aboard.server.view import ViewApp
     except ImportError as error:
         raise MissingPackage(
             f"aboard view needs packages that are not installed ({error.name})", hint="pip install 'aboard[server]'"
@@ -95,25 +95,23 @@ def view(options: ViewOptions) -> None:
     listener = listen(host, options.port, reuse_port=options.reuse_port)
     private = is_loopback(host)
     token = None if private else secrets.token_urlsafe(32)
-    collection = RunCollection(options.roots, cache=IndexCache.default(), summaries=template is not None)
+    reading = _Reading(options)
     app = AccessGuard(
-        view_app(collection, lambda: _board_app(collection, template, options), prefix),
+        ViewApp(reading.begin, lambda runs: _board_app(runs, template, options), prefix),
         hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
         token=token,
         cookie=f"aboard_view_{listener.getsockname()[1]}",
     )
     board_url = url_of(listener, f"{prefix}/")
-    with contextlib.ExitStack() as reading, contextlib.suppress(KeyboardInterrupt):
-        _announce(board_url, token, options)
-        reading.callback(_stop_soon, collection, _start_reading(collection, options.reload_interval))
-        if not options.as_json:
-            threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
-        if options.stats:
-            reading.callback(_say_traffic, collection)
-            threading.Thread(target=report_traffic, args=(collection,), daemon=True).start()
-        if options.open_browser:
-            webbrowser.open(_with_token(board_url, token))
-        serve(app, listener)
+    with contextlib.suppress(KeyboardInterrupt):
+        try:
+            _announce(board_url, token, options)
+            if options.open_browser:
+                # In a thread: it may take a second, and what the browser asks waits meanwhile.
+                threading.Thread(target=webbrowser.open, args=(_with_token(board_url, token),), daemon=True).start()
+            serve(app, listener)
+        finally:
+            reading.end_soon()
     _leave()
 
 
@@ -127,9 +125,51 @@ def _has_stored_runs(roots: Mapping[str, Root]) -> bool:
     return False
 
 
-def _say_traffic(collection: RunCollection) -> None:
-    for line in traffic_lines(collection):
-        say(line, sys.stderr)
+class _Reading:
+    """The runs of a board, opened once it is served, and followed until it is not."""
+
+    def __init__(self, options: ViewOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._ended = False
+        self._collection: RunCollection | None = None
+        self._stop: Callable[[], None] = lambda: None
+
+    def begin(self) -> RunCollection:
+        """Read and follow, or (with an interval of 0, as in TensorBoard) read once."""
+        # What this imports takes longer than all the rest.
+        from aboard.cli.reading_report import report_reading
+        from aboard.cli.traffic_report import report_traffic
+        from aboard.reader.index_cache import IndexCache
+        from aboard.reader.run_collection import RunCollection
+
+        summaries = self._options.template is not None
+        collection = RunCollection(self._options.roots, cache=IndexCache.default(), summaries=summaries)
+        with self._lock:
+            if self._ended:
+                return collection
+            self._collection = collection
+            self._stop = _start_reading(collection, self._options.reload_interval)
+        if not self._options.as_json:
+            threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
+        if self._options.stats:
+            threading.Thread(target=report_traffic, args=(collection,), daemon=True).start()
+        return collection
+
+    def end_soon(self) -> None:
+        """Stop reading; a long look at many files is not waited for, as nothing is lost by leaving it."""
+        with self._lock:
+            self._ended = True
+        if self._collection is None:
+            return
+        if self._options.stats:
+            from aboard.cli.traffic_report import say_traffic
+
+            say_traffic(self._collection)
+        stopping = threading.Thread(target=self._stop, daemon=True)
+        stopping.start()
+        with contextlib.suppress(KeyboardInterrupt):  # of somebody in a hurry
+            stopping.join(_KEEP_WITHIN_SECONDS if self._collection.progress.cycles else _STOP_LOADING_WITHIN_SECONDS)
 
 
 def _open_standard_streams() -> None:
@@ -142,7 +182,9 @@ def _open_standard_streams() -> None:
 
 
 def _start_reading(collection: RunCollection, interval: float) -> Callable[[], None]:
-    """Read and follow, or (with an interval of 0, as in TensorBoard) read once; how to stop."""
+    """How to stop it."""
+    from aboard.reader.run_collection import Follower
+
     if interval > 0:
         follower = Follower(collection, interval)
         follower.start()
@@ -155,14 +197,6 @@ def _start_reading(collection: RunCollection, interval: float) -> Callable[[], N
     once = threading.Thread(target=read_once, name="aboard-reader", daemon=True)
     once.start()
     return once.join
-
-
-def _stop_soon(collection: RunCollection, stop_reading: Callable[[], None]) -> None:
-    """Stop reading; a long look at many files is not waited for, as nothing is lost by leaving it."""
-    stopping = threading.Thread(target=stop_reading, daemon=True)
-    stopping.start()
-    with contextlib.suppress(KeyboardInterrupt):  # of somebody in a hurry
-        stopping.join(_KEEP_WITHIN_SECONDS if collection.progress.cycles else _STOP_LOADING_WITHIN_SECONDS)
 
 
 def _leave() -> None:

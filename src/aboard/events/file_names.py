@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files are event files."""
+"""Which files are event files, and which others TensorBoard shows."""
 
 from __future__ import annotations
 
 import os
+import re
 
 from aboard import _native
+
+# What profilers of TensorFlow, JAX and torch leave, and the files of the projector.
+_BOARD_FILE = re.compile(
+    r"(^|/)plugins/.|\.(trace\.json(\.gz)?|memory_profile\.json\.gz|xplane\.pb)$"
+    r"|(^|/)(projector_config\.pbtxt|tensors\.tsv|metadata\.tsv|sprite\.png)$"
+)
 
 
 def is_event_file(name: str) -> bool:
     """Whether TensorBoard would read the file: "tfevents" anywhere in its own name, folders left aside."""
     return _native.is_event_file(os.fsencode(name))
+
+
+def is_board_file(path: str) -> bool:
+    """Whether a file is no event file and yet belongs to a board: a profile, or a part of an embedding."""
+    return _BOARD_FILE.search(path) is not None

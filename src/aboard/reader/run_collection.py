@@ -289,6 +289,9 @@ class RunCollection:
             if store is None:
                 continue
             runs = [logdir.run for logdir in self._logdirs.values() if logdir.root == number]
+            for run in runs:
+                if run.logdir.wants_absent:
+                    store.want(run.folder)
             store.give_back((run.folder, _bytes_read(run, self._cache is not None)) for run in runs)
 
 

@@ -58,11 +58,25 @@ def variables_of(place: RunPlace) -> dict[str, str]:
         "XT_WORKSPACE_NAME": place.workspace,
         "XT_EXPERIMENT_NAME": place.experiment,
         "XT_USERNAME": user_name(),
+        "XT_NODE_ID": _node_id(),
+        **({"XT_JOB_ID": job} if (job := _job_id(place)) else {}),
         **resuming,
         "PAI_OUTPUT_TENSORBOARD": tensorboard,
         "AIP_TENSORBOARD_LOG_DIR": tensorboard,
         "TENSORBOARD_LOGGING_DIR": tensorboard,
     }
+
+
+def _node_id() -> str:
+    """Which of several machines of one job this is, as XT counts them; batch systems tell it by these names."""
+    numbers = (os.environ.get(name, "") for name in ("NODE_RANK", "GROUP_RANK", "SLURM_NODEID"))
+    return f"node{next((number for number in numbers if number.isdecimal()), '0')}"
+
+
+def _job_id(place: RunPlace) -> str:
+    """What the runs of one experiment have in common; a batch system's own number goes before."""
+    names = ("XT_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+    return next((os.environ[name] for name in names if os.environ.get(name)), place.experiment)
 
 
 def place_from(environ: Mapping[str, str]) -> RunPlace | None:

@@ -28,6 +28,9 @@ Kind = Literal[
     "own_file",
     "signal",
     "status",
+    "process",
+    "folder",
+    "flush",
 ]
 
 

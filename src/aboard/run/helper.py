@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from aboard.errors import AboardError
+from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
 from aboard.run.supervisor.spool_lock import SpoolLock
 from aboard.run.supervisor.unattended import UnattendedRun
 
@@ -31,7 +32,8 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0]).absolute()
     try:
         with SpoolLock(folder):
-            states = UnattendedRun(folder).ship_to_the_end(FLUSH_SECONDS)
+            waiting = LogSpool(folder) if is_log_spool(folder) else UnattendedRun(folder)
+            states = waiting.ship_to_the_end(FLUSH_SECONDS)
     except AboardError as error:
         _log.error("%s", error)
         return 1

@@ -8,15 +8,27 @@ A page on the internet can have a person's browser ask a server on loopback: by 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from aboard.api.failure import to_failure
+from aboard.errors import AboardError, Forbidden, Unauthorized
+from aboard.server.short_answers import (
+    ASGIApp,
+    Receive,
+    Scope,
+    Send,
+    ShortAnswer,
+    headers_of,
+    json_answer,
+    text_answer,
+)
 
+_HOW = "open the address that was printed at the start, or set ABOARD_TOKEN to what stands behind token="
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN_TO_ALL = frozenset({"/healthz"})
+_KEPT_IN_PATHS = "/:@!$&'()*+,;=~"
 
 
 class AccessGuard:
@@ -32,19 +44,21 @@ class AccessGuard:
         refusal = self._refusal(scope)
         await (self._app if refusal is None else refusal)(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
+    def _refusal(self, scope: Scope) -> ShortAnswer | None:
+        headers = headers_of(scope)
         host = headers.get("host", "")
         if self._hosts is not None and _name(host) not in self._hosts:
-            return PlainTextResponse(f"host {host!r} is not served here; use the address that was printed\n", 421)
+            return _refuse(
+                scope, 421, Forbidden(f"host {host!r} is not served here", hint="use the address that was printed")
+            )
         origin = headers.get("origin")
         if scope.get("method") not in _READING and origin is not None and urlsplit(origin).netloc != host:
-            return PlainTextResponse(f"requests from {origin!r} are not accepted\n", 403)
+            return _refuse(scope, 403, Forbidden(f"requests from {origin!r} are not accepted"))
         if self._token is None or scope["path"] in _OPEN_TO_ALL or self._knows_token(headers):
             return None
         return self._first_visit(scope)
 
-    def _knows_token(self, headers: Headers) -> bool:
+    def _knows_token(self, headers: Mapping[str, str]) -> bool:
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._is_token(bearer):
             return True
@@ -54,18 +68,26 @@ class AccessGuard:
             return False
         return cookie is not None and self._is_token(cookie.value)
 
-    def _first_visit(self, scope: Scope) -> Response:
+    def _first_visit(self, scope: Scope) -> ShortAnswer:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if not any(name == "token" and self._is_token(value) for name, value in query):
-            return PlainTextResponse("a token is needed: open the address that was printed at the start\n", 401)
+            return _refuse(scope, 401, Unauthorized("a token is needed", hint=_HOW))
         rest = urlencode([pair for pair in query if pair[0] != "token"])
-        path = "/" + scope["path"].lstrip("/")
-        response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        response.set_cookie(self._cookie, self._token or "", httponly=True, samesite="strict")
-        return response
+        address = quote("/" + scope["path"].lstrip("/"), safe=_KEPT_IN_PATHS)
+        cookie = f"{self._cookie}={self._token}; HttpOnly; Path=/; SameSite=strict"
+        return ShortAnswer(
+            303, headers=[("location", f"{address}?{rest}" if rest else address), ("set-cookie", cookie)]
+        )
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
+
+
+def _refuse(scope: Scope, status: int, error: AboardError) -> ShortAnswer:
+    """In words for a person, and as a document for a program."""
+    if scope["path"].startswith("/api/"):
+        return json_answer(to_failure(error), status)
+    return text_answer(status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
 
 
 def _name(host: str) -> str:

@@ -8,7 +8,8 @@ import socket
 from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
+
+from aboard.server.short_answers import ASGIApp
 
 _LAST_ANSWERS_SECONDS = 1
 

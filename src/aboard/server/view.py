@@ -1,84 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application behind `aboard view`: one board, its health and the state of its reading."""
+"""The application behind `aboard view`: one board, its health and the state of its reading.
+
+It answers before anything that takes long to import is there: health and progress at once, the board when it is.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from a2wsgi import WSGIMiddleware
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
-
-from aboard.reader.file_problems import problems_of
-from aboard.reader.run_collection import RunCollection
+from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, json_answer, text_answer
 
 if TYPE_CHECKING:
+    from aboard.reader.run_collection import RunCollection
     from aboard.store.traffic import TrafficCount
 
+_LOG = logging.getLogger("aboard.server")
 _WORKERS = 16
+_NO_PROBLEMS = {"unreadable_files": 0, "damaged_files": 0, "stores": {}, "store_problems": []}
+_NOT_YET = {"runs_read": 0, "runs_found": 0, "bytes_read": 0, "cycles": 0, "newest_wall_time": 0.0}
 
 
-class LateApp:
-    """An application that is made in the background, because it takes long to import; requests wait for it."""
+class ViewApp:
+    """Below `prefix`: `/healthz`, `/api/v1/progress`, and the board everywhere else.
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._ready: asyncio.Future[ASGIApp] | None = None
+    Once it serves, `open_runs` begins to read in a thread, and then `make_board` makes a WSGI application, which
+    imports TensorBoard; requests for the board wait for that.
+    """
 
-    async def start(self) -> None:
-        """Begin making it."""
-        loop = asyncio.get_running_loop()
-        self._ready = asyncio.ensure_future(loop.run_in_executor(None, self._made))
-
-    def _made(self) -> ASGIApp:
-        return WSGIMiddleware(self._make(), workers=_WORKERS)  # type: ignore[return-value]
+    def __init__(
+        self,
+        open_runs: Callable[[], RunCollection],
+        make_board: Callable[[RunCollection], Any],
+        prefix: str = "",
+    ) -> None:
+        self._open_runs, self._make_board = open_runs, make_board
+        self._prefix = prefix
+        self._runs: RunCollection | None = None
+        self._board: asyncio.Future[ASGIApp] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._ready is None:
-            await self.start()
-        assert self._ready is not None
-        await (await asyncio.shield(self._ready))(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        path: str = scope["path"]
+        if path != self._prefix and not path.startswith(f"{self._prefix}/"):
+            await text_answer(404, "not found\n")(scope, receive, send)
+            return
+        match path.removeprefix(self._prefix):
+            case "/healthz":
+                await json_answer({"status": "ok"})(scope, receive, send)
+            case "/api/v1/progress":
+                await json_answer(self._progress())(scope, receive, send)
+            case _:
+                board = await asyncio.shield(self._opened())
+                await board({**scope, "root_path": self._prefix}, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] == "lifespan.startup":
+            self._opened()
+            await send({"type": "lifespan.startup.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _opened(self) -> asyncio.Future[ASGIApp]:
+        if self._board is None:
+            self._board = asyncio.get_running_loop().run_in_executor(None, self._open)
+        return self._board
+
+    def _open(self) -> ASGIApp:
+        try:
+            self._runs = self._open_runs()
+            from aboard.server.wsgi_bridge import WSGIBridge
+
+            return WSGIBridge(self._make_board(self._runs), workers=_WORKERS)
+        except Exception:
+            _LOG.exception("the board could not be opened")
+            raise
+
+    def _progress(self) -> dict[str, Any]:
+        if self._runs is None:
+            state, problems = dict[str, Any](_NOT_YET), dict[str, Any](_NO_PROBLEMS)
+        else:
+            from aboard.reader.file_problems import problems_of
+
+            state = asdict(self._runs.progress)
+            found = problems_of(self._runs.runs.values())
+            problems = {
+                "unreadable_files": found.unreadable,
+                "damaged_files": found.damaged,
+                "stores": {uri: _traffic(count) for uri, count in self._runs.traffic.items()},
+                "store_problems": self._runs.store_problems,
+            }
+        newest = state["newest_wall_time"]
+        age = time.time() - newest if newest else None
+        return {**state, "newest_point_age": age, "complete": state["cycles"] > 0, **problems}
 
 
 def _traffic(count: TrafficCount) -> dict[str, Any]:
     return {"requests": dict(count.requests), "bytes_in": count.bytes_in, "bytes_out": count.bytes_out}
-
-
-def view_app(collection: RunCollection, make_board: Callable[[], Any], prefix: str = "") -> Starlette:
-    """Below `prefix`: health and progress at once, the board as soon as TensorBoard is imported."""
-    board = LateApp(make_board)
-
-    async def health(_: Request) -> JSONResponse:
-        return JSONResponse({"status": "ok"})
-
-    async def progress(_: Request) -> JSONResponse:
-        state = collection.progress
-        age = time.time() - state.newest_wall_time if state.newest_wall_time else None
-        problems = problems_of(collection.runs.values())
-        return JSONResponse(
-            {
-                **asdict(state),
-                "newest_point_age": age,
-                "complete": state.cycles > 0,
-                "unreadable_files": problems.unreadable,
-                "damaged_files": problems.damaged,
-                "stores": {uri: _traffic(count) for uri, count in collection.traffic.items()},
-                "store_problems": collection.store_problems,
-            }
-        )
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        await board.start()
-        yield
-
-    routes = [Route("/healthz", health), Route("/api/v1/progress", progress), Mount("/", app=board)]
-    return Starlette(routes=[Mount(prefix, routes=routes)] if prefix else routes, lifespan=lifespan)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from aboard.events.file_names import is_event_file
+from aboard.events.file_names import is_board_file, is_event_file
 from aboard.ship.spool import Spool
 from aboard.store.keys import ASIDE_PREFIX
 from aboard.store.run.layout import LOG, OUTPUT, WATCH
@@ -67,8 +67,13 @@ def scan(spool: Spool) -> Scan:
         found = Scan()
         _walk(found, watched.folder, f"{WATCH}/{watched.name}")
         result.problems |= found.problems
-        result.files += [one for one in found.files if one.kind == "events" and watched.accept(one.path)]
+        result.files += [one for one in found.files if _is_for_boards(one) and watched.accept(one.path)]
     return result
+
+
+def _is_for_boards(found: Found) -> bool:
+    """Of a folder elsewhere, which may hold anything, only this is taken."""
+    return found.kind == "events" or (found.kind == "output" and is_board_file(found.source))
 
 
 def identity_of(state: os.stat_result) -> Identity:

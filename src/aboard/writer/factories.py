@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
 from typing import Protocol
 
 from aboard.errors import InvalidValue
@@ -23,7 +25,24 @@ class WriterFactory(Protocol):
     def directory_check(self, path: str, /) -> object: ...
 
 
+class RemoteFolder(Protocol):
+    """A log folder that is kept elsewhere: whatever is written below `local` is on its way there."""
+
+    @property
+    def local(self) -> Path: ...
+    @property
+    def mark(self) -> str:
+        """Goes into the names of event files, so that those of different machines differ."""
+        ...
+
+    def settle(self, timeout: float) -> str:
+        """Return when all files are there, or after `timeout` seconds; what is left then, in words."""
+        ...
+
+
 _factories: dict[str, WriterFactory] = {}
+# By its name: shipping is a layer above writing, and is loaded where somebody asks for it.
+_SHIPPED_BY = "aboard.run.training.remote_logs"
 
 
 def register_writer_factory(prefix: str, factory: WriterFactory) -> None:
@@ -42,6 +61,15 @@ def scheme_of(path: str) -> str:
     return prefix if prefix in _factories else ""
 
 
+def remote_folder(path: str) -> RemoteFolder | None:
+    """The folder behind the URI of a store; None for a plain folder and where a factory was registered."""
+    scheme = scheme_of(path)
+    if not scheme or scheme in _factories:
+        return None
+    folder: RemoteFolder = importlib.import_module(_SHIPPED_BY).remote_folder(path)
+    return folder
+
+
 def factory_for(path: str) -> WriterFactory:
     """The factory that was registered for the scheme of `path`."""
     scheme = scheme_of(path)
@@ -49,6 +77,6 @@ def factory_for(path: str) -> WriterFactory:
         raise InvalidValue(
             f"logdir {path!r} is a URI, and no writer is registered for {scheme!r}"
             f" (registered: {', '.join(sorted(_factories)) or 'none'})",
-            hint="a training process writes local folders; give a folder, or call register_writer_factory first",
+            hint="give a local path, or call register_writer_factory first",
         )
     return _factories[scheme]

@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 from aboard import events
@@ -17,11 +18,12 @@ from aboard._native import EventLog
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable, WriteWarning
 from aboard.writer.arguments import path_text, step_number, wall_time
 from aboard.writer.background import encoder
-from aboard.writer.factories import scheme_of
+from aboard.writer.factories import RemoteFolder, remote_folder, scheme_of
 from aboard.writer.lifecycle import close_at_exit
 from aboard.writer.sink import NullSink, Sink
 
 _log = logging.getLogger("aboard.writer")
+FLUSH_TIMEOUT = 60.0
 _LONGEST_DELAY = 0.5  # seconds until the background thread writes; leaves room to stay below one second
 
 
@@ -30,6 +32,8 @@ class FileWriter:
 
     `max_queue` entries, or `flush_secs` seconds (half a second at the most), wake the thread that writes.
     Without `max_queue` the amount of data decides. `write_to_disk=False` checks arguments and keeps nothing.
+    Files of a URI grow on this machine and are shipped by another process; `close` waits for that, `flush_timeout`
+    seconds at the most.
     """
 
     def __init__(
@@ -41,13 +45,20 @@ class FileWriter:
         *,
         purge_step: int | None = None,
         write_to_disk: bool = True,
+        flush_timeout: float = FLUSH_TIMEOUT,
     ) -> None:
         self._logdir = path_text(logdir, "logdir")
-        self.sink = (
-            _open_sink(self._logdir, max_queue, flush_secs, filename_suffix, purge_step)
-            if write_to_disk
-            else NullSink()
-        )
+        self._flush_timeout = checked_timeout(flush_timeout)
+        self._remote: RemoteFolder | None = None
+        self.sink: Sink = NullSink()
+        if write_to_disk:
+            delay, wake_entries = _delay(flush_secs), _queue_length(max_queue)  # before anything is begun elsewhere
+            if not _fits_a_file_name(filename_suffix):
+                raise InvalidValue(f"filename_suffix must be valid in a path, got {filename_suffix!r}")
+            self._remote = remote_folder(self._logdir)
+            folder = str(self._remote.local) if self._remote else self._logdir
+            suffix = f"{self._remote.mark}{filename_suffix}" if self._remote else filename_suffix
+            self.sink = _open_sink(folder, delay, wake_entries, suffix, purge_step)
         self._default_step: int | None = None
         self._default_wall_time: float | None = None
         close_at_exit(self)
@@ -55,6 +66,13 @@ class FileWriter:
     def get_logdir(self) -> str:
         """The folder in which the event file is."""
         return self._logdir
+
+    @property
+    def local_folder(self) -> Path | None:
+        """Where files are written on this machine; None where a registered factory writes them."""
+        if self._remote is not None:
+            return self._remote.local
+        return None if scheme_of(self._logdir) else Path(self._logdir)
 
     def add_event(self, event: Any, step: Any = None, walltime: Any = None) -> None:
         """Add an `Event`: serialized bytes as they are, or a protobuf object, which gets the step and wall time."""
@@ -100,8 +118,19 @@ class FileWriter:
 
     def close(self) -> None:
         """Flush and close the file. Closing again does nothing; adding something opens a new file."""
+        self.close_file()
+        self.settle()
+
+    def close_file(self) -> None:
+        """Close the file as it is on this machine."""
         encoder.wait()
         self.deliver(self.sink.close())
+
+    def settle(self) -> None:
+        """Wait, for a limited time, until what was closed is where the URI says; say what is left."""
+        if self._remote is not None and (left := self._remote.settle(self._flush_timeout)):
+            self.sink.add_report(True, left)
+            self.deliver(report_waits=True)
 
     def reopen(self) -> None:
         """Have later events go into a new file of the same folder. Nothing to do: adding after `close` does that."""
@@ -150,17 +179,14 @@ def _warn(text: str) -> None:
     warnings.warn_explicit(text, WriteWarning, frame.f_code.co_filename, frame.f_lineno, module)
 
 
-def _open_sink(
-    logdir: str, max_queue: int | None, flush_secs: float | None, suffix: str, purge_step: int | None
-) -> Sink:
-    delay, wake_entries = _delay(flush_secs), _queue_length(max_queue)
+def _open_sink(logdir: str, delay: float, wake_entries: int, suffix: str, purge_step: int | None) -> Sink:
     host = os.uname().nodename
     if scheme_of(logdir):
         from aboard.writer.stream_sink import StreamSink
 
         return StreamSink(logdir, host, suffix, purge_step, delay, wake_entries)
-    if not _fits_a_path(logdir) or not _fits_a_file_name(suffix):
-        raise InvalidValue(f"logdir and filename_suffix must be valid in a path, got {logdir!r} and {suffix!r}")
+    if not _fits_a_path(logdir):
+        raise InvalidValue(f"logdir must be valid in a path, got {logdir!r}")
     try:
         return EventLog(os.fsencode(logdir), host, suffix, purge_step, delay, wake_entries)
     except OSError as error:
@@ -179,6 +205,13 @@ def _fits_a_path(logdir: str) -> bool:
 
 def _fits_a_file_name(suffix: object) -> bool:
     return isinstance(suffix, str) and not re.search("[/\0\ud800-\udfff]", suffix)
+
+
+def checked_timeout(flush_timeout: Any) -> float:
+    """How long closing waits for a store."""
+    if isinstance(flush_timeout, bool) or not isinstance(flush_timeout, (int, float)) or not flush_timeout >= 0:
+        raise InvalidValue(f"flush_timeout must be a number of seconds, 0 or more, got {flush_timeout!r}")
+    return float(flush_timeout)
 
 
 def _delay(flush_secs: Any) -> float:

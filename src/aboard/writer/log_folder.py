@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
@@ -11,7 +12,7 @@ from typing import Any, Self, cast
 
 from aboard.errors import InvalidValue
 from aboard.writer.arguments import path_text, step_number, wall_time
-from aboard.writer.file_writer import FileWriter
+from aboard.writer.file_writer import FLUSH_TIMEOUT, FileWriter, checked_timeout
 from aboard.writer.sink import NOT_TAKEN
 
 PathLike = str | os.PathLike[str]
@@ -36,11 +37,14 @@ class LogFolder:
         write_to_disk: bool = True,
         log_dir: PathLike | None = None,
         comet_config: Mapping[str, Any] | None = None,
+        *,
+        flush_timeout: float = FLUSH_TIMEOUT,
     ) -> None:
         """Create the folder and a new event file in it.
 
         Args:
-            logdir: the folder; `runs/<date>_<host><comment>` when not given. `log_dir` is the same.
+            logdir: the folder; `runs/<date>_<host><comment>` when not given. `log_dir` is the same. A URI (`s3://`,
+                `gs://`, `az://`, `oss://`) is written through a folder on this machine that another process ships.
             comment: end of the folder's name when that is not given.
             purge_step: hide what earlier files of the folder hold from this step on (for a resumed training).
             max_queue: waiting entries that wake the writing thread; without it the amount of data decides.
@@ -48,6 +52,7 @@ class LogFolder:
             filename_suffix: end of the event file's name.
             write_to_disk: False checks all arguments and writes nothing.
             comet_config: accepted in the form that disables Comet, which is not supported.
+            flush_timeout: seconds that `close` waits at the most for the files of a URI to be there.
         """
         if comet_config is not None and not _disables(comet_config):
             raise InvalidValue(
@@ -58,7 +63,7 @@ class LogFolder:
         self.logdir = self.log_dir = path_text(chosen, "logdir") if chosen else _default_logdir(comment)
         self.purge_step = None if purge_step is None else step_number(purge_step, argument="purge_step")
         self._max_queue, self._flush_secs, self._filename_suffix = max_queue, flush_secs, filename_suffix
-        self._write_to_disk = write_to_disk
+        self._write_to_disk, self._flush_timeout = write_to_disk, checked_timeout(flush_timeout)
         self._default_step: int | None = None
         self._default_wall_time: float | None = None
         self.all_writers: dict[str, FileWriter] = {}
@@ -68,7 +73,8 @@ class LogFolder:
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy in another process writes a file of its own in the same folder; it must not purge again.
         options = self._max_queue, self._flush_secs, self._filename_suffix, self._write_to_disk
-        return type(self), (self.logdir, "", None, *options)
+        make = functools.partial(type(self), flush_timeout=self._flush_timeout)
+        return make, (self.logdir, "", None, *options)
 
     def get_logdir(self) -> str:
         """The folder in which the event files are."""
@@ -96,7 +102,8 @@ class LogFolder:
     def close(self) -> None:
         """Flush and close the files. Closing again does nothing; logging more opens new files."""
         for writer in list(self.all_writers.values()):
-            writer.close()
+            writer.close_file()
+        self.file_writer.settle()  # the others are below it
 
     def __enter__(self) -> Self:
         return self
@@ -116,6 +123,7 @@ class LogFolder:
                 self._filename_suffix,
                 purge_step=purge_step,
                 write_to_disk=self._write_to_disk,
+                flush_timeout=self._flush_timeout,
             )
         return self.all_writers[folder]
 

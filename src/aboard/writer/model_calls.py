@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from aboard.errors import InvalidValue
 from aboard.writer.background import encoder
-from aboard.writer.factories import scheme_of
 from aboard.writer.log_folder import LogFolder, PathLike
 
 if TYPE_CHECKING:
@@ -61,14 +60,15 @@ class ModelCalls(LogFolder):
             return mat
         step, _ = self._when(global_step, None)
         embedding = make_embedding(mat, metadata, label_img, step, tag, metadata_header)
-        if scheme_of(self.logdir):
+        folder = self.file_writer.local_folder
+        if folder is None:
             raise InvalidValue(f"add_embedding writes files and needs a local logdir, got {self.logdir!r}")
         if self._write_to_disk:
-            encoder.submit(lambda: self._write_embedding(embedding), embedding.matrix.nbytes)
+            encoder.submit(lambda: self._write_embedding(embedding, folder), embedding.matrix.nbytes)
         return None
 
-    def _write_embedding(self, embedding: Embedding) -> None:
+    def _write_embedding(self, embedding: Embedding, folder: Path) -> None:
         try:
-            embedding.write(Path(self.logdir))
+            embedding.write(folder)
         except Exception as error:  # reported on the next call: this runs in the background
             self.file_writer.sink.add_report(True, f"embedding {embedding.tag!r} could not be written: {error!r}")

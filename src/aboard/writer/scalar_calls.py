@@ -16,7 +16,6 @@ import numpy as np
 
 from aboard import events
 from aboard.errors import InvalidType, InvalidValue
-from aboard.writer.factories import scheme_of
 from aboard.writer.log_folder import LogFolder, PathLike
 from aboard.writer.scalar_export import ScalarExport
 from aboard.writer.sink import NOT_TAKEN
@@ -164,7 +163,7 @@ class ScalarCalls(LogFolder):
 
         Series of `add_scalars` go by their folder, those of `add_scalar` by `<logdir>/<tag>`.
         """
-        if not self._write_to_disk or scheme_of(self.logdir):
+        if not self._write_to_disk or self.file_writer.local_folder is None:
             raise InvalidValue(
                 f"export_scalars_to_json reads back what was written, and {self.logdir!r} has no local files",
                 hint="use a local logdir with write_to_disk=True",
@@ -211,7 +210,7 @@ class ScalarCalls(LogFolder):
         for key, value in metrics.items():
             writer.deliver(writer.sink.add_scalar(key, value, step, seconds))
         if writer is not self.file_writer:
-            writer.close()
+            writer.close_file()
             del self.all_writers[folder]  # one per call: they would pile up
 
     def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:

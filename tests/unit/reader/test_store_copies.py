@@ -12,7 +12,7 @@ import aboard
 from aboard.reader.remote.copied_file import CopiedFile
 from aboard.reader.remote.copy_cache import CopyCache
 from aboard.store import open_store
-from support.stored_runs import StoredRun, stored_run
+from support.trained_runs import StoredRun, stored_run
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import enum
 import json
 import logging
 import math
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -210,3 +211,50 @@ def test_the_end_is_said_once(place: RunPlace) -> None:
     (fact,) = facts(place, "status")
     assert (fact["status"], fact["reason"]) == ("failed", "ZeroDivisionError: division by zero")
     assert run.status == "failed"
+
+
+def test_profiles_of_ranks_do_not_replace_each_other(
+    place: RunPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = socket.gethostname()
+    profile = tmp_path / "local/plugins/profile/now" / f"{host}.xplane.pb"
+    profile.parent.mkdir(parents=True)
+    (tmp_path / "local/model.bin").write_text("no")
+    for rank in (0, 3):
+        monkeypatch.setenv("RANK", str(rank))
+        profile.write_text(f"rank {rank}")
+        run = Run()
+        (kept,) = run.log_board_files(tmp_path / "local")
+        assert kept.read_text() == f"rank {rank}"
+        run.finish()
+    names = sorted(path.name for path in (place.tensorboard / "plugins/profile/now").iterdir())
+    assert names == [f"{host}#3.xplane.pb", f"{host}.xplane.pb"]
+    run = Run()
+    (other,) = run.log_board_files(
+        tmp_path / "local", select=lambda path: path.suffix == ".bin", rename=lambda path, rank: Path(f"{rank}-{path}")
+    )
+    assert other.name == "3-model.bin"
+    with pytest.raises(InvalidValue, match="cannot be the new name"):
+        run.log_board_files(tmp_path / "local", rename=lambda path, rank: Path("../x"))
+    with pytest.raises(InvalidValue, match="There is no folder"):
+        run.log_board_files(tmp_path / "missing")
+    with pytest.raises(InvalidValue, match="kept anyway"):
+        run.log_board_files(place.output)
+    run.finish()
+
+
+def test_a_run_that_is_switched_off_writes_nothing(place: RunPlace, tmp_path: Path) -> None:
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local/a.trace.json").write_text("{}")
+    run = Run(enabled=False, hparams={"lr": 1})
+    run.log_metrics({"loss": 1.0})
+    run.log_batch_metrics({"loss": 1.0})
+    run.checkpoint({"epoch": 1})
+    run.note("x")
+    assert run.log_board_files(tmp_path / "local") == []
+    assert run.resume() is None
+    run.finish()
+    assert not place.output.exists()
+    assert list(place.spool.iterdir()) == []
+    with pytest.raises(InvalidType):
+        run.log_metrics(5)

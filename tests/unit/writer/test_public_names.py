@@ -75,7 +75,7 @@ def test_all_is_what_is_importable():
     assert set(dir(aboard)) == {*aboard.__all__, "open"}
     for name in dir(aboard):
         assert getattr(aboard, name) is not None
-    names = {"FileWriter", "GlobalSummaryWriter", "RecordWriter", "Run", "SummaryWriter"}
+    names = {"Client", "FileWriter", "GlobalSummaryWriter", "RecordWriter", "Run", "SummaryWriter"}
     assert set(aboard.__all__) == names | {"__version__", "register_writer_factory"}
 
 

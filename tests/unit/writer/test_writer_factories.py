@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log folders that are URIs: refused without a factory, and otherwise written through it."""
+"""Log folders that are URIs: through a registered factory, below a local folder, or refused."""
 
 import numpy as np
 import pytest
 
 from aboard import RecordWriter, SummaryWriter, register_writer_factory
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.writer import factories
 from support.reading import event_files, raw_events, scalars
 
@@ -88,14 +88,47 @@ def test_closing_and_going_on_opens_another_file(store, tmp_path):
     assert len(event_files(tmp_path)) == 2
 
 
-@pytest.mark.parametrize("uri", ["s3://bucket/run", "gs://bucket/run", "hdfs://host/run"])
-def test_a_uri_without_a_factory(store, uri, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    scheme = uri.partition(":")[0]
-    with pytest.raises(InvalidValue, match=rf"'{uri}' is a URI, .* '{scheme}' \(registered: mem\)") as caught:
+REFUSED = {
+    "hdfs://host/run": ("hdfs:// is not a kind of store", "register_writer_factory"),
+    "s3://": ("'' cannot be the name of a bucket", "s3://bucket/prefix"),
+    "gs://bucket/a//run": ("empty part", "single slashes"),
+    "az://container/../x": ("'..' is not a name", "single slashes"),
+    "s3://key:secret@bucket/run": ("holds no credentials", "environment"),
+    "https://account.blob.core.windows.net/c/run?sig=abc": ("without a question mark", "AZURE_STORAGE_SAS_TOKEN"),
+    "https://example.org/run": ("Azure storage accounts only", "Name a folder"),
+    "memory://name/run": ("memory of one process", "Name a folder"),
+}
+
+
+@pytest.mark.parametrize("uri", REFUSED)
+def test_a_uri_that_cannot_be_written(store, uri, tmp_path, monkeypatch):
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path))
+    problem, hint = REFUSED[uri]
+    with pytest.raises(InvalidValue) as caught:
         SummaryWriter(uri)
-    assert "register_writer_factory" in caught.value.hint
+    assert problem in caught.value.message
+    assert hint in caught.value.hint
+    assert "secret" not in caught.value.message
+    assert "abc" not in caught.value.message
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_home_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "spool").write_text("")
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path))
+    with pytest.raises(StorageUnavailable, match="their way to s3://bucket/run cannot be written") as caught:
+        SummaryWriter("s3://bucket/run")
+    assert "ABOARD_HOME" in caught.value.hint
+
+
+def test_a_file_uri_is_a_folder(tmp_path):
+    with SummaryWriter(f"file://{tmp_path}/a%20b") as writer:
+        writer.add_scalar("t", 1)
+        writer.add_scalars("main", {"x": 2}, 1)
+        writer.add_embedding(np.eye(2))
+    assert scalars(tmp_path / "a b") == [("t", 0, 1.0)]
+    assert scalars(tmp_path / "a b/main/x") == [("main", 1, 2.0)]
+    assert (tmp_path / "a b/projector_config.pbtxt").exists()
 
 
 def test_calls_that_need_local_files_say_so(store, tmp_path):

@@ -3,7 +3,9 @@
 
 A file is ours when it appeared after the command was started and its name holds the number of one of our processes, or
 one of them has it open, or the process in its name has ended before anybody could ask and the file belongs to the same
-user. Decisions are facts of the run, so that shipping can be finished later.
+user. Profilers close their files at once and do not always put a number into the name: such a file is ours when it
+appeared after the start beside an event file that is ours. Decisions are facts of the run, so that shipping can be
+finished later.
 """
 
 from __future__ import annotations
@@ -17,13 +19,15 @@ from pathlib import Path
 
 import psutil
 
-from aboard.events.file_names import is_event_file
+from aboard.events.file_names import is_board_file, is_event_file
 from aboard.run.facts import FactLog
 from aboard.run.supervisor.process_tree import ProcessTree
 
 SHARED = Path("/tmp/tensorboard")  # noqa: S108 - where Determined's trials write
 # events.out.tfevents.<seconds>.<host>.<process>.<count>, as torch, TensorFlow and aboard name them
 _NAME = re.compile(r"tfevents\.\d+\.(?P<host>.+?)\.(?P<pid>\d+)\.\d+")
+# <host>_<process>.<milliseconds>.pt.trace.json, as torch's profiler does
+_TRACE = re.compile(r"^(?P<host>.+)_(?P<pid>\d+)\.\d+\.pt\.trace\.json(\.gz)?$")
 
 
 class OwnFiles:
@@ -32,7 +36,7 @@ class OwnFiles:
     def __init__(self, folder: Path, facts: FactLog, known: Iterable[str] = ()) -> None:
         self._facts = facts
         self._own = set(known)
-        self._others = {str(path) for path in _event_files(folder)} - self._own
+        self._others = {str(path) for path in _files(folder)} - self._own
         self._tree: ProcessTree | None = None
         self._host = socket.gethostname()
 
@@ -55,7 +59,7 @@ class OwnFiles:
         return answer
 
     def _is_ours(self, path: Path, tree: ProcessTree) -> bool | None:
-        found = _NAME.search(path.name)
+        found = _NAME.search(path.name) or _TRACE.search(path.name)
         live = tree.look()
         if found and found["host"] == self._host:
             pid = int(found["pid"])
@@ -64,13 +68,22 @@ class OwnFiles:
             return False if psutil.pid_exists(pid) else _has_our_user(path)
         if any(_has_open(process, path) for process in live):
             return True
+        if is_board_file(str(path)) and _has_our_user(path) and self._has_own_beside(path):
+            return True
         return None  # nobody has it open at the moment
 
+    def _has_own_beside(self, path: Path) -> bool:
+        """Whether the logdir that a file belongs to, above its `plugins`, holds an event file that is ours."""
+        parts = path.parts
+        place = parts.index("plugins") if "plugins" in parts else len(parts) - 1
+        logdir = Path(*parts[:place])
+        return any(Path(one).parent == logdir for one in self._own)
 
-def _event_files(folder: Path) -> Iterable[Path]:
+
+def _files(folder: Path) -> Iterable[Path]:
     for above, _, names in os.walk(folder):
         for name in names:
-            if is_event_file(name):
+            if is_event_file(name) or is_board_file(f"{above}/{name}"):
                 yield Path(os.path.realpath(above)) / name
                 yield Path(above) / name
 

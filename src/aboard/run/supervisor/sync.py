@@ -14,6 +14,7 @@ from aboard.run.local_json import read_json
 from aboard.run.spool_files import ATTEMPT, DESTINATION, PROGRESS, START, spools_of
 from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.leftovers import ship_leftovers
+from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
 from aboard.run.supervisor.shipping import is_complete
 from aboard.run.supervisor.spool_lock import SpoolLock
 from aboard.run.supervisor.unattended import UnattendedRun
@@ -63,6 +64,24 @@ def sync(folders: list[Path], *, timeout: float, clean: bool) -> Iterator[Synced
 
 
 def _sync_one(folder: Path, timeout: float) -> Synced:
+    return _sync_logs(folder, timeout) if is_log_spool(folder) else _sync_run(folder, timeout)
+
+
+def _sync_logs(folder: Path, timeout: float) -> Synced:
+    """Log folders of `SummaryWriter("s3://…")`; what is in its store is removed here."""
+    logs = LogSpool(folder)
+    states = logs.ship_rest(timeout)
+    return Synced(
+        folder=folder,
+        name=", ".join(logs.named),
+        state="left" if any(state.files_left for state in states) else "shipped",
+        text="; ".join(map(str, states)),
+        files_left=sum(state.files_left for state in states),
+        bytes_left=sum(state.bytes_left for state in states),
+    )
+
+
+def _sync_run(folder: Path, timeout: float) -> Synced:
     destination, name = _known(folder)
     if read_json(folder / PROGRESS).get("is_sealed") is True:
         return Synced(

@@ -21,7 +21,8 @@ from aboard.run.spool_files import HELPER_LOG, LOCK, PROGRESS
 _log = logging.getLogger("aboard.run")
 _SAY_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
-_MISSING_SECONDS = 5.0  # a helper that was just started needs time to begin
+MISSING_SECONDS = 5.0
+"""A helper that was just started needs time to begin."""
 
 
 def start_helper(spool: Path) -> None:
@@ -46,7 +47,7 @@ def wait_until_shipped(spool: Path, timeout: float) -> None:
     end = time.monotonic() + timeout
     say = time.monotonic() + min(_SAY_SECONDS, timeout / 2)
     missing_since: float | None = time.monotonic()
-    while_missing = _MISSING_SECONDS
+    while_missing = MISSING_SECONDS
     while not (progress := read_json(spool / PROGRESS)).get("is_over"):
         now = time.monotonic()
         if now >= end:
@@ -56,7 +57,7 @@ def wait_until_shipped(spool: Path, timeout: float) -> None:
         if now >= say:
             _log.warning("Waiting for the files of the run to be shipped: %s", progress.get("text", "starting"))
             say = now + _SAY_SECONDS
-        missing_since = (missing_since or now) if _is_missing(spool) else None
+        missing_since = (missing_since or now) if is_missing(spool) else None
         if missing_since is not None and now - missing_since >= while_missing:
             start_helper(spool)
             missing_since, while_missing = None, timeout
@@ -65,7 +66,7 @@ def wait_until_shipped(spool: Path, timeout: float) -> None:
         _log.warning("%s. `aboard sync %s` finishes it.", progress.get("text", ""), spool)
 
 
-def _is_missing(spool: Path) -> bool:
+def is_missing(spool: Path) -> bool:
     """Whether nobody holds the lock of the spool: the helper has not begun, or is gone."""
     try:
         with (spool / LOCK).open("rb") as file:

@@ -24,6 +24,7 @@ from aboard.run.local_json import read_json
 from aboard.run.secrets import Secrets
 from aboard.run.spool_files import PROGRESS
 from aboard.run.training.artifacts import keep_artifact
+from aboard.run.training.board_files import Rename, Select, keep_board_files
 from aboard.run.training.checkpoints import Checkpoint, Checkpoints
 from aboard.run.training.ending import Ending
 from aboard.run.training.helper_process import wait_until_shipped
@@ -63,6 +64,7 @@ class Run:
         store: str | os.PathLike[str] | None = None,
         batch_group: str = "batch",
         all_ranks: bool = False,
+        enabled: bool = True,
         flush_timeout: float = 60.0,
     ) -> None:
         """Take part in the run of `aboard run`, or begin a new one.
@@ -78,6 +80,7 @@ class Run:
             store: the folder or URI in which the run is kept.
             batch_group: the group in which `log_batch_metrics` shows its series.
             all_ranks: whether ranks other than the first log as well.
+            enabled: False checks all arguments and writes nothing.
             flush_timeout: how long the end of a run alone waits for the last files to be shipped, in seconds.
         """
         checked_stage(batch_group)
@@ -92,7 +95,8 @@ class Run:
                 hint="Start the training with `aboard run -- …`, so that all ranks know their run.",
             )
         self._place = attached or planned_place(wanted)
-        self._logs = all_ranks or self.rank == 0
+        self._enabled = bool(enabled)
+        self._logs = self._enabled and (all_ranks or self.rank == 0)
         self._flush_timeout = _seconds(flush_timeout)
         self._facts = FactLog(self._place.spool)
         self._stages = Stages(self._log_folder(tensorboard_path), write_to_disk=self._logs)
@@ -212,6 +216,23 @@ class Run:
         """Keep a file or folder with the run; it is copied unless it is below `output_dir`."""
         if self._logs:
             self._note("artifact", path=keep_artifact(path, name, self.output_dir))
+
+    def log_board_files(
+        self, folder: str | os.PathLike[str], *, select: Select | None = None, rename: Rename | None = None
+    ) -> list[Path]:
+        """Keep event files, profiles and embeddings of a folder elsewhere, from any rank; where they are now.
+
+        `select(path)` chooses other files, by their paths below `folder`. `rename(path, rank)` tells their new paths;
+        without it, files of later ranks get `#<rank>` behind the name of the host, so that none replaces another.
+        """
+        if self._is_alone and self.rank:
+            raise InvalidValue(
+                f"Rank {self.rank} has no run to keep files in.",
+                hint="Start the training with `aboard run -- …`, so that all ranks know their run.",
+            )
+        if not self._enabled:
+            return []
+        return keep_board_files(folder, self._place.tensorboard, self.rank, select, rename)
 
     def note(self, text: str) -> None:
         """Add a text about the run."""

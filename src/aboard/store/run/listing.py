@@ -27,6 +27,8 @@ class RunListing:
         self._runs = _Seen()
         self._announcements = _Seen()
         self._announced: dict[str, list[str]] = {}
+        self.announced: frozenset[str] = frozenset()
+        """Those that the last call of `new` told because somebody asked to look at them again."""
 
     def new(self) -> list[str]:
         """Uids of runs not told before, and of those to look at again, in the order of their making."""
@@ -41,6 +43,7 @@ class RunListing:
             if is_uid(uid):
                 again.add(uid)
                 self._announced.setdefault(uid, []).append(name)
+        self.announced = frozenset(again)
         return sorted({*found, *again})
 
     def announcements(self, uid: str) -> list[str]:

@@ -11,9 +11,12 @@ from aboard.errors import DamagedDocument
 from aboard.model.attempt import Attempt
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
+from aboard.model.times import now
 from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.claiming import OLD_SECONDS
 from aboard.store.run.manifest import Manifest
-from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.run_folder import ManifestRead, RunFolder
+from aboard.store.run.run_json import removed_tags
 from aboard.store.run.summary import Summary
 
 _Document = TypeVar("_Document")
@@ -27,6 +30,10 @@ class LoadedRun:
     run: Run | None
     """None when nobody knows to whom it belongs: `run.json` is missing or damaged."""
     problems: tuple[str, ...] = ()
+    manifest: ManifestRead | None = None
+    """The manifest that it was put together with."""
+    is_missing: bool = False
+    """Whether there is no `run.json` at all."""
 
 
 def load_run(folder: RunFolder) -> LoadedRun:
@@ -42,14 +49,15 @@ def load_run(folder: RunFolder) -> LoadedRun:
 
     run = readable(folder.read_run)
     if run is None:
+        is_missing = not problems
         problems = problems or [f"There is no {folder.where('run.json')}."]
-        return LoadedRun(folder.uid, None, tuple(problems))
+        return LoadedRun(folder.uid, None, tuple(problems), is_missing=is_missing)
     read = readable(folder.read_manifest)
     summary = readable(folder.read_summary)
     claims = [readable(lambda number=number: folder.read_attempt(number)) for number in folder.attempt_numbers()]
     run = _with_summary(run, summary)
     run = _with_attempts(run, [claim for claim in claims if claim], read.manifest if read else None)
-    return LoadedRun(folder.uid, replace(run, store=folder.store.uri), tuple(problems))
+    return LoadedRun(folder.uid, replace(run, store=folder.store.uri), tuple(problems), read)
 
 
 def _with_summary(run: Run, summary: Summary | None) -> Run:
@@ -57,6 +65,7 @@ def _with_summary(run: Run, summary: Summary | None) -> Run:
     if summary is None:
         return run
     said = {note.text for note in run.notes}
+    removed = removed_tags(run)
     return replace(
         run,
         started=summary.started,
@@ -65,7 +74,7 @@ def _with_summary(run: Run, summary: Summary | None) -> Run:
         reason=summary.reason,
         hparams=summary.hparams,
         metrics=summary.metrics,
-        tags={**summary.tags, **run.tags},
+        tags={**{name: text for name, text in summary.tags.items() if name not in removed}, **run.tags},
         notes=(*(note for note in summary.notes if note.text not in said), *run.notes),
     )
 
@@ -75,7 +84,7 @@ def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | No
     started = run.started or (attempts[0].started if attempts else None)
     run = replace(run, attempts=attempts, started=started, host=attempts[-1].host if attempts else run.host)
     if manifest is None:
-        return replace(run, status=RunState.LOST) if attempts else run
+        return replace(run, status=_without_manifest(claims[-1])) if claims else run
     return replace(
         run,
         status=manifest.status,
@@ -85,6 +94,12 @@ def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | No
         files=len(manifest.files) + (manifest.outputs.files if manifest.outputs else 0),
         bytes=manifest.bytes,
     )
+
+
+def _without_manifest(claim: AttemptClaim) -> RunState:
+    """An attempt that was claimed just now has its manifest soon."""
+    is_young = (now() - claim.claimed).total_seconds() < OLD_SECONDS
+    return RunState.RUNNING if is_young else RunState.LOST
 
 
 def _attempt(claim: AttemptClaim, manifest: Manifest | None) -> Attempt:

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import cast
+
 from aboard.model.run import Run
 from aboard.model.run_document import run_from_document, run_to_document
 from aboard.store.run.document import fields_of, parse_document, render_document
@@ -14,6 +18,25 @@ _ELSEWHERE = {
     *("status", "started", "ended", "heartbeat", "exit_code", "reason", "files", "bytes", "host", "store"),
     *("hparams", "metrics", "attempts"),
 }
+
+
+_REMOVED_TAGS = "removed_tags"
+
+
+def removed_tags(run: Run) -> frozenset[str]:
+    """Tags that people have taken away, though the training gave them."""
+    named = run.details.get(_REMOVED_TAGS)
+    return frozenset(map(str, cast("list[object]", named))) if isinstance(named, list) else frozenset()
+
+
+def with_tags(run: Run, given: Mapping[str, str], removed: Iterable[str]) -> Run:
+    """The run with some tags more and others less."""
+    hidden = (removed_tags(run) | frozenset(removed)) - given.keys()
+    kept = {name: text for name, text in run.tags.items() if name not in hidden}
+    details = {name: value for name, value in run.details.items() if name != _REMOVED_TAGS}
+    if hidden:
+        details[_REMOVED_TAGS] = sorted(hidden)
+    return replace(run, tags={**kept, **given}, details=details)
 
 
 def render_run(run: Run) -> bytes:

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked and told about runs, beside the runs themselves (`aboard.model.run.Run`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from aboard.model.hparams import HparamValue
+from aboard.model.run import Run
+from aboard.model.run_states import RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChange:
+    """What is to change in some runs; what is None stays as it is."""
+
+    runs: tuple[str, ...]
+    """`run343`, a number, a uid, a name, or `workspace/name`."""
+    name: str | None = None
+    """For one run only."""
+    workspace: str | None = None
+    experiment: str | None = None
+    """Another experiment, which is made when it is not there; an empty text takes the runs out of theirs."""
+    set_tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    remove_tags: tuple[str, ...] = ()
+    note: str | None = None
+    """A note to add."""
+    author: str = ""
+    """Of the note, where the server does not know better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsNamed:
+    """Some runs; `files` is for deletion: with them a run is gone for good."""
+
+    runs: tuple[str, ...]
+    files: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProblem:
+    """A run that could not be changed, and why."""
+
+    run: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsChanged:
+    """The runs as they are now, and those that stayed as they were."""
+
+    items: tuple[Run, ...]
+    problems: tuple[RunProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCount:
+    """How many runs there are."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """A run that is about to begin and wants a number, and a name where it has none."""
+
+    uid: str
+    workspace: str
+    experiment: str = ""
+    name: str = ""
+    user: str = ""
+    host: str = ""
+    store: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatAnswer:
+    """The status of the run that gave a sign of life; an end tells it to stop."""
+
+    status: RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A field in which two runs differ, as `hparams.lr` or `status`; None where a run does not have it."""
+
+    field: str
+    first: bool | int | float | str | None
+    second: bool | int | float | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two runs, and all that is not the same in them."""
+
+    first: Run
+    second: Run
+    differences: tuple[Difference, ...] = ()
+    same: Mapping[str, HparamValue] = field(default_factory=dict[str, HparamValue])
+    """Hyperparameters that both have alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRow:
+    """How much the runs of one group take."""
+
+    group: str
+    runs: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Storage that runs take, the largest group first."""
+
+    by: str
+    items: tuple[UsageRow, ...]
+    runs: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionAsked:
+    """Which runs are no longer to be kept. Runs that are not over are never touched."""
+
+    where: str = ""
+    workspaces: tuple[str, ...] = ()
+    older_than_seconds: float | None = None
+    """Since they ended, or were last heard of."""
+    keep_newest: int = 0
+    """So many of them stay, in each experiment."""
+    files: bool = False
+    """Delete their files too, for good; else they go into the bin."""
+    in_bin: bool = False
+    """Ask about runs that are in the bin; `older_than_seconds` then counts from their deletion."""
+    dry_run: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionResult:
+    """What was, or with `dry_run` would be, deleted."""
+
+    dry_run: bool
+    items: tuple[Run, ...]
+    bytes: int
+    problems: tuple[RunProblem, ...] = ()

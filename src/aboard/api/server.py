@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server tells of itself and of the stores that it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStatus:
+    """A store, and how well the server knows what is in it."""
+
+    uri: str
+    state: str
+    """starting, following, or failing."""
+    live: int = 0
+    """Runs that are looked at again and again."""
+    waiting: int = 0
+    """Runs that were found and are yet to be read."""
+    seen: datetime | None = None
+    """When it was last looked at."""
+    problem: str = ""
+    """Why it cannot be read."""
+    damaged: Mapping[str, str] | None = None
+    """Runs that cannot be shown, by their uid, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerInfo:
+    """Who answers."""
+
+    version: str
+    api: int
+    pid: int
+    private: bool
+    """Whether it is the server that one person's own programs have started."""
+    started: datetime
+    catalog: str
+    stores: tuple[StoreStatus, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAdded:
+    """A store that a private server shall follow."""
+
+    uri: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A run, store or document that something went wrong with."""
+
+    what: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReindexAsked:
+    """A store whose runs are to be read anew, all of them."""
+
+    store: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReindexState:
+    """How far a reindexing is."""
+
+    id: str
+    store: str
+    state: str
+    """running, done, or failed."""
+    found: int = 0
+    """Runs that the store has."""
+    read: int = 0
+    written: int = 0
+    missing: int = 0
+    """Runs that the catalog knew and the store no longer has; they are in the bin now."""
+    problems: tuple[Problem, ...] = ()
+    error: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens."""
+        return self.state != "running"

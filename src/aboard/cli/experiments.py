@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard experiments …`: groups of runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="List, show, make, rename, tag and delete experiments.")
+
+Name = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="exp7, job7, 7, a name or workspace/name.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
+Description = Annotated[str | None, typer.Option(help="What it is about.")]
+
+
+@app.callback(invoke_without_command=True)
+def experiments(context: typer.Context) -> None:
+    """List, show, make, rename, tag and delete experiments."""
+    if context.invoked_subcommand is None:
+        list_()
+
+
+@app.command("list")
+def list_(
+    *,
+    workspaces: Annotated[list[str] | None, typer.Option("--workspace", "-w", help="Only of these.")] = None,
+    last: Annotated[int, typer.Option("--last", "-n", min=1, max=1000, help="How many.")] = 50,
+    in_bin: Annotated[bool, typer.Option("--bin", help="Those in the bin.")] = False,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """List experiments, newest first, with how many runs are in which state."""
+    from aboard.cli.group_lists import list_experiments
+
+    list_experiments(workspaces or [], last, in_bin=in_bin, as_json=as_json, as_csv=as_csv)
+
+
+@app.command()
+def show(name: Name, *, as_json: Json = False) -> None:
+    """Print an experiment and its runs."""
+    from aboard.cli.group_lists import show_experiment
+
+    show_experiment(name, as_json=as_json)
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="name, or workspace/name.")],
+    *,
+    description: Description = None,
+    as_json: Json = False,
+) -> None:
+    """Make an experiment."""
+    from aboard.cli.group_changes import add_experiment
+
+    add_experiment(name, description or "", as_json=as_json)
+
+
+@app.command()
+def change(
+    name: Name,
+    *,
+    new_name: Annotated[str | None, typer.Option("--name", help="A new name; its number stays.")] = None,
+    description: Description = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="NAME or NAME=VALUE; repeatable.")] = None,
+    removed: Annotated[list[str] | None, typer.Option("--remove", help="A tag to take away; repeatable.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Rename an experiment, describe it, tag it."""
+    from aboard.cli.group_changes import change_experiment
+
+    change_experiment(name, new_name, description, tags or [], removed or [], as_json=as_json)
+
+
+@app.command()
+def rename(name: Name, new_name: Annotated[str, typer.Argument()], *, as_json: Json = False) -> None:
+    """Give an experiment another name."""
+    from aboard.cli.group_changes import change_experiment
+
+    change_experiment(name, new_name, None, [], [], as_json=as_json)
+
+
+@app.command()
+def delete(
+    name: Name,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Put an experiment into the bin, with its runs."""
+    from aboard.cli.group_changes import delete_experiment
+
+    sys.exit(delete_experiment(name, yes=yes, as_json=as_json))
+
+
+@app.command()
+def restore(name: Name, *, as_json: Json = False) -> None:
+    """Take an experiment out of the bin, with the runs that went with it."""
+    from aboard.cli.group_changes import restore_experiment
+
+    restore_experiment(name, as_json=as_json)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard runs tag`, `note`, `rename`, `move`, `delete` and `restore`: changes of runs, and what became of each."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import typer
+
+from aboard.api.runs import RetentionAsked, RunProblem, RunsChanged
+from aboard.cli.confirming import confirm
+from aboard.cli.named_runs import named_runs
+from aboard.cli.shown_values import bytes_text
+from aboard.cli.table_text import print_json
+from aboard.client.client import Client
+from aboard.errors import InvalidValue
+from aboard.model.names import run_name
+from aboard.model.run import Run
+
+_AGE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>s|m|h|d|w)", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def tag_runs(
+    names: Sequence[str], tags: Sequence[str], removed: Sequence[str], where: str | None, *, as_json: bool
+) -> int:
+    """Give and take tags."""
+    if not tags and not removed:
+        raise InvalidValue("no tag is named", hint="write --tag good, --tag data=v3 or --remove bad")
+    given = dict(_tag(text) for text in tags)
+    client = Client()
+    return _tell(client.runs.tag(named_runs(client, names, where), given, remove=removed), "tagged", as_json=as_json)
+
+
+def note_runs(names: Sequence[str], text: str, *, as_json: bool) -> int:
+    """Write a note."""
+    client = Client()
+    return _tell(client.runs.note(named_runs(client, names), text), "noted", as_json=as_json)
+
+
+def rename_run(name: str, new_name: str, *, as_json: bool) -> int:
+    """Give a run another name."""
+    run = Client().runs.rename(name, new_name)
+    return _tell(RunsChanged(items=(run,)), f"is called {run.name}", as_json=as_json)
+
+
+def move_runs(
+    names: Sequence[str], workspace: str | None, experiment: str | None, where: str | None, *, as_json: bool
+) -> int:
+    """Move runs to another workspace or experiment."""
+    if workspace is None and experiment is None:
+        raise InvalidValue("nowhere to move to is named", hint="give --workspace, --experiment or both")
+    client = Client()
+    changed = client.runs.move(named_runs(client, names, where), workspace=workspace, experiment=experiment)
+    return _tell(changed, "moved", as_json=as_json)
+
+
+def delete_runs(names: Sequence[str], where: str | None, *, files: bool, in_bin: bool, yes: bool, as_json: bool) -> int:
+    """Put runs into the bin, or delete them with all their files."""
+    client = Client()
+    found = named_runs(client, names, where, in_bin=in_bin)
+    if files:
+        what = f"{len(found)} runs" if len(found) > 1 else found[0]
+        confirm(f"Delete {what} with all files in the store, for good?", yes=yes)
+    elif len(found) > 1:
+        confirm(f"Put {len(found)} runs into the bin?", yes=yes)
+    changed = client.runs.delete(found, files=files)
+    word = "deleted for good" if files else "put into the bin; `aboard runs restore` takes it out"
+    return _tell(changed, word, as_json=as_json)
+
+
+def restore_runs(names: Sequence[str], where: str | None, *, as_json: bool) -> int:
+    """Take runs out of the bin."""
+    client = Client()
+    return _tell(client.runs.restore(named_runs(client, names, where, in_bin=True)), "restored", as_json=as_json)
+
+
+def retain_runs(
+    *,
+    where: str | None,
+    workspaces: Sequence[str],
+    older_than: str | None,
+    keep: int,
+    files: bool,
+    in_bin: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Delete what is no longer to be kept, after telling what that is."""
+    if not where and older_than is None and not keep:
+        raise InvalidValue("nothing says which runs may go", hint="give --older-than 30d, --keep 5 or --where")
+    asked = RetentionAsked(
+        where=where or "",
+        workspaces=tuple(workspaces),
+        older_than_seconds=None if older_than is None else _seconds(older_than),
+        keep_newest=keep,
+        files=files,
+        in_bin=in_bin,
+    )
+    client = Client()
+    plan = client.runs.retain(asked)
+    if as_json and dry_run:
+        print_json(plan)
+        return 0
+    for run in plan.items:
+        typer.echo(f"{_title(run)}  {str(run.status).upper()}  {bytes_text(run.bytes or 0)}", err=as_json)
+    summary = f"{len(plan.items)} runs, {bytes_text(plan.bytes)}"
+    if dry_run or not plan.items:
+        typer.echo(f"{summary} would go; nothing was done." if plan.items else "No run would go.", err=True)
+        return 0
+    how = "Delete these with all their files, for good" if files else "Put these into the bin"
+    confirm(f"{how} ({summary})?", yes=yes)
+    names = tuple(run_name(run.number) if run.number else run.uid for run in plan.items)
+    changed = client.runs.delete(names, files=files)  # just those that were told
+    return _tell(changed, "deleted for good" if files else "put into the bin", as_json=as_json)
+
+
+def _tell(changed: RunsChanged, word: str, *, as_json: bool) -> int:
+    if as_json:
+        print_json(changed)
+    else:
+        for run in changed.items:
+            typer.echo(f"{_title(run)}: {word}")
+        for problem in changed.problems:
+            _complain(problem)
+    return 1 if changed.problems else 0
+
+
+def _complain(problem: RunProblem) -> None:
+    typer.echo(f"error: {problem.run}: {problem.message}", err=True)
+
+
+def _title(run: Run) -> str:
+    number = run_name(run.number) if run.number else run.uid
+    return number if run.name in {"", number} else f"{number} ({run.name})"
+
+
+def _tag(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    if not name.strip():
+        raise InvalidValue(f"--tag {text!r} has no name", hint="write --tag good or --tag data=v3")
+    return name.strip(), value
+
+
+def _seconds(text: str) -> float:
+    found = _AGE.fullmatch(text.strip())
+    seconds = float(found["number"]) * _SECONDS[found["unit"].lower()] if found else math.nan
+    if not math.isfinite(seconds):
+        raise InvalidValue(f"--older-than {text!r} is not an age", hint="write 30d, 12h, 90m or 2w")
+    return seconds

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The door to a server: the one that is configured, or a private one that is started when it is needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from aboard.api.page import Page
+from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
+from aboard.client.groups import ExperimentsClient, WorkspacesClient
+from aboard.client.private_server import PrivateServer
+from aboard.client.runs import RunsClient
+from aboard.client.transport import Address, Transport
+from aboard.config.settings import load_settings
+
+_POLL_SECONDS = 0.2
+
+
+class Client:
+    """Asks a server. Nothing is sent, and no server started, before the first question."""
+
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, timeout: float = 60.0, home: Path | None = None
+    ) -> None:
+        settings = load_settings({"server": url, "token": token, "home": home})
+        self._timeout = timeout
+        self._private = None if settings.server else PrivateServer(settings.home, settings.store)
+        self._fixed: Transport | None = None
+        if settings.server:
+            self._fixed = Transport(Address.of(settings.server, settings.token), timeout=timeout)
+        self.runs = RunsClient(self._transport)
+        self.experiments = ExperimentsClient(self._transport)
+        self.workspaces = WorkspacesClient(self._transport)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it asks the private server of this person."""
+        return self._private is not None
+
+    @property
+    def url(self) -> str:
+        """The address of the server; a private one is started for it."""
+        return self._transport().address.url
+
+    def info(self) -> ServerInfo:
+        """Who answers, and how well it knows its stores."""
+        return self._transport().get(ServerInfo, "info")
+
+    def add_store(self, uri: str) -> StoreStatus:
+        """Have the private server follow another store; a shared one has its stores from who runs it."""
+        return self._transport().send(StoreStatus, "POST", "stores", StoreAdded(uri=uri))
+
+    def stores(self) -> Page[StoreStatus]:
+        """The stores that the server follows."""
+        return self._transport().get(Page[StoreStatus], "stores")
+
+    def start_reindex(self, store: str) -> ReindexState:
+        """Have all runs of a store read anew; the answer comes at once."""
+        return self._transport().send(ReindexState, "POST", "reindex", ReindexAsked(store=store))
+
+    def reindex(self, store: str, *, progress: Callable[[ReindexState], None] | None = None) -> ReindexState:
+        """As `start_reindex`, and wait for the end; `progress` is told how far it is."""
+        state = self.start_reindex(store)
+        while not state.is_over:
+            if progress is not None:
+                progress(state)
+            time.sleep(_POLL_SECONDS)
+            state = self._transport().get(ReindexState, f"reindex/{state.id}")
+        return state
+
+    def _transport(self) -> Transport:
+        if self._private is not None:
+            return Transport(self._private.address(), timeout=self._timeout, renew=self._private.renewed)
+        assert self._fixed is not None
+        return self._fixed

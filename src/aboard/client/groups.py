@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workspaces and experiments, asked from a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
+from aboard.api.page import Page
+from aboard.client.transport import Transport, path_part
+from aboard.model.experiment import Experiment
+from aboard.model.workspace import Workspace
+
+_LONG_SECONDS = 3600.0  # each run of a group is changed in its store
+
+
+class WorkspacesClient:
+    """The workspaces of a server; `Client.workspaces`."""
+
+    def __init__(self, transport: Callable[[], Transport]) -> None:
+        self._transport = transport
+
+    def list(self, *, in_bin: bool = False) -> Page[Workspace]:
+        """All workspaces by name, with how much is in them."""
+        return self._transport().get(Page[Workspace], "workspaces", {"bin": in_bin})
+
+    def get(self, name: str) -> Workspace:
+        """One workspace, also when it is in the bin."""
+        return self._transport().get(Workspace, f"workspaces/{path_part(name)}")
+
+    def add(self, name: str, *, description: str = "") -> Workspace:
+        """Make a workspace."""
+        return self._transport().send(Workspace, "POST", "workspaces", NewWorkspace(name=name, description=description))
+
+    def change(self, name: str, *, new_name: str | None = None, description: str | None = None) -> Workspace:
+        """Rename a workspace, or describe it."""
+        change = WorkspaceChange(name=new_name, description=description)
+        return self._transport().send(
+            Workspace, "PATCH", f"workspaces/{path_part(name)}", change, timeout=_LONG_SECONDS
+        )
+
+    def delete(self, name: str) -> Workspace:
+        """Put a workspace into the bin, with its experiments and runs."""
+        return self._transport().send(Workspace, "POST", f"workspaces/{path_part(name)}/delete", timeout=_LONG_SECONDS)
+
+    def restore(self, name: str) -> Workspace:
+        """Take a workspace out of the bin, and what went with it."""
+        return self._transport().send(Workspace, "POST", f"workspaces/{path_part(name)}/restore", timeout=_LONG_SECONDS)
+
+
+class ExperimentsClient:
+    """The experiments of a server; `Client.experiments`. One is named `exp7`, `job7`, `7`, or `workspace/name`."""
+
+    def __init__(self, transport: Callable[[], Transport]) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        workspaces: str | Sequence[str] | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        in_bin: bool = False,
+    ) -> Page[Experiment]:
+        """One page of experiments, newest first, with how many runs are in which state."""
+        names = (workspaces,) if isinstance(workspaces, str) else tuple(workspaces or ())
+        query = {"workspace": names, "limit": limit, "after": after, "bin": in_bin}
+        return self._transport().get(Page[Experiment], "experiments", query)
+
+    def get(self, experiment: str) -> Experiment:
+        """One experiment, also when it is in the bin."""
+        return self._transport().get(Experiment, f"experiments/{path_part(experiment)}")
+
+    def add(self, workspace: str, name: str, *, description: str = "") -> Experiment:
+        """Make an experiment."""
+        new = NewExperiment(workspace=workspace, name=name, description=description)
+        return self._transport().send(Experiment, "POST", "experiments", new)
+
+    def change(
+        self,
+        experiment: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Experiment:
+        """Rename an experiment, describe it, or give it other tags."""
+        change = ExperimentChange(name=name, description=description, tags=tags)
+        path = f"experiments/{path_part(experiment)}"
+        return self._transport().send(Experiment, "PATCH", path, change, timeout=_LONG_SECONDS)
+
+    def delete(self, experiment: str) -> Experiment:
+        """Put an experiment into the bin, with its runs."""
+        path = f"experiments/{path_part(experiment)}/delete"
+        return self._transport().send(Experiment, "POST", path, timeout=_LONG_SECONDS)
+
+    def restore(self, experiment: str) -> Experiment:
+        """Take an experiment out of the bin, and the runs that went with it."""
+        path = f"experiments/{path_part(experiment)}/restore"
+        return self._transport().send(Experiment, "POST", path, timeout=_LONG_SECONDS)

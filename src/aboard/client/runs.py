@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs, asked from a server."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from aboard.api.page import Page
+from aboard.api.runs import (
+    Comparison,
+    HeartbeatAnswer,
+    NewRun,
+    RetentionAsked,
+    RetentionResult,
+    RunChange,
+    RunCount,
+    RunsChanged,
+    RunsNamed,
+    Usage,
+)
+from aboard.client.transport import Transport, path_part
+from aboard.model.metric_summary import MetricSummary
+from aboard.model.run import Run
+from aboard.model.run_states import RunState
+
+RunNames = str | Sequence[str]
+"""`run343`, `343`, a uid, a name or `workspace/name`; or several of these."""
+_LONG_SECONDS = 3600.0  # deleting the files of many runs takes its time
+_PAGE = 500
+
+
+class RunsClient:
+    """The runs of a server; `Client.runs`."""
+
+    def __init__(self, transport: Callable[[], Transport]) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        workspaces: RunNames | None = None,
+        experiment: str | None = None,
+        where: str | None = None,
+        sort: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        columns: Sequence[str] | None = None,
+        in_bin: bool = False,
+    ) -> Page[Run]:
+        """One page of runs, newest first unless `sort` says otherwise (`-metrics.loss.min`, `hparams.lr desc`).
+
+        `columns` are the fields that will be looked at (`hparams.lr`, `metrics.loss`); all are sent without it.
+        """
+        query = {**_filters(workspaces, experiment, where, in_bin), "sort": sort, "limit": limit, "after": after}
+        return self._transport().get(Page[Run], "runs", {**query, "columns": list(columns or ())})
+
+    def iterate(
+        self,
+        *,
+        workspaces: RunNames | None = None,
+        experiment: str | None = None,
+        where: str | None = None,
+        sort: str | None = None,
+        columns: Sequence[str] | None = None,
+        in_bin: bool = False,
+    ) -> Iterator[Run]:
+        """All runs that `list` would show, page after page."""
+        after: str | None = None
+        while True:
+            page = self.list(
+                workspaces=workspaces,
+                experiment=experiment,
+                where=where,
+                sort=sort,
+                limit=_PAGE,
+                after=after,
+                columns=columns,
+                in_bin=in_bin,
+            )
+            yield from page.items
+            after = page.next
+            if after is None:
+                return
+
+    def count(
+        self,
+        *,
+        workspaces: RunNames | None = None,
+        experiment: str | None = None,
+        where: str | None = None,
+        in_bin: bool = False,
+    ) -> int:
+        """How many runs `list` would show on all its pages."""
+        query = _filters(workspaces, experiment, where, in_bin)
+        return self._transport().get(RunCount, "run-count", query).count
+
+    def get(self, run: str) -> Run:
+        """A run with everything that is known of it, also when it is in the bin."""
+        return self._transport().get(Run, f"runs/{path_part(run)}")
+
+    def metrics(self, run: str) -> Mapping[str, MetricSummary]:
+        """Last, smallest and largest value of each metric of a run."""
+        return self.get(run).metrics
+
+    def compare(self, first: str, second: str) -> Comparison:
+        """Two runs and what differs in them."""
+        return self._transport().get(Comparison, "comparison", {"run": [first, second]})
+
+    def tag(
+        self, runs: RunNames, tags: Mapping[str, str] | Sequence[str] = (), *, remove: Sequence[str] = ()
+    ) -> RunsChanged:
+        """Give tags, with values or bare, to runs, and take others away."""
+        given = dict(tags) if isinstance(tags, Mapping) else dict.fromkeys(tags, "")
+        return self._change(RunChange(runs=_several(runs), set_tags=given, remove_tags=tuple(remove)))
+
+    def note(self, runs: RunNames, text: str, *, author: str | None = None) -> RunsChanged:
+        """Write a note about runs; those that are there stay."""
+        return self._change(RunChange(runs=_several(runs), note=text, author=_user() if author is None else author))
+
+    def rename(self, run: str, name: str) -> Run:
+        """Give a run another name; its number stays."""
+        return self._change(RunChange(runs=(run,), name=name)).items[0]
+
+    def move(self, runs: RunNames, *, workspace: str | None = None, experiment: str | None = None) -> RunsChanged:
+        """Move runs to another workspace or experiment; an empty experiment takes them out of theirs."""
+        return self._change(RunChange(runs=_several(runs), workspace=workspace, experiment=experiment))
+
+    def delete(self, runs: RunNames, *, files: bool = False) -> RunsChanged:
+        """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
+        return self._transport().send(
+            RunsChanged, "POST", "runs/delete", RunsNamed(runs=_several(runs), files=files), timeout=_LONG_SECONDS
+        )
+
+    def restore(self, runs: RunNames) -> RunsChanged:
+        """Take runs out of the bin."""
+        return self._transport().send(RunsChanged, "POST", "runs/restore", RunsNamed(runs=_several(runs)))
+
+    def usage(self, *, by: str = "workspace", workspaces: RunNames | None = None, in_bin: bool = False) -> Usage:
+        """Storage that runs take, by workspace, experiment, user, store or status."""
+        query = {"by": by, "workspace": _several(workspaces or ()), "bin": in_bin}
+        return self._transport().get(Usage, "usage", query)
+
+    def retain(self, asked: RetentionAsked) -> RetentionResult:
+        """Delete what is no longer to be kept; with `asked.dry_run`, the default, only tell what that would be."""
+        return self._transport().send(RetentionResult, "POST", "retention", asked, timeout=_LONG_SECONDS)
+
+    def register(self, new: NewRun) -> Run:
+        """Have a run known before it begins: it comes back with its number, and a name where it had none."""
+        return self._transport().send(Run, "POST", "runs", new)
+
+    def heartbeat(self, uid: str) -> RunState:
+        """Give a sign of life for a run; the answer says whether it was ended meanwhile."""
+        return self._transport().send(HeartbeatAnswer, "POST", f"runs/{path_part(uid)}/heartbeat").status
+
+    def _change(self, change: RunChange) -> RunsChanged:
+        return self._transport().send(RunsChanged, "PATCH", "runs", change, timeout=_LONG_SECONDS)
+
+
+def _filters(workspaces: RunNames | None, experiment: str | None, where: str | None, in_bin: bool) -> dict[str, object]:
+    names = _several(workspaces or ())
+    return {"workspace": names, "experiment": experiment, "where": where, "bin": in_bin}
+
+
+def _several(names: RunNames) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The door to the use cases: a catalog, the stores that are followed into it, and what can be done with both."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aboard.api.runs import NewRun, RetentionAsked, RetentionResult
+from aboard.api.server import ReindexState, StoreStatus
+from aboard.catalog.catalog import Catalog
+from aboard.control.following import StoreFollower
+from aboard.control.group_changes import GroupChanges
+from aboard.control.indexing import RunIndexer
+from aboard.control.references import References
+from aboard.control.reindexing import Reindexing
+from aboard.control.retaining import retain
+from aboard.control.run_changes import RunChanges
+from aboard.control.run_edits import RunEditor
+from aboard.errors import Forbidden, UnknownName
+from aboard.model.names import check_name, check_workspace_name
+from aboard.model.run import Run
+from aboard.model.run_states import RunState
+from aboard.model.times import now
+from aboard.model.uid import check_uid
+from aboard.store.opening import open_store
+from aboard.store.store import Store
+from aboard.store.uri import parse_uri
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlOptions:
+    """How a server goes about its stores."""
+
+    stores: Sequence[str] = ()
+    own_store: Path | None = None
+    """A store that need not be there yet."""
+    may_add_stores: bool = False
+    """Whether stores may be named later: by the one person whose server it is."""
+    folder_interval: float = 1.0
+    bucket_interval: float = 5.0
+    fresh_seconds: float = 0.2
+    """How long a look at the stores is good enough for who wants to see the latest."""
+
+
+class Control:
+    """All that is done with runs. Its parts may be used by several threads at once."""
+
+    def __init__(self, catalog: Catalog, options: ControlOptions) -> None:
+        self.catalog = catalog
+        self.references = References(catalog)
+        self._options = options
+        self._indexer = RunIndexer(catalog)
+        self._editor = RunEditor(catalog, self._indexer, self._store)
+        self.runs = RunChanges(catalog, self.references, self._editor)
+        self.groups = GroupChanges(catalog, self.references, self._indexer, self._editor)
+        self._reindexing = Reindexing(catalog)
+        self._followers: dict[str, StoreFollower] = {}
+        self._lock = threading.Lock()
+        self._looked = 0.0
+        if options.own_store is not None:
+            self._follow(str(options.own_store))
+        for uri in options.stores:
+            self._follow(uri)
+
+    def close(self) -> None:
+        """Leave off following; the catalog is the caller's to close."""
+        self._reindexing.stop()
+        with self._lock:
+            followers = list(self._followers.values())
+        for follower in followers:
+            follower.stop()
+
+    def stores(self) -> list[StoreStatus]:
+        """The stores that are followed."""
+        with self._lock:
+            followers = list(self._followers.values())
+        return [follower.status() for follower in followers]
+
+    def add_store(self, uri: str) -> StoreStatus:
+        """Follow another store."""
+        if not self._options.may_add_stores and parse_uri(uri).uri not in self._followers:
+            raise Forbidden(
+                f"this server does not follow {parse_uri(uri).uri}", hint="who runs it names its stores with --store"
+            )
+        return self._follow(uri).status()
+
+    def look_now(self, seconds: float) -> None:
+        """Have all stores looked at, unless that was done just now; a slow one is not waited for longer than this."""
+        if time.monotonic() - self._looked < self._options.fresh_seconds:
+            return
+        end = time.monotonic() + seconds
+        for follower in list(self._followers.values()):
+            follower.look_now(max(0.0, end - time.monotonic()))
+        self._looked = time.monotonic()
+
+    def reindex(self, uri: str) -> ReindexState:
+        """Read all runs of a store anew."""
+        return self._reindexing.start(self._follow_allowed(uri))
+
+    def reindex_state(self, task: str) -> ReindexState:
+        """How far a reindexing is."""
+        return self._reindexing.state(task)
+
+    def retain(self, asked: RetentionAsked, actor: str) -> RetentionResult:
+        """Delete what a rule names."""
+        return retain(self.catalog, self.runs, asked, actor)
+
+    def register(self, new: NewRun) -> Run:
+        """Give a run that is about to begin its number, and a name where it has none."""
+        check_uid(new.uid)
+        check_workspace_name(new.workspace)
+        if new.experiment:
+            check_name(new.experiment, "an experiment")
+        if new.name:
+            check_name(new.name, "a run")
+        try:
+            return self.catalog.runs.by_uid(new.uid)  # asked once more, because the answer was lost
+        except UnknownName:
+            pass
+        run = Run(
+            uid=new.uid,
+            workspace=new.workspace,
+            experiment=new.experiment or None,
+            name=new.name,
+            user=new.user,
+            host=new.host,
+            store=parse_uri(new.store).uri if new.store else "",
+            created=now(),
+        )
+        return self._indexer.put(run)
+
+    def heartbeat(self, uid: str) -> RunState:
+        """Note a sign of life."""
+        for follower in list(self._followers.values()):
+            follower.heard_of(uid)
+        return self.catalog.runs.heartbeat(check_uid(uid))
+
+    def _follow(self, uri: str) -> StoreFollower:
+        address = parse_uri(uri)
+        with self._lock:
+            found = self._followers.get(address.uri)
+            if found is not None:
+                return found
+            is_folder = address.kind == "file"
+            follower = StoreFollower(
+                self.catalog,
+                self._indexer,
+                open_store(uri),
+                interval=self._options.folder_interval if is_folder else self._options.bucket_interval,
+                may_be_missing=is_folder and self._options.may_add_stores,
+            )
+            self._followers[address.uri] = follower
+        follower.start()
+        return follower
+
+    def _follow_allowed(self, uri: str) -> Store:
+        self.add_store(uri)
+        return self._follow(uri).store
+
+    def _store(self, uri: str) -> Store:
+        """The store of a run that is to be changed: one that is followed, so that no document can name another."""
+        follower = self._followers.get(uri)
+        if follower is None:
+            raise Forbidden(f"this server does not follow {uri}", hint="name it with --store, or in ABOARD_STORE")
+        return follower.store

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of what is no longer to be kept. Runs of which more is expected are never touched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+from aboard.api.runs import RetentionAsked, RetentionResult
+from aboard.catalog.catalog import Catalog
+from aboard.control.run_changes import RunChanges
+from aboard.control.run_edits import is_live
+from aboard.errors import InvalidValue
+from aboard.model.query.parser import parse_query
+from aboard.model.run import Run
+from aboard.model.times import now
+
+_PAGE = 1000
+
+
+def retain(catalog: Catalog, changes: RunChanges, asked: RetentionAsked, actor: str) -> RetentionResult:
+    """Delete what a rule names; with `dry_run` only tell it."""
+    if not (asked.where or asked.older_than_seconds is not None or asked.keep_newest):
+        raise InvalidValue(
+            "this rule would delete every run", hint="say which: where, older_than_seconds or keep_newest"
+        )
+    if asked.keep_newest < 0 or (asked.older_than_seconds or 0) < 0:
+        raise InvalidValue("a rule has no negative numbers", hint="keep_newest and older_than_seconds begin at 0")
+    chosen = _chosen(catalog, asked)
+    size = sum(run.bytes or 0 for run in chosen)
+    if asked.dry_run or not chosen:
+        return RetentionResult(dry_run=asked.dry_run, items=tuple(chosen), bytes=size)
+    if asked.in_bin and not asked.files:
+        raise InvalidValue("these runs are in the bin already", hint="give files=true to delete them for good")
+    edited = changes.delete(chosen, actor, files=asked.files)
+    gone = {run.uid for run in edited.runs}
+    kept_size = sum(run.bytes or 0 for run in chosen if run.uid not in gone)
+    return RetentionResult(
+        dry_run=False, items=tuple(edited.runs), bytes=size - kept_size, problems=tuple(edited.problems)
+    )
+
+
+def _chosen(catalog: Catalog, asked: RetentionAsked) -> list[Run]:
+    where = parse_query(asked.where) if asked.where else None
+    before = None if asked.older_than_seconds is None else now() - timedelta(seconds=asked.older_than_seconds)
+    seen: Counter[tuple[str, str | None]] = Counter()
+    chosen: list[Run] = []
+    after: str | None = None
+    while True:
+        page = catalog.runs.list(
+            workspaces=asked.workspaces or None,
+            where=where,
+            limit=_PAGE,
+            after=after,
+            in_bin=asked.in_bin,
+            hparams=(),
+            metrics=(),
+        )
+        for run in page.items:  # newest first
+            seen[run.workspace, run.experiment] += 1
+            is_new = seen[run.workspace, run.experiment] <= asked.keep_newest
+            if not is_new and not is_live(run) and (before is None or _last_heard(run, asked.in_bin) < before):
+                chosen.append(run)
+        after = page.next
+        if after is None:
+            return chosen
+
+
+def _last_heard(run: Run, in_bin: bool) -> datetime:
+    if in_bin and run.deleted is not None:
+        return run.deleted
+    return run.ended or run.heartbeat or run.started or run.created

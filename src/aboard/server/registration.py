@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the server of one person is found by that person's programs; `aboard.client.private_server` is the other side.
+
+`running.lock` is held as long as the process lives. `server.json` holds address and token, and only its owner can read
+it. Stores that were named while it ran are followed again the next time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from aboard import __version__
+from aboard.errors import Conflict, StorageUnavailable
+from aboard.model.times import now, time_text
+
+_TRIES = 20
+_PAUSE_SECONDS = 0.1
+
+
+class Registration:
+    """The files of a server below the home folder of its person."""
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "server"
+        self._address = self._folder / "server.json"
+        self._stores = self._folder / "stores.json"
+        self._writing = threading.Lock()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = os.open(self._folder / "running.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageUnavailable(f"{self._folder} cannot be written: {error.strerror}") from error
+        self._take()
+
+    def publish(self, url: str, token: str) -> None:
+        """Let programs know where the server is."""
+        document = {
+            "format": "aboard-server",
+            "version": [1, 0],
+            "url": url,
+            "token": token,
+            "pid": os.getpid(),
+            "aboard": __version__,
+            "started": time_text(now()),
+        }
+        self._write(self._address, document)
+
+    def stores(self) -> list[str]:
+        """Stores that were named before."""
+        try:
+            document: object = json.loads(self._stores.read_text("utf-8"))
+        except (OSError, ValueError):
+            return []
+        uris = cast("dict[str, object]", document).get("stores") if isinstance(document, dict) else None
+        return [str(uri) for uri in cast("list[object]", uris)] if isinstance(uris, list) else []
+
+    def remember(self, uri: str) -> None:
+        """Follow a store the next time, too."""
+        with self._writing:
+            known = self.stores()
+            if uri not in known:
+                document = {"format": "aboard-stores", "version": [1, 0], "stores": [*known, uri]}
+                self._write(self._stores, document)
+
+    def withdraw(self) -> None:
+        """Be found no more; the files of the locks stay, because removing one would let two hold it."""
+        with contextlib.suppress(OSError):
+            self._address.unlink()
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._lock, 0)
+            os.close(self._lock)
+
+    def _take(self) -> None:
+        # Whoever looks whether the lock is free holds it for a moment.
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if not tries_left:
+                    holder = os.pread(self._lock, 20, 0).decode("ascii", "replace").strip()
+                    os.close(self._lock)
+                    raise Conflict(
+                        f"a server of {self._folder.parent} is running already, process {holder or 'unknown'}",
+                        hint="use that one, end it, or give this one a catalog of its own with --catalog",
+                    ) from None
+                time.sleep(_PAUSE_SECONDS)
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+
+    def _write(self, path: Path, document: Mapping[str, object]) -> None:
+        aside = path.with_name(f"{path.name}.{os.getpid()}.aside")
+        try:
+            file = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(file, "w", encoding="utf-8") as stream:
+                json.dump(document, stream)
+            aside.replace(path)
+        except OSError as error:
+            raise StorageUnavailable(f"{path} cannot be written: {error.strerror}") from error

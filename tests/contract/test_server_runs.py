@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of a store as a client sees them through a server, over HTTP, on both databases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from aboard.api.runs import NewRun, RetentionAsked
+from aboard.catalog.catalog import Catalog
+from aboard.client.client import Client
+from aboard.errors import (
+    Conflict,
+    DamagedDocument,
+    Forbidden,
+    InvalidValue,
+    QueryError,
+    ServerUnavailable,
+    Unauthorized,
+    UnknownName,
+)
+from aboard.model.run_states import RunState
+from aboard.model.uid import new_uid
+from aboard.store import Store, open_store
+from aboard.store.run.run_folder import RunFolder
+from support.processes import until
+from support.stored_runs import TOKEN, folder_uri, put_manifest, serving_runs, store_run
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(folder_uri(tmp_path), create=True)
+
+
+@pytest.fixture
+def client(catalog: Catalog, store: Store) -> Generator[Client]:
+    with serving_runs(catalog, store.uri) as made:
+        yield made
+
+
+def names(client: Client, **asked: object) -> list[str]:
+    return [run.name for run in client.runs.list(**asked).items]
+
+
+def test_a_run_is_shown_with_all_that_its_documents_say(client: Client, store: Store):
+    uid = store_run(
+        store,
+        name="base",
+        experiment="lr",
+        hparams={"lr": 0.01, "layers": 2**60, "name": "NaN?", "deep": {"a": True}},
+        metrics={"loss": [3.0, 1.0, math.nan]},
+        tags={"gpu": "a100"},
+        size=1234,
+    )
+    run = client.runs.get("base")
+    assert (run.uid, run.workspace, run.experiment, run.status) == (uid, "ws1", "lr", RunState.COMPLETED)
+    assert run.hparams == {"lr": 0.01, "layers": 2**60, "name": "NaN?", "deep.a": True}
+    assert math.isnan(run.metrics["loss"].last.value)
+    assert (run.metrics["loss"].smallest.value, run.metrics["loss"].count) == (1.0, 3)
+    assert client.runs.metrics("base")["loss"].largest.value == 3.0
+    assert (run.tags, run.bytes, run.host, run.attempts[0].details["pid"]) == ({"gpu": "a100"}, 1234, "machine", 7)
+    assert client.runs.get(uid) == client.runs.get(f"run{run.number}") == client.runs.get("ws1/base") == run
+
+
+def test_lists_are_filtered_sorted_and_paged(client: Client, store: Store):
+    for number in range(7):
+        store_run(store, name=f"r{number}", hparams={"lr": number / 10}, metrics={"loss": [float(-number)]})
+    store_run(store, name="other", workspace="ws2", experiment="e")
+    assert names(client) == ["other", *(f"r{number}" for number in reversed(range(7)))]
+    assert names(client, where="hparams.lr > 0.35", sort="metrics.loss.min") == ["r6", "r5", "r4"]
+    assert names(client, workspaces="ws2") == ["other"]
+    assert names(client, experiment="exp1") == names(client, experiment="e") == ["other"]
+    assert names(client, experiment="ws2/e", where="hparams.lr > 0.35") == []
+    first = client.runs.list(limit=3, sort="name", columns=["hparams.lr"])
+    assert [run.name for run in first.items] == ["other", "r0", "r1"]
+    assert not any(run.metrics for run in first.items)
+    assert first.items[1].hparams == {"lr": 0.0}
+    rest = client.runs.list(limit=10, sort="name", after=first.next)
+    assert [run.name for run in rest.items] == [f"r{number}" for number in range(2, 7)]
+    assert rest.next is None
+    assert [run.name for run in client.runs.iterate(sort="name")] == ["other", *(f"r{number}" for number in range(7))]
+    assert client.runs.count(where="hparams.lr > 0.35") == 3
+
+
+def test_a_mistake_in_a_question_is_told_where_it_is(client: Client, store: Store):
+    store_run(store, name="base", hparams={"lr": 1.0})
+    with pytest.raises(QueryError, match=r"nearest: hparams\.lr") as caught:
+        client.runs.list(where="status == 'running' and hparams.lrr < 1")
+    assert (caught.value.start, caught.value.end) == (24, 35)
+    with pytest.raises(UnknownName, match="nearest: base"):
+        client.runs.get("bsae")
+    with pytest.raises(UnknownName, match="nearest: ws1"):
+        client.runs.list(workspaces=["ws1", "ws"])
+    for wrong in ({"limit": 0}, {"after": "x"}, {"sort": "tags.x"}, {"columns": ["colour"]}):
+        with pytest.raises(InvalidValue):
+            client.runs.list(**wrong)
+    store_run(store, name="base")
+    with pytest.raises(Conflict, match="2 runs are called 'base'"):
+        client.runs.get("base")
+
+
+def test_two_runs_are_compared_by_their_differences(client: Client, store: Store):
+    store_run(store, name="one", hparams={"lr": 0.1, "n": 3, "x": math.nan}, metrics={"loss": [1.0]})
+    store_run(store, name="two", hparams={"lr": 0.2, "n": 3, "x": math.nan}, tags={"gpu": "yes"})
+    compared = client.runs.compare("one", "two")
+    found = {one.field: (one.first, one.second) for one in compared.differences}
+    assert found["hparams.lr"] == (0.1, 0.2)
+    assert found["metrics.loss.last"] == (1.0, None)
+    assert found["tags.gpu"] == (None, "yes")
+    assert not {"hparams.n", "hparams.x", "status", "workspace"} & found.keys()
+    assert compared.same["n"] == 3
+
+
+def test_what_people_say_is_in_the_store_and_outlives_the_catalog(
+    client: Client, store: Store, new_place: object, catalog: Catalog
+):
+    store_run(store, name="base", tags={"given": "by training", "other": ""})
+    changed = client.runs.tag("base", {"best": "yes"}, remove=["given"]).items[0]
+    assert changed.tags == {"best": "yes", "other": ""}
+    client.runs.note("base", "looks good", author="ann")
+    assert client.runs.rename("base", "final").name == "final"
+    moved = client.runs.move("final", experiment="new one").items[0]
+    assert moved.experiment == "new one"
+    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+        run = other.runs.get("final")
+        assert (run.tags, run.experiment) == ({"best": "yes", "other": ""}, "new one")
+        assert [(note.text, note.author) for note in run.notes] == [("looks good", "ann")]
+        assert other.runs.tag("final", ["given"]).items[0].tags["given"] == ""
+        # The first server notices what the second one did.
+        until(lambda: "given" in client.runs.get("final").tags)
+    recorded = [(entry.actor, entry.action, entry.target) for entry in catalog.audit.list().items]
+    assert recorded == [("tester", "change", "run1")] * 4
+
+
+def test_a_change_does_not_touch_what_a_live_run_writes(client: Client, store: Store):
+    uid = store_run(store, name="live", status=RunState.RUNNING)
+    before = {entry.key: store.get(entry.key) for entry in store.list(uid) if not entry.key.endswith("run.json")}
+    client.runs.tag("live", {"a": "b"})
+    put_manifest(store, uid, status=RunState.RUNNING, serial=2, size=777)
+    after = {entry.key: store.get(entry.key) for entry in store.list(uid)}
+    changed = {key for key, data in before.items() if after[key] != data}
+    assert changed == {f"{uid}/manifest.json"}
+    put_manifest(store, uid, status=RunState.COMPLETED, sealed=True, serial=3, size=777)
+    until(lambda: client.runs.get("live").status is RunState.COMPLETED)
+    assert (client.runs.get("live").tags, client.runs.get("live").bytes) == ({"a": "b"}, 777)
+
+
+def test_nothing_is_changed_when_one_of_several_is_wrong(client: Client, store: Store):
+    store_run(store, name="one")
+    store_run(store, name="two")
+    with pytest.raises(UnknownName):
+        client.runs.tag(["one", "none"], ["x"])
+    with pytest.raises(InvalidValue, match="cannot be given to 2 runs"):
+        client.runs._change(type(client.runs)._change.__globals__["RunChange"](runs=("one", "two"), name="same"))
+    for wrong in ({"workspace": "nowhere"}, {"experiment": "a/b"}, {}):
+        with pytest.raises((InvalidValue, UnknownName)):
+            client.runs.move(["one", "two"], **wrong)
+    with pytest.raises(InvalidValue):
+        client.runs.note("one", "  ")
+    assert not any(run.tags or run.notes or run.experiment for run in client.runs.list().items)
+
+
+def test_a_damaged_document_hides_nothing_else(catalog: Catalog, store: Store):
+    uid = store_run(store, name="damaged")
+    store.put(f"{uid}/run.json", b'{"format": "aboard-run", "version": [1, 0], "uid')
+    half = store_run(store, name="half", metrics={"loss": [1.0]})
+    store.put(f"{half}/summary.json", b"")
+    store_run(store, name="good")
+    with serving_runs(catalog, store.uri) as client:
+        assert names(client) == ["good", "half"]
+        damaged = client.stores().items[0].damaged
+        assert damaged.keys() == {uid, half}
+        assert "not JSON" in damaged[uid]
+        state = client.reindex(store.uri)
+        assert (state.state, state.found, state.written, state.missing) == ("done", 3, 2, 0)
+        assert {problem.what for problem in state.problems} == {uid, half}
+        with pytest.raises(UnknownName):
+            client.runs.tag(uid, ["x"])
+        store.put(f"{half}/run.json", b"[]")
+        with pytest.raises(DamagedDocument, match="not a JSON object"):
+            client.runs.tag("half", ["x"])
+        assert names(client) == ["good", "half"]
+
+
+def test_deleting_and_restoring(client: Client, store: Store, new_place: object):
+    for name in ("a", "b", "c"):
+        store_run(store, name=name)
+    deleted = client.runs.delete(["a", "run2"]).items
+    assert all(run.deleted for run in deleted)
+    assert (names(client), sorted(names(client, in_bin=True))) == (["c"], ["a", "b"])
+    client.reindex(store.uri)
+    assert names(client) == ["c"]
+    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+        assert names(other) == ["c"]
+    assert client.runs.restore("run1").items[0].deleted is None
+    assert sorted(names(client)) == ["a", "c"]
+    client.reindex(store.uri)
+    assert sorted(names(client)) == ["a", "c"]
+
+
+def test_deleting_files_is_for_good_and_not_for_what_lives(client: Client, store: Store):
+    gone = store_run(store, name="gone")
+    store_run(store, name="kept")
+    live = store_run(store, name="live", status=RunState.RUNNING)
+    with pytest.raises(Conflict, match="run3 is running"):
+        client.runs.delete(["gone", "live"], files=True)
+    assert list(store.list(gone))
+    assert list(store.list(live))
+    client.runs.delete("gone", files=True)
+    assert not list(store.list(gone))
+    assert (sorted(names(client)), names(client, in_bin=True)) == (["kept", "live"], [])
+    state = client.reindex(store.uri)
+    assert (state.written, state.missing, state.problems) == (2, 0, ())
+    assert client.runs.register(NewRun(uid=new_uid(), workspace="ws1")).name == "run4"
+
+
+def test_experiments_and_workspaces_take_their_runs_along(client: Client, store: Store, new_place: object):
+    for name in ("a", "b"):
+        store_run(store, name=name, experiment="first")
+    store_run(store, name="c", experiment="second")
+    client.runs.delete("a")
+    assert client.experiments.change("first", name="renamed", description="why").description == "why"
+    assert client.experiments.get("exp1").runs == {RunState.COMPLETED: 1}
+    assert client.workspaces.change("ws1", new_name="area").runs == 2
+    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+        assert names(other, workspaces="area", experiment="renamed") == ["b"]
+        assert [one.name for one in other.workspaces.list().items] == ["area"]
+    client.experiments.delete("renamed")
+    assert names(client) == ["c"]
+    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+        assert names(other) == ["c"]
+    client.experiments.restore("exp1")
+    assert sorted(names(client)) == ["b", "c"]  # `a` was in the bin before
+    client.workspaces.delete("area")
+    assert (names(client), list(client.workspaces.list().items)) == ([], [])
+    client.workspaces.restore("AREA")
+    assert sorted(names(client)) == ["b", "c"]
+    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+        assert sorted(names(other)) == ["b", "c"]
+    with pytest.raises(Conflict):
+        client.workspaces.add("area")
+    with pytest.raises(UnknownName, match="nearest: renamed"):
+        client.experiments.get("area/renamd")
+    assert [one.number for one in client.experiments.list(workspaces="area").items] == [2, 1]
+
+
+def test_retention_tells_first_and_deletes_then(client: Client, store: Store):
+    for age in range(5):
+        store_run(store, name=f"old{age}", ago=age * DAY, experiment="e", size=100)
+    store_run(store, name="live", status=RunState.RUNNING, experiment="e", ago=9 * DAY, sealed=False)
+    rule = RetentionAsked(older_than_seconds=1.5 * 86400, keep_newest=1, where="name like 'old%'")
+    told = client.runs.retain(rule)
+    assert (told.dry_run, {run.name for run in told.items}, told.bytes) == (True, {"old2", "old3"}, 200)
+    assert len(names(client)) == 6
+    done = client.runs.retain(RetentionAsked(older_than_seconds=1.5 * 86400, where="name like 'old%'", dry_run=False))
+    assert {run.name for run in done.items} == {"old2", "old3", "old4"}
+    assert sorted(names(client, in_bin=True)) == ["old2", "old3", "old4"]
+    assert (
+        client.runs.retain(RetentionAsked(in_bin=True, files=True, older_than_seconds=3600, dry_run=False)).items == ()
+    )
+    gone = client.runs.retain(RetentionAsked(in_bin=True, files=True, older_than_seconds=0, dry_run=False))
+    assert (len(gone.items), gone.bytes) == (3, 300)
+    assert names(client, in_bin=True) == []
+    with pytest.raises(InvalidValue, match="every run"):
+        client.runs.retain(RetentionAsked(dry_run=False))
+
+
+def test_storage_is_added_up(client: Client, store: Store):
+    store_run(store, size=1000, experiment="e")
+    store_run(store, size=10, experiment="e")
+    store_run(store, size=5, workspace="ws2")
+    used = client.runs.usage()
+    assert [(row.group, row.runs, row.bytes) for row in used.items] == [("ws1", 2, 1010), ("ws2", 1, 5)]
+    assert (used.runs, used.files, used.bytes) == (3, 3, 1015)
+    assert [row.group for row in client.runs.usage(by="experiment").items] == ["e", ""]
+    assert client.runs.usage(by="store", workspaces="ws2").items[0].group == store.uri
+    with pytest.raises(InvalidValue, match="groups are: workspace"):
+        client.runs.usage(by="colour")
+
+
+def test_names_and_signs_of_life_over_http(client: Client, store: Store):
+    uid = new_uid()
+    first = client.runs.register(NewRun(uid=uid, workspace="ws1", experiment="e", store=store.uri))
+    assert client.runs.register(NewRun(uid=uid, workspace="ws1")) == client.runs.get(uid)
+    assert (first.name, first.number, first.status) == ("run1", 1, RunState.CREATED)
+    assert client.runs.register(NewRun(uid=new_uid(), workspace="ws1", name="mine")).name == "mine"
+    with pytest.raises(Conflict, match="not reached its store yet"):
+        client.runs.tag("run1", ["x"])
+    store_run(store, uid=uid, name=first.name, status=RunState.RUNNING, sealed=False)
+    until(lambda: client.runs.get("run1").status is RunState.RUNNING)
+    assert client.runs.heartbeat(uid) is RunState.RUNNING
+    with pytest.raises(UnknownName):
+        client.runs.heartbeat(new_uid())
+    with pytest.raises(InvalidValue, match="not a uid"):
+        client.runs.register(NewRun(uid="x", workspace="ws1"))
+
+
+def test_hostile_names_travel_whole(client: Client, store: Store):
+    for name in ("a%2Fb", "count", "metrics", "ünï <b>cöde", "run7"):
+        store_run(store, name=name, experiment="delete")
+        assert client.runs.get(name).name == name
+    assert client.experiments.get("ws1/delete").name == "delete"
+    assert client.runs.get("ws1/a%2Fb").name == "a%2Fb"
+
+
+def test_only_who_knows_the_token_is_answered(client: Client, store: Store):
+    store_run(store, name="base")
+    for token in (None, "", "wrong", TOKEN + "x"):
+        with pytest.raises(Unauthorized, match="a token is needed"):
+            Client(client.url, token).runs.list()
+    with pytest.raises(Forbidden, match="is not served here"):
+        Client(client.url.replace("127.0.0.1", "localhost"), TOKEN).runs.list()
+    with pytest.raises(UnknownName, match="not served here"):
+        client._transport().get(object, "nothing/here")
+    with pytest.raises(ServerUnavailable, match="does not answer"):
+        Client("http://127.0.0.1:9", TOKEN).runs.list()
+    with pytest.raises(InvalidValue, match="not the address of a server"):
+        Client("ftp://host")
+
+
+def test_a_shared_server_opens_no_store_that_somebody_names(catalog: Catalog, store: Store, tmp_path: Path):
+    (tmp_path / "secret").mkdir()
+    with serving_runs(catalog, store.uri, personal=False) as client:
+        for ask in (client.add_store, client.start_reindex):
+            with pytest.raises(Forbidden, match="does not follow"):
+                ask(str(tmp_path / "secret"))
+        uid = new_uid()
+        client.runs.register(NewRun(uid=uid, workspace="ws1", store=str(tmp_path / "secret")))
+        with pytest.raises(Forbidden, match="does not follow"):
+            client.runs.delete(uid)
+        assert client.start_reindex(store.uri).store == store.uri
+    with serving_runs(catalog, store.uri) as client:
+        store_run(open_store(str(tmp_path / "secret")), name="elsewhere")
+        client.add_store(str(tmp_path / "secret"))
+        until(lambda: names(client, where="name == 'elsewhere'"))
+
+
+def test_a_store_that_fails_is_told_and_looked_at_again(catalog: Catalog, tmp_path: Path):
+    path = tmp_path / "later"
+    with serving_runs(catalog, str(path), personal=False) as client:
+        until(lambda: client.stores().items[0].state == "failing")
+        assert "later" in client.stores().items[0].problem
+        state = client.reindex(str(path))
+        assert (state.state, state.missing) == ("failed", 0)
+        assert "later" in state.error
+        store_run(open_store(str(path), create=True), name="back")
+        until(lambda: names(client) == ["back"], 20)
+
+
+def test_runs_that_the_store_no_longer_has_are_in_the_bin(client: Client, store: Store):
+    gone = store_run(store, name="gone")
+    store_run(store, name="kept")
+    assert len(names(client)) == 2
+    RunFolder(store, gone).delete([entry.key for entry in RunFolder(store, gone).list()])
+    state = client.reindex(store.uri)
+    assert (state.written, state.missing) == (1, 1)
+    assert (names(client), names(client, in_bin=True)) == (["kept"], ["gone"])
+    with pytest.raises(UnknownName, match="no longer in"):
+        client.runs.restore("gone")

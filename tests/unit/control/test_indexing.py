@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is read while somebody changes a run does not undo the change."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aboard.catalog.catalog import Catalog
+from aboard.control import indexing
+from aboard.control.indexing import RunIndexer
+from aboard.control.run_edits import RunEditor
+from aboard.model.uid import new_uid
+from aboard.store import open_store
+from support.stored_runs import store_run
+
+
+def test_what_was_read_before_a_change_is_not_put_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = open_store(f"memory://{new_uid().lower()}")
+    uid = store_run(store, name="old")
+    with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
+        indexer = RunIndexer(catalog)
+        editor = RunEditor(catalog, indexer, lambda _: store)
+        indexer.index(store, [uid])
+        read = indexing.read_runs
+
+        def slow(*arguments):
+            found = read(*arguments)
+            # Between the reading and the putting somebody renames the run; the manifest has come further meanwhile.
+            editor.edit(catalog.runs.by_uid(uid), lambda run: replace(run, name="new"))
+            return [replace(one, run=replace(one.run, revision=99)) for one in found]
+
+        monkeypatch.setattr(indexing, "read_runs", slow)
+        indexer.index(store, [uid])
+        assert catalog.runs.by_uid(uid).name == "new"
+
+
+def test_changes_of_one_run_at_once_are_all_kept(tmp_path: Path):
+    store = open_store(str(tmp_path / "store"), create=True, fsync=False)
+    uid = store_run(store)
+    with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
+        indexer = RunIndexer(catalog)
+        editor = RunEditor(catalog, indexer, lambda _: store)
+        indexer.index(store, [uid])
+
+        def tag(number: int) -> None:
+            for step in range(5):
+                name = f"t{number}-{step}"
+                editor.edit(catalog.runs.by_uid(uid), lambda run, name=name: replace(run, tags={**run.tags, name: ""}))
+
+        threads = [threading.Thread(target=tag, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(catalog.runs.by_uid(uid).tags) == 30
