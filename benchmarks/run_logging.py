@@ -26,7 +26,9 @@ METRICS = [
     Metric("mean_us", "mean call", "µs"),
     Metric("p99_us", "99 of 100 calls are faster than", "µs"),
 ]
-VALUES = "{'m0': step, 'm1': 0.5, 'm2': 0.25, 'm3': 0.125, 'm4': 1.5, 'm5': 2.5, 'm6': 3.5, 'm7': 4.5, 'm8': 5.5, 'm9': 6.5}"
+VALUES = (
+    "{'m0': step, 'm1': 0.5, 'm2': 0.25, 'm3': 0.125, 'm4': 1.5, 'm5': 2.5, 'm6': 3.5, 'm7': 4.5, 'm8': 5.5, 'm9': 6.5}"
+)
 
 
 def aboard(folder: Path) -> tuple[str, dict[str, Any], Callable[[], object]]:

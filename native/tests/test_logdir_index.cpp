@@ -421,5 +421,23 @@ TEST(parts_that_are_absent_are_never_read) {
   CHECK(unknown.files().empty());
 }
 
+TEST(hollow_records_are_read_without_their_checksum) {
+  Case c;
+  const std::string before = version_record(100) + scalar_record("loss", 1, 101, 1);
+  std::string large = scalar_record(std::string(9000, 't'), 2, 102, 2);
+  std::fill(large.begin() + 4000, large.begin() + 5000, 'u');  // within the tag, which says nothing about the rest
+  write_file(c.file("a"), before + large + scalar_record("loss", 3, 103, 3));
+  Logdir strict(c.folder.path().string());
+  strict.refresh(names_in(c.folder.path()));
+  CHECK_EQ(strict.files()[0].damage.bad_records, 1u);
+  Logdir trusting(c.folder.path().string());
+  trusting.set_absent({{.name = "a", .hollow = {before.size()}}});
+  trusting.refresh(names_in(c.folder.path()));
+  CHECK(!trusting.wants_absent());
+  CHECK_EQ(trusting.files()[0].damage.bad_records, 0u);
+  CHECK_EQ(trusting.tags().size(), 2u);
+  CHECK_EQ(shown(trusting, "loss").size(), 2u);
+}
+
 }  // namespace
 }  // namespace aboard::testing

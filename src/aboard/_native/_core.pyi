@@ -102,7 +102,8 @@ class Logdir:
     def refresh(self, names: list[bytes], /) -> bool: ...
     def set_absent(self, parts: list[tuple[bytes, int, list[int]]], /) -> None:
         """Say of which files something is not on this machine now, where that ends (0: nowhere), and which records are
-        hollow: large ones, whose inner parts are not here and not needed to read the others."""
+        hollow: large ones, whose inner parts are not here and not needed to read the others.
+        """
     @property
     def wants_absent(self) -> bool:
         """Whether the last refresh did nothing, because it would have had to read such a part."""

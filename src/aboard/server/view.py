@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("aboard.server")
 _WORKERS = 16
-_NO_PROBLEMS = {"unreadable_files": 0, "damaged_files": 0, "stores": {}, "store_problems": []}
+_NO_PROBLEMS: dict[str, Any] = {"unreadable_files": 0, "damaged_files": 0, "stores": {}, "store_problems": []}
 _NOT_YET = {"runs_read": 0, "runs_found": 0, "bytes_read": 0, "cycles": 0, "newest_wall_time": 0.0}
 
 
@@ -83,7 +83,7 @@ class ViewApp:
 
     def _progress(self) -> dict[str, Any]:
         if self._runs is None:
-            state, problems = dict[str, Any](_NOT_YET), dict[str, Any](_NO_PROBLEMS)
+            state, problems = dict[str, Any](_NOT_YET), _NO_PROBLEMS
         else:
             from aboard.reader.file_problems import problems_of
 

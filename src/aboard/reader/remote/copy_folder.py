@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from aboard._native import punch_hole
 from aboard.errors import StorageUnavailable
-from aboard.reader.remote.copied_file import CopiedFile
+from aboard.reader.remote.copied_file import UNKNOWN_CRC, CopiedFile
 
 _BLOCK = 4096
 _CHANGES_OF_UNITS = "aboard-copy"
@@ -70,10 +70,10 @@ class CopyFolder:
         with self._changing:
             return [file for file in self._files.values() if (file.path.rpartition("/")[0] or ".") == folder]
 
-    def folders_with_absent(self) -> set[str]:
-        """Folders in which something was given back."""
+    def folders_with_gaps(self) -> set[str]:
+        """Folders in which something is not here."""
         with self._changing:
-            return {file.path.rpartition("/")[0] or "." for file in self._files.values() if file.absent}
+            return {file.path.rpartition("/")[0] or "." for file in self._files.values() if file.missing}
 
     def stamp(self, file: CopiedFile, modified: float | None) -> None:
         """Give a copy the time of what it is a copy of."""
@@ -165,7 +165,7 @@ class CopyFolder:
         if not self._can_punch or end <= begin or file.absent == [(begin, end)]:
             return False
         with self._changing:
-            file.absent = [(begin, end)]
+            file.give_back(begin, end)
         return True
 
     def punch(self, file: CopiedFile) -> None:
@@ -203,6 +203,13 @@ class NewCopy:
         with _disk(self.aside):
             self._opened.write(data)
         self.file.grown(data)
+
+    def skip(self, record: int, begin: int, end: int) -> None:
+        """Leave out a part of the record that begins at `record`; what comes next belongs behind it."""
+        with _disk(self.aside):
+            self._opened.seek(end)
+        self.file.size, self.file.crc32 = end, UNKNOWN_CRC
+        self.file.skipped.append((record, begin, end))
 
     def publish(self) -> CopiedFile:
         """Let it appear, in place of what was there before."""

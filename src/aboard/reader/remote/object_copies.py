@@ -14,6 +14,7 @@ from aboard.errors import KeyNotFound, StoreError
 from aboard.reader.remote.copied_file import CopiedFile
 from aboard.reader.remote.copy_folder import CopyFolder
 from aboard.reader.remote.fetching import PIECE_BYTES, Fetching, Range
+from aboard.reader.remote.skimming import copy_skimmed
 from aboard.store.store import Entry, Store
 
 _PROOF_BYTES = 4096
@@ -104,8 +105,7 @@ class ObjectCopies:
     def _copied_anew(self, entry: Entry) -> CopiedFile:
         copy = self._copies.new_file(entry.key, entry.etag)
         try:
-            for data in self._read(entry.key, 0, entry.size):
-                copy.write(data)
+            copy_skimmed(lambda begin, end: self._read(entry.key, begin, end), entry.size, copy)
         except BaseException:
             copy.discard()
             raise

@@ -17,6 +17,7 @@ from aboard.reader.remote.copied_file import UNKNOWN_CRC, CopiedFile
 from aboard.reader.remote.copy_folder import CopyFolder, NewCopy
 from aboard.reader.remote.fetching import Fetching, Range
 from aboard.reader.remote.problems import Problems
+from aboard.reader.remote.skimming import copy_skimmed
 from aboard.store.keys import join_key
 from aboard.store.run import layout
 from aboard.store.run.file_row import FileRow
@@ -266,12 +267,11 @@ class RunCopy:
     def _copied_anew(self, row: FileRow) -> NewCopy:
         copy = self._copies.new_file(self._path(row))
         try:
-            for data in self._read(row, 0, row.bytes):
-                copy.write(data)
+            copy_skimmed(lambda begin, end: self._read(row, begin, end), row.bytes, copy)
         except BaseException:
             copy.discard()
             raise
-        if row.crc32 is not None and copy.file.crc32 != row.crc32:
+        if row.crc32 is not None and copy.file.crc32 not in (row.crc32, UNKNOWN_CRC):
             self._problems.note(row.path, f"{self._folder.where(row.path)} is not what the manifest says of it")
             copy.file.crc32 = UNKNOWN_CRC  # it was told; whole records in it are shown
         return copy

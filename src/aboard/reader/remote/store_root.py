@@ -98,7 +98,7 @@ class StoreRoot(RunRoot):
         with self._working:
             self._pass(everything=True)
             if whole:
-                self._wanted.update(self._copies.folders_with_absent())
+                self._wanted.update(self._copies.folders_with_gaps())
             for folder in sorted(self._wanted):
                 self._complete(folder)
 
@@ -124,10 +124,13 @@ class StoreRoot(RunRoot):
 
     # What readers of the copy ask.
 
-    def absent_in(self, folder: Path) -> list[tuple[bytes, int]]:
-        """Files of a folder of which something was given back, and where that ends."""
-        files = self._copies.files_in(self._relative(folder))
-        return [(os.fsencode(file.path.rpartition("/")[2]), file.absent_end) for file in files if file.absent]
+    def absent_in(self, folder: Path) -> list[tuple[bytes, int, list[int]]]:
+        """Files of a folder of which something is not here: where what was given back ends, and hollow records."""
+        return [
+            (os.fsencode(file.path.rpartition("/")[2]), file.absent_end, [record for record, _, _ in file.skipped])
+            for file in self._copies.files_in(self._relative(folder))
+            if file.missing
+        ]
 
     def want(self, folder: Path) -> None:
         """Have all that was given back of a folder's files fetched again."""
@@ -365,7 +368,7 @@ class StoreRoot(RunRoot):
         """Fetch again what was given back of a folder's files."""
         for file in self._copies.files_in(folder):
             unit = self._unit_of(file)
-            for begin, end in list(file.absent):
+            for begin, end in file.missing:
                 unit.fetch_part(file, begin, end)
             unit.keep()
         self._wanted.discard(folder)
