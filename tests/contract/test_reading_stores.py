@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What reading from a store promises on every kind of store: all points, by the names of the runs, for few requests."""
 
+import dataclasses
+
 import pytest
 
 import aboard
 from aboard import SummaryWriter
 from aboard.errors import NoSuchStore
 from aboard.model.uid import new_uid
+from aboard.store.run.claiming import announce
 from support.clouds import clear_clouds
 from support.store_kinds import opener
 from support.trained_runs import StoredRun, stored_run
@@ -74,8 +77,16 @@ def test_runs_have_their_names_and_all_points(store, tmp_path):
         assert steps_of(opened, "live/train") == list(range(12))
         # The second attempt begins at step 2, and what the first one said of later steps no longer holds.
         assert opened.runs["later/train"].scalars["loss"].values.tolist() == [0, 1, 20, 30, 40, 50]
+        renamed = dataclasses.replace(first.folder.read_run(), name="first")
+        first.folder.write_run(renamed)
+        announce(first.folder)
+        if not store.can_append:  # in folders `run.json` is read with the folder
+            opened.refresh()
+            assert "first/train" in opened.runs
+            assert "baseline/train" not in opened.runs
+            assert opened.runs["first/train"].name == "first/train"
     with aboard.open(f"{store.uri}/{first.uid}") as one:
-        assert sorted(one.runs.keys()) == ["baseline/test", "baseline/train"]
+        assert sorted(one.runs.keys()) == ["first/test", "first/train"]
 
 
 @pytest.mark.parametrize("store", [kind for kind in KINDS if kind != "folder"], indirect=True)

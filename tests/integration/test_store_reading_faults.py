@@ -146,6 +146,23 @@ def test_one_object_that_fails_hides_nothing_else(store, proxy, followed, tmp_pa
     assert good.uid not in caplog.text
 
 
+@pytest.mark.parametrize("what", ["manifest.json", "tb/"])
+def test_who_never_answers_does_not_hold_up_the_others(store, proxy, followed, tmp_path, monkeypatch, what):
+    monkeypatch.setattr(store_root, "PATIENCE", Patience(stall_seconds=60, retries=0))
+    monkeypatch.setattr(store_root, "_WAIT_SECONDS", 0.5)
+    silent, live = (StoredRun.begin(store, tmp_path, name) for name in ("silent", "live"))
+    for run in (silent, live):
+        run.log(range(5))
+        run.ship()
+    proxy.hang(path=f"{silent.uid}/{what}")
+    collection = followed(store.uri)
+    until(lambda: points(collection, "live/train") == 5, 30)
+    live.log(range(5, 8))
+    live.ship()
+    until(lambda: points(collection, "live/train") == 8, 30)
+    assert points(collection, "silent/train") == 0
+
+
 def test_slow_and_failing_now_and_then(store, proxy, tmp_path):
     for number in range(3):
         stored_run(store, tmp_path, f"run{number}", lambda run: run.log(range(30)))

@@ -86,6 +86,7 @@ class RunCollection:
         self._logdirs: dict[int, _Logdir] = {}
         self._by_name: dict[str, list[int]] = {}  # logdirs, the one that is shown last
         self._unread: dict[int, _Unread] = {}  # kept until it was read, whatever happens
+        self._renamed = 0  # as the roots count it
         self._tally = ReadingTally()
         self._cycles = 0
 
@@ -187,6 +188,7 @@ class RunCollection:
         changed = False
         looking = True
         complete = all(store.is_complete for store in self._stores)
+        changed = self._rename() or changed
         while looking:
             gone, found, to_read = self._tree.take(_SLICE)
             looking = self._tree.is_looking
@@ -216,6 +218,21 @@ class RunCollection:
         self._order = reordered(self._order, before.keys() - after.keys(), after.keys() - before.keys())
         runs = self._runs | {place.name: run for place, run in after.items()}
         self._runs = {place.name: runs[place.name] for place in self._order}
+        return True
+
+    def _rename(self) -> bool:
+        """Take over new names of runs in stores; whether there are any."""
+        renamed = sum(place.renamed for place, _ in self._places)
+        if renamed == self._renamed:
+            return False
+        self._renamed = renamed
+        self._by_name = {}
+        for number, logdir in list(self._logdirs.items()):
+            logdir.run.name = _joined(self._root_names[logdir.root], self._places[logdir.root][0].name_of(logdir.path))
+            self._add(number, logdir._replace(name=logdir.run.name))
+        shown = self._shown(self._by_name)
+        self._order = sorted(shown)
+        self._runs = {place.name: shown[place] for place in self._order}
         return True
 
     def _shown(self, names: Iterable[str]) -> dict[Place, RunReader]:
@@ -352,6 +369,7 @@ class Follower:
                 _LOG.exception("reading new points failed")
                 self._stopped.wait(max(self._interval, _REST_AFTER_FAILURE))
         self._collection.keep(all_that_is_new=True)
+        self._collection.close()
 
     def _cycle(self) -> None:
         if not self._collection.wait(self._interval):

@@ -23,6 +23,11 @@ class RunRoot:
         self._runs = StoredRuns()
         self._above = folder.absolute().name  # a run of a store may itself be the root
 
+    @property
+    def renamed(self) -> int:
+        """Grows when a run has another name than before."""
+        return self._runs.renamed
+
     def name_of(self, relative: str) -> str:
         """What the runs of a folder are called, which is named from the root."""
         place = self.place_of(relative)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class StoredRuns:
-    """Names that never collide and, once given, stay: of two runs with one name, the second also shows its uid."""
+    """Names that never collide: of two runs with one name, the second also shows its uid, whoever goes later."""
 
     class Place(NamedTuple):
         """A run by the key of its folder, and the path of a logdir in it; empty for the run itself."""
@@ -26,7 +26,10 @@ class StoredRuns:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._wanted: dict[str, str] = {}
         self._names: dict[str, str] = {}
+        self.renamed = 0
+        """Grows when a run has another name than before."""
         self._columns: dict[str, dict[str, Value]] = {}
         self._taken: set[tuple[str, str]] = set()
 
@@ -36,14 +39,19 @@ class StoredRuns:
     def add(self, run: str, uid: str, described: Run | None, summary: Summary | None) -> None:
         """Name a run, or learn more of one. `described` is what `run.json` says, if that can be read."""
         with self._lock:
-            above = run.rpartition("/")[0]
-            if run not in self._names:
-                name = _wanted_name(uid, described)
-                if (above, name) in self._taken:
-                    name = f"{name}-{uid[-8:].lower()}"
-                self._taken.add((above, name))
-                self._names[run] = name
+            wanted = _wanted_name(uid, described)
+            if self._wanted.get(run) != wanted:
+                self._wanted[run] = wanted
+                self._give(run, uid, wanted)
             self._columns[run] = _columns(uid, self._names[run], described, summary)
+
+    def _give(self, run: str, uid: str, wanted: str) -> None:
+        above, before = run.rpartition("/")[0], self._names.get(run)
+        self._taken.discard((above, before or ""))
+        name = f"{wanted}-{uid[-8:].lower()}" if (above, wanted) in self._taken else wanted
+        self._taken.add((above, name))
+        self._names[run] = name
+        self.renamed += before is not None
 
     def name_of(self, run: str, logdir: str) -> str:
         """What a logdir is called on a board."""

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import threading
+import weakref
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -33,8 +34,8 @@ class CopyFolder:
         self.place = place
         self.tree = place / "tree"
         self._units, self._aside = place / "units", place / "aside"
-        self._lock = lock
-        self._temporary = temporary
+        # Also when nobody closes it: the next one to open this URI should find what is here.
+        self._release = weakref.finalize(self, _release, lock, place if temporary else None)
         self._changing = threading.RLock()
         self._files: dict[str, CopiedFile] = {}
         self._can_punch = True
@@ -45,11 +46,7 @@ class CopyFolder:
 
     def close(self) -> None:
         """Let others use it."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
-        if self._temporary:
-            shutil.rmtree(self.place, ignore_errors=True)
+        self._release()
 
     @property
     def on_disk(self) -> int:
@@ -223,6 +220,13 @@ class NewCopy:
         with contextlib.suppress(OSError):
             self._opened.close()
         self.aside.unlink(missing_ok=True)
+
+
+def _release(lock: int, temporary: Path | None) -> None:
+    if lock >= 0:
+        os.close(lock)
+    if temporary is not None:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -27,7 +27,8 @@ class Pace:
     def unchanged(self, longest: float | None = None) -> None:
         """There was nothing, or it failed: wait longer than before."""
         self._rest()
-        self._pause = min(self._pause * self._growth, self._longest if longest is None else longest)
+        longest = self._longest if longest is None else longest
+        self._pause = max(self._shortest, min(self._pause * self._growth, longest))
 
     def at_once(self) -> None:
         """Ask as soon as possible."""

@@ -12,8 +12,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from aboard.errors import AboardError, StorageUnavailable, StoreError
 from aboard.model.name_template import Value
@@ -41,6 +43,7 @@ _LISTING_PAUSE, _LONGEST_LISTING_PAUSE = 5.0, 60.0
 _OBJECTS_PAUSE, _LONGEST_OBJECTS_PAUSE = 5.0, 300.0
 _LISTING_SHARE = 20  # looking for objects takes at most this part of the time
 _FAILURES_IN_A_ROW = 4  # of different runs: it is the store then, and asking for the others is of no use
+_WAIT_SECONDS = 5.0  # for those that answer slowly, before the others are asked again
 _WORTH_WEIGHING = 0.02  # of the limit: so much more has to be there before the disk is looked at again
 _STOP_SECONDS = 2.0
 
@@ -66,6 +69,7 @@ class StoreRoot(RunRoot):
         self._object_listing = Pace(_OBJECTS_PAUSE, _LONGEST_OBJECTS_PAUSE, 2.0)
         self._trouble = Pace(1.0, 60.0, 2.0)
         self._wanted: set[str] = set()
+        self._busy: set[str] = set()  # runs and folders that somebody is still waiting for
         self._weighed = -cache.limit  # bytes on the disk when they were last compared with what is allowed
         self._pending = 0
         self._failures = 0
@@ -105,6 +109,9 @@ class StoreRoot(RunRoot):
     def start(self, interval: float, on_news: Callable[[], None]) -> None:
         """Keep the copy up to date from now on; `on_news` is called when something may have to be looked at."""
         self._interval = interval
+        self._paces = {key: self._new_pace() for key in self._paces}
+        self._run_listing = Pace(max(interval, _LISTING_PAUSE), _LONGEST_LISTING_PAUSE, 2.0)
+        self._object_listing = Pace(max(interval, _OBJECTS_PAUSE), _LONGEST_OBJECTS_PAUSE, 2.0)
         self._thread = threading.Thread(target=self._follow, args=(on_news,), name="aboard-store", daemon=True)
         self._thread.start()
 
@@ -198,7 +205,7 @@ class StoreRoot(RunRoot):
     def _follow(self, on_news: Callable[[], None]) -> None:
         while not self._stopped:
             self._woken.clear()
-            was_complete = self.is_complete
+            was_complete, renamed = self.is_complete, self.renamed
             try:
                 with self._working:
                     self._pass(everything=False)
@@ -209,7 +216,7 @@ class StoreRoot(RunRoot):
             except (AboardError, OSError) as error:
                 self._problems.note(self.uri, error)
                 self._trouble.unchanged()
-            if self.is_complete and not was_complete:
+            if (self.is_complete and not was_complete) or self.renamed != renamed:
                 on_news()
             self._woken.wait(max(0.05, self._next_at() - time.monotonic()))
 
@@ -223,13 +230,14 @@ class StoreRoot(RunRoot):
             if everything or self._run_listing.is_due():
                 self._find_runs()
             due = [run for key, run in self._known.items() if everything or self._paces[key].is_due()]
-            self._copy_runs(due)
+            self._copy_runs(due, patient=everything)
             if self._scope.has_objects and (everything or self._object_listing.is_due()):
                 roots = self._scope.roots
-                self._copy_objects()
+                self._copy_objects(patient=everything)
                 if self._scope.roots != roots:
                     self._find_runs()
-                    self._copy_runs([run for run in self._known.values() if not run.is_copied])
+                    new = [run for run in self._known.values() if not run.is_copied]
+                    self._copy_runs(new, patient=everything)
         finally:
             self._pending = 0
             # Also when it failed: who waits for the first reading is told what was wrong.
@@ -256,8 +264,11 @@ class StoreRoot(RunRoot):
     def _add_run(self, run: FoundRun, store: Store) -> RunCopy:
         copy = RunCopy(RunFolder(store, run.uid), run.above, self._copies, self._fetching, self._problems)
         self._known[run.key] = copy
-        self._paces[run.key] = Pace(max(self._interval, _RUN_PAUSE), _QUIET_RUN_PAUSE)
+        self._paces[run.key] = self._new_pace()
         return copy
+
+    def _new_pace(self) -> Pace:
+        return Pace(max(self._interval, _RUN_PAUSE), _QUIET_RUN_PAUSE)
 
     def _drop_all_but(self, keys: set[str]) -> None:
         """Of runs that an earlier process copied, those that are no longer there go."""
@@ -265,18 +276,56 @@ class StoreRoot(RunRoot):
             self._known.pop(key).drop()
             self._paces.pop(key)
 
-    def _copy_runs(self, due: list[RunCopy]) -> None:
-        """First what the documents say, then names in the order of uids, then the files."""
-        due = sorted((run for run in due if not self._is_finished(run)), key=lambda run: run.key)
+    def _copy_runs(self, due: list[RunCopy], *, patient: bool) -> None:
+        """First what the documents say, then names in the order of uids, then the files.
+
+        Who is not patient waits a moment for the slow ones, which then come when they come.
+        """
+        idle = (run for run in due if not self._is_finished(run) and run.key not in self._busy)
+        due = sorted(idle, key=lambda run: run.key)
         self._pending = len(due)
-        fresh = [run for run, is_new in zip(due, self._threads.map(self._looked, due), strict=True) if is_new]
+        looks = {run.key: self._threads.submit(self._looked, run) for run in due}
+        late = self._late(looks.values(), patient=patient)
+        fresh: list[RunCopy] = []
         for run in due:
-            if run.manifest is not None or run.described is not None or run in fresh:
-                self._runs.add(run.key, run.uid, run.described, run.summary)
+            look = looks[run.key]
+            if look in late:
+                self._leave_alone(run.key, look, partial(self._came_late, run))
+                continue
+            if run.manifest is not None or run.described is not None or look.result():
+                self._name(run)
+            if look.result():
+                fresh.append(run)
         self._pending = len(fresh)
-        for _ in self._threads.map(self._fetched, fresh):
-            self._pending -= 1
+        fetches = {run.key: self._threads.submit(self._fetched, run) for run in fresh}
+        late = self._late(fetches.values(), patient=patient)
+        for key, fetch in fetches.items():
+            if fetch in late:
+                self._leave_alone(key, fetch, lambda _: None)
         self._refuse_if_all_failed(len(due))
+
+    def _late(self, work: Iterable[Future[Any]], *, patient: bool) -> set[Future[Any]]:
+        return wait(list(work), None if patient else _WAIT_SECONDS).not_done
+
+    def _leave_alone(self, key: str, work: Future[Any], then: Callable[[bool], None]) -> None:
+        """Do not touch something until the work on it has come to its end."""
+        self._busy.add(key)
+
+        def ended(done: Future[Any]) -> None:
+            try:
+                then(not done.cancelled() and bool(done.result()))
+            finally:
+                self._busy.discard(key)
+
+        work.add_done_callback(ended)
+
+    def _came_late(self, run: RunCopy, is_new: bool) -> None:
+        if is_new:
+            self._name(run)
+            self._fetched(run)
+
+    def _name(self, run: RunCopy) -> None:
+        self._runs.add(run.key, run.uid, run.described, run.summary)
 
     def _is_finished(self, run: RunCopy) -> bool:
         announcements = self._scope.announcements_of(FoundRun.of(run.key))
@@ -323,25 +372,30 @@ class StoreRoot(RunRoot):
         self._problems.solved(run.key)
         if run.is_done:
             pace.never()
+        self._pending -= 1
 
-    def _copy_objects(self) -> None:
+    def _copy_objects(self, *, patient: bool) -> None:
         started = time.monotonic()
         folders: dict[str, list[Entry]] = {}
         for entry in self._scope.objects():
             folders.setdefault(entry.key.rpartition("/")[0], []).append(entry)
         for folder in self._objects.keys() - folders.keys():
-            self._objects.pop(folder).drop()
+            if self._objects[folder].key not in self._busy:
+                self._objects.pop(folder).drop()
         behind: list[tuple[ObjectCopies, list[Entry]]] = []
         for folder, entries in folders.items():
             known = self._objects.get(folder)
             if known is None:
                 known = self._objects[folder] = self._new_objects(folder)
-            if known.is_behind(entries):
+            if known.is_behind(entries) and known.key not in self._busy:
                 behind.append((known, entries))
         took = time.monotonic() - started
         self._pending = len(behind)
-        copies, listed = [one for one, _ in behind], [entries for _, entries in behind]
-        list(self._threads.map(self._fetched_objects, copies, listed))
+        fetches = {one.key: self._threads.submit(self._fetched_objects, one, entries) for one, entries in behind}
+        late = self._late(fetches.values(), patient=patient)
+        for key, fetch in fetches.items():
+            if fetch in late:
+                self._leave_alone(key, fetch, lambda _: None)
         if behind:
             self._object_listing.changed()
         else:
