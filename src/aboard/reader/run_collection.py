@@ -173,7 +173,12 @@ class RunCollection:
 
         Where the kernel does not tell of changes, what changed lately is looked at every `interval` seconds.
         """
+        if self._stores and not self._cycles and self._stores_are_complete():
+            self._tree.look()  # the last of what was copied may have come while the others were read
         return bool(self._unread) or self._tree.is_looking or self._tree.wait(interval, _LONGEST_WAIT)
+
+    def _stores_are_complete(self) -> bool:
+        return all(store.is_complete for store in self._stores)
 
     def wake(self) -> None:
         """End a `wait` at once, or the next one."""
@@ -187,7 +192,7 @@ class RunCollection:
     def _read_found(self, stopped: Callable[[], bool]) -> bool:
         changed = False
         looking = True
-        complete = all(store.is_complete for store in self._stores)
+        complete = self._stores_are_complete()
         changed = self._rename() or changed
         while looking:
             gone, found, to_read = self._tree.take(_SLICE)

@@ -11,7 +11,10 @@ import pytest
 import aboard
 from aboard.reader.remote.copied_file import CopiedFile
 from aboard.reader.remote.copy_cache import CopyCache
+from aboard.reader.root import StoreUri
+from aboard.reader.run_collection import Follower, RunCollection
 from aboard.store import open_store
+from support.processes import until
 from support.trained_runs import StoredRun, stored_run
 
 
@@ -170,3 +173,16 @@ def test_nothing_is_left_locked(home):
     first.close()
     assert cache.take("s3://bucket/x").place == first.place
     assert (second.place / "uri").read_text() == "s3://bucket/x"
+
+
+def test_reading_is_complete_however_quick_the_store_was(home, store, tmp_path):
+    """The store may be done before, while or after the copy of an earlier process is read."""
+    for number in range(20):
+        stored_run(store, tmp_path, f"run{number}", lambda run: run.log(range(10)))
+    for _ in range(10):
+        collection = RunCollection({"": StoreUri(store.uri)})
+        follower = Follower(collection, 0.5)
+        follower.start()
+        until(lambda collection=collection: collection.progress.cycles, 20)
+        assert collection.progress.runs_read == collection.progress.runs_found == 20
+        follower.stop()
