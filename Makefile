@@ -59,7 +59,7 @@ fmt: setup
 	$(BIN)/ruff format --quiet
 	$(BIN)/clang-format -i $$(find native -name '*.?pp')
 
-bench: bench-writing bench-reading bench-stores  ## side by side with the peers; prints the tables of benchmarks/README.md
+bench: bench-writing bench-reading bench-metrics bench-stores  ## side by side with the peers; prints the tables of benchmarks/README.md
 
 bench-writing: $(FRAMEWORKS)/.installed  ## SummaryWriter beside those of torch and tensorboardX
 	$(FRAMEWORKS)/bin/python benchmarks/writer.py

@@ -54,6 +54,7 @@ def measure_a(settings: Settings) -> list[Table]:
         *_memory(_NOT_MORE),
         Metric("curve_ms", "`timeSeries` of one tag, as each sends it", "ms", Target(20, FAST)),
         Metric("same_ms", "`timeSeries` of one tag, aboard with `--samples 1000` too", "ms"),
+        Metric("again_ms", "`timeSeries` of one tag, asked again with nothing new", "ms"),
         *_LISTS,
     )
     notes = [
@@ -61,10 +62,10 @@ def measure_a(settings: Settings) -> list[Table]:
     ]
     if SLOW in settings.programs and settings.legacy != "whole":
         notes.append(f"{SLOW}: of series cut to {settings.sets.short_a.points:,} points, as it keeps 1,000 of any.")
-    curves = [browser.curve(tag) for tag in work.tag_names]
+    tags = work.tag_names[:_REPEATED]
 
-    def typical(page: Browser) -> float:
-        return median(page.timed(request) for request in curves[:_REPEATED]) * 1e3
+    def typical(page: Browser, asking: int) -> float:
+        return median(page.timed(browser.curve(tag, asking)) for tag in tags) * 1e3
 
     with ExitStack() as stack:
 
@@ -75,9 +76,14 @@ def measure_a(settings: Settings) -> list[Table]:
             _check(work, server.browser, most=1000)
             return server.browser
 
-        def ask(program: str, server: Server) -> dict[str, float]:
-            page = like_stock() if program == ABOARD else server.browser
-            return {"curve_ms": typical(server.browser), "same_ms": typical(page)}
+        def ask(asking: int, program: str, server: Server) -> dict[str, float]:
+            first = typical(server.browser, asking)
+            again = typical(server.browser, asking)
+            return {
+                "curve_ms": first,
+                "same_ms": typical(like_stock(), asking) if program == ABOARD else first,
+                "again_ms": again,
+            }
 
         results = _session(settings, work, settings.programs, ask)
     return [Table("answers_A", f"Memory and answers, {work}", metrics, results, tuple(notes))]
@@ -91,14 +97,16 @@ def measure_b(settings: Settings) -> list[Table]:
         *_memory(_NOT_MORE),
         Metric("curves_s", title, "s", Target(50, FAST)),
         Metric("curves_cpu_s", "the same, CPU of all processes of the server", "s"),
+        Metric("again_s", "the same, asked again with nothing new", "s"),
         *_LISTS,
     )
-    curves = [browser.curve(tag) for tag in work.tag_names]
 
-    def ask(_: str, server: Server) -> dict[str, float]:
+    def ask(asking: int, _: str, server: Server) -> dict[str, float]:
+        curves = [browser.curve(tag, asking) for tag in work.tag_names]
         before = server.child.cpu_seconds()
         seconds = server.browser.all_at_once(curves)
-        return {"curves_s": seconds, "curves_cpu_s": server.child.cpu_seconds() - before}
+        used = server.child.cpu_seconds() - before
+        return {"curves_s": seconds, "curves_cpu_s": used, "again_s": server.browser.all_at_once(curves)}
 
     results = _session(settings, work, settings.programs, ask)
     return [Table("answers_B", f"Memory and answers, {work}", metrics, results)]
@@ -110,17 +118,17 @@ def measure_c(settings: Settings) -> list[Table]:
     programs = settings.programs if settings.legacy == "whole" else [ABOARD, FAST]
     metrics = (*_memory(), Metric("curve_ms", "`timeSeries` of one tag", "ms"), *_LISTS)
 
-    def ask(_: str, server: Server) -> dict[str, float]:
-        return {"curve_ms": server.browser.timed(browser.curve(work.tag_names[0])) * 1e3}
+    def ask(asking: int, _: str, server: Server) -> dict[str, float]:
+        return {"curve_ms": server.browser.timed(browser.curve(work.tag_names[0], asking)) * 1e3}
 
     results = _session(settings, work, programs, ask)
     return [Table("answers_C", f"Memory and answers, {work}", metrics, results)]
 
 
 def _session(
-    settings: Settings, work: ScalarSet, programs: Sequence[str], ask: Callable[[str, Server], dict[str, float]]
+    settings: Settings, work: ScalarSet, programs: Sequence[str], ask: Callable[[int, str, Server], dict[str, float]]
 ) -> Results:
-    """All programs at once with everything read; then they answer in turns."""
+    """All programs at once with everything read; then they answer in turns, to questions that were not asked before."""
     results: Results = {program: [] for program in programs}
     with ExitStack() as stack:
         servers: dict[str, Server] = {}
@@ -137,9 +145,9 @@ def _session(
             memory[program] = {"pss_mib": found.pss, "rss_mib": found.rss, "peak_mib": found.peak}
             _check(shown, server.browser, most=1000 if program != ABOARD else 10_000)
         # Three are enough where the slowest takes minutes.
-        for _, program in settings.turns(f"{work.name}: answers", programs, min(settings.rounds, 3)):
-            server = servers[program]
-            results[program].append({**memory[program], **ask(program, server), **_lists(server.browser)})
+        for number, program in settings.turns(f"{work.name}: answers", programs, min(settings.rounds, 3)):
+            server, asking = servers[program], number + 1
+            results[program].append({**memory[program], **ask(asking, program, server), **_lists(server.browser)})
         for program, server in servers.items():
             used = server.child.memory().pss
             for result in results[program]:

@@ -108,9 +108,12 @@ class Browser:
         return time.perf_counter() - start
 
 
-def curve(tag: str) -> Request:
-    """What the Time Series dashboard asks for a tag."""
-    asked = json.dumps([{"plugin": "scalars", "tag": tag}], separators=(",", ":"))
+def curve(tag: str, asking: int = 0) -> Request:
+    """What the Time Series dashboard asks for a tag; with another number `asking` in other words that mean the same.
+
+    A server may keep answers by what was asked: whoever wants it to answer anew asks in words that it has not seen.
+    """
+    asked = " " * asking + json.dumps([{"plugin": "scalars", "tag": tag}], separators=(",", ":"))
     part = f'Content-Disposition: form-data; name="requests"\r\n\r\n{asked}\r\n'
     body = f"--{_BOUNDARY}\r\n{part}--{_BOUNDARY}--\r\n".encode()
     content_type = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}

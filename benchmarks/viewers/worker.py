@@ -101,6 +101,7 @@ def curves(root: str, *, pixels: int, repetitions: int) -> Result:
     last = int(points.steps[-1])
     budget = POINTS_PER_PIXEL * pixels
     begin, tenth, hundredth = last // 3, last // 10, last // 100
+    first = _timed(lambda: tag.points().reduced(budget)) * 1e3
 
     def typical(work: Callable[[], Any]) -> float:
         work()
@@ -109,6 +110,7 @@ def curves(root: str, *, pixels: int, repetitions: int) -> Result:
     return {
         "points": len(points),
         "points_ms": typical(tag.points),
+        "first_ms": first,
         "reduced_ms": typical(lambda: tag.points().reduced(budget)),
         "reduced_few_ms": typical(lambda: tag.points().reduced(pixels)),
         "tenth_ms": typical(lambda: tag.points().window(begin, begin + tenth).reduced(budget)),

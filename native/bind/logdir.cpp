@@ -195,7 +195,11 @@ void bind_logdir(nb::module_& module) {
       .def("superseded", &Logdir::superseded_scalars)
       .def("media", &media_of)
       .def("read_media", &read_media)
-      .def("files", &files_of);
+      .def("files", &files_of)
+      .def("summary", [](const Logdir& self) {
+        const ReadingSummary summary = self.summary();
+        return nb::make_tuple(summary.bytes_read, summary.last_wall_time, summary.failed);
+      });
 
   module.def("refresh_logdirs", &refresh_logdirs);
   // Gives memory that was freed back to the system, which the C library would keep for later.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 
 #include "record.hpp"
@@ -15,6 +16,7 @@ namespace {
 constexpr uint64_t kPublishEvery = 1 << 16;  // records after which readers see what was decoded
 constexpr size_t kRowsThatTell = 16;
 constexpr double kForesight = 1.04;
+constexpr double kBoldestForesight = 64;    // times the rows that were seen: the beginning of a file may deceive
 constexpr uint64_t kLeastBytesOfARow = 32;  // in a file; hardly any record is shorter
 constexpr std::string_view kGraphTag = "__run_graph__";
 constexpr int64_t kScalarDataClass = 1;
@@ -51,6 +53,21 @@ std::string_view run_metadata_tag(std::string_view tagged_run_metadata) {
   return tag;
 }
 
+// Without a call for names of the usual lengths.
+inline bool are_same(std::string_view left, std::string_view right) noexcept {
+  constexpr size_t kWord = sizeof(uint64_t);
+  const size_t size = left.size();
+  if (size != right.size()) return false;
+  if (size < kWord || size > 2 * kWord) return left == right;
+  const auto differs = [&](size_t at) {
+    uint64_t words[2];
+    std::memcpy(&words[0], left.data() + at, kWord);
+    std::memcpy(&words[1], right.data() + at, kWord);
+    return words[0] ^ words[1];
+  };
+  return (differs(0) | differs(size - kWord)) == 0;
+}
+
 bool is_valid(std::string_view message) {
   wire::Decoder decoder(message);
   for (wire::Field field; decoder.next(field);) {
@@ -70,27 +87,38 @@ Logdir::Decoder::Decoder(Logdir& logdir, State& state, size_t file)
   entry_.file = static_cast<uint32_t>(file);
 }
 
+// What happens with nearly every record of nearly every file stands here in one piece; the rest is left to others.
 void Logdir::Decoder::take_plain(std::span<const PlainRecord> records, uint64_t offset) {
-  ValueView plain;
-  plain.kind = ValueKind::simple_value;
   reached_ = offset;
+  double last_wall_time = file_.last_wall_time;
   for (const PlainRecord& record : records) {
-    note_time(record.wall_time);
-    Tag& tag = tag_for(TagSource::summary, record.tag(), &plain);
-    if (tag.info.is_scalar) {
-      add<Columns>(tag, tag.scalars, {record.step, record.wall_time, record.value});
+    if (record.wall_time > last_wall_time && std::isfinite(record.wall_time)) last_wall_time = record.wall_time;
+    Tag* const guess = last_ != nullptr ? last_->next : nullptr;
+    const bool is_it =
+        guess != nullptr && guess->info.source == TagSource::summary && are_same(guess->info.name, record.tag());
+    if (is_it && guess->ticket == ticket_ && guess->info.is_scalar && !guess->scalars.full()) {
+      last_ = guess;
+      guess->scalars.push({record.step, record.wall_time, record.value});
     } else {
-      entry_ = {record.step,
-                record.wall_time,
-                offset + kRecordHeaderBytes,
-                record.bytes - kRecordOverheadBytes,
-                entry_.file,
-                0};
-      add_media(tag);
+      take_plain(record, offset);
     }
     offset += record.bytes;
   }
+  file_.last_wall_time = last_wall_time;
   count_records(records.size());
+}
+
+void Logdir::Decoder::take_plain(const PlainRecord& record, uint64_t offset) {
+  ValueView value;
+  value.kind = ValueKind::simple_value;
+  Tag& tag = tag_for(TagSource::summary, record.tag(), &value);
+  entry_ = {
+      record.step, record.wall_time, offset + kRecordHeaderBytes, record.bytes - kRecordOverheadBytes, entry_.file, 0};
+  if (tag.info.is_scalar) {
+    add_scalar(tag, record.value);
+  } else {
+    add_media(tag);
+  }
 }
 
 bool Logdir::Decoder::take_part(const DecodedPart& part) {
@@ -219,7 +247,7 @@ void Logdir::Decoder::make_room(History<Rows>& history, size_t more) {
   if (foresees_ && reached_ > 0 && rows >= kRowsThatTell) {
     const double all =
         static_cast<double>(rows) * static_cast<double>(file_.file.size()) / static_cast<double>(reached_);
-    foreseen = static_cast<size_t>(all * kForesight);
+    foreseen = static_cast<size_t>(std::min(all * kForesight, static_cast<double>(rows) * kBoldestForesight));
     if (foreseen > rows + spare_rows_) foreseen = 0;
     spare_rows_ -= foreseen > rows ? foreseen - rows : 0;
   }

@@ -34,6 +34,7 @@ class Logdir::Decoder final : public RecordTaker {
     int64_t step;
   };
 
+  void take_plain(const PlainRecord& record, uint64_t offset);
   void count_records(uint64_t records);
   void note_time(double wall_time) noexcept;
   void take_summary(std::string_view summary);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 
 #include "crc32c.hpp"
 #include "file_system.hpp"
@@ -20,6 +21,7 @@ namespace {
 constexpr uint64_t kMagic = 0x7865646e69416261;
 constexpr uint32_t kVersion = 2;
 constexpr size_t kBufferBytes = 1 << 20;
+constexpr time_t kTouchedAgainAfter = 3600;
 
 // The magic number also tells the order of bytes.
 struct Header {
@@ -181,7 +183,8 @@ std::shared_ptr<const IndexImage> IndexImage::open(const std::string& path) {
       static_cast<uint64_t>(status.st_size) >= sizeof(Header)) {
     const auto size = static_cast<size_t>(status.st_size);
     image = may_be_mapped(file) ? image_of<MappedImage>(file, size) : image_of<ReadImage>(file, size);
-    if (image) ::futimens(file, nullptr);  // was used: the cache forgets the others first
+    // Was used: the cache forgets the others first. Not more often than that needs, as it may wait for the disk.
+    if (image && std::time(nullptr) - status.st_mtime > kTouchedAgainAfter) ::futimens(file, nullptr);
   }
   ::close(file);
   return image;

@@ -348,7 +348,8 @@ bool Logdir::read_file(State& state, size_t number) {
 void Logdir::read_with_others(File& file, Decoder& decoder) {
   const ReadingState& reading = file.file.state();
   const uint64_t part_bytes = crew_->part_bytes();
-  PartsAhead parts(file.file.path(), reading.device, reading.inode, reading.offset, reading.size, part_bytes);
+  PartsAhead parts(file.file.path(), reading.device, reading.inode, reading.offset, reading.size, part_bytes,
+                   2 * crew_->most_threads());
   ReadingCrew::Offer offer(*crew_, parts);
   uint64_t decoded = 0, taken = 0;
   for (size_t number = 0; number < parts.count(); ++number) {
@@ -520,6 +521,20 @@ std::vector<FileStatus> Logdir::files() const {
   for (const auto& file : state_->files) statuses.push_back(file->published);
   for (const auto& file : state_->waiting) statuses.push_back(file->published);
   return statuses;
+}
+
+ReadingSummary Logdir::summary() const {
+  ReadingSummary summary;
+  const std::lock_guard lock(mutex_);
+  for (const auto* files : {&state_->files, &state_->waiting}) {
+    for (const auto& file : *files) {
+      const FileStatus& status = file->published;
+      summary.bytes_read += status.bytes_read;
+      if (status.records > 0) summary.last_wall_time = std::max(summary.last_wall_time, status.last_wall_time);
+      summary.failed = summary.failed || status.error != 0;
+    }
+  }
+  return summary;
 }
 
 std::optional<double> Logdir::first_wall_time() const {

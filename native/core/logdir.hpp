@@ -61,6 +61,13 @@ struct AbsentPart {
   std::vector<uint64_t> hollow = {};  // see EventFile::trust
 };
 
+// Of all files together.
+struct ReadingSummary {
+  uint64_t bytes_read = 0;
+  double last_wall_time = 0;  // the latest; 0 when there is none
+  bool failed = false;        // some could not be read
+};
+
 class ReadingCrew;
 
 class Logdir {
@@ -103,6 +110,7 @@ class Logdir {
   // The bytes of one media entry's content: the message of its kind, or the graph or metadata itself.
   std::optional<std::string> read_media(size_t tag, const MediaEntry& entry) const;
   std::vector<FileStatus> files() const;
+  ReadingSummary summary() const;
   uint64_t bytes_read() const noexcept { return bytes_read_.load(); }
   std::optional<double> first_wall_time() const;
 

@@ -11,9 +11,6 @@
 namespace aboard {
 namespace {
 
-// How far parts are decoded ahead of where reading is: each holds as much memory as its points take.
-constexpr size_t kMostAhead = 16;
-
 template <typename Thing>
 Thing take_last(std::vector<Thing>& things) noexcept {
   Thing last = std::move(things.back());
@@ -33,10 +30,11 @@ void keep(std::vector<Thing>& things, Thing thing) noexcept {
 }  // namespace
 
 PartsAhead::PartsAhead(const std::string& path, uint64_t device, uint64_t inode, uint64_t begin, uint64_t end,
-                       uint64_t part_bytes)
+                       uint64_t part_bytes, size_t most_ahead)
     : begin_(begin),
       end_(end),
       part_bytes_(part_bytes),
+      most_ahead_(most_ahead),
       parts_(static_cast<size_t>((end - begin + part_bytes - 1) / part_bytes)) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status;
@@ -57,7 +55,7 @@ bool PartsAhead::help() noexcept {
 
 bool PartsAhead::decode_one(std::unique_lock<std::mutex>& lock) noexcept {
   if (stopped_) return false;
-  const size_t last = std::min(parts_.size(), reading_ + 1 + kMostAhead);
+  const size_t last = std::min(parts_.size(), reading_ + 1 + most_ahead_);
   for (size_t number = reading_ + 1; number < last; ++number) {
     Part& part = parts_[number];
     if (part.state != PartState::free) continue;

@@ -16,9 +16,10 @@ namespace aboard {
 
 class PartsAhead final : public SharedWork {
  public:
-  // The bytes [begin, end) of the file that has this identity, in parts of `part_bytes`.
+  // The bytes [begin, end) of the file that has this identity, in parts of `part_bytes`. Of these, `most_ahead` are
+  // decoded ahead of where reading is: each holds as much memory as its points take.
   PartsAhead(const std::string& path, uint64_t device, uint64_t inode, uint64_t begin, uint64_t end,
-             uint64_t part_bytes);
+             uint64_t part_bytes, size_t most_ahead);
   ~PartsAhead() override;
 
   // Decodes the next part that nobody has.
@@ -51,6 +52,7 @@ class PartsAhead final : public SharedWork {
   std::unique_ptr<DecodedPart> decode(size_t number, Memory& memory) const noexcept;
 
   const uint64_t begin_, end_, part_bytes_;
+  const size_t most_ahead_;
   int file_ = -1;
   std::mutex mutex_;  // guards everything below
   std::condition_variable decoded_;

@@ -56,6 +56,7 @@ class ReadingCrew {
   // Whether others can help with so much.
   bool can_share(uint64_t bytes) const noexcept { return most_threads_ > 1 && bytes >= kFewestParts * part_bytes_; }
   uint64_t part_bytes() const noexcept { return part_bytes_; }
+  size_t most_threads() const noexcept { return most_threads_; }
 
  private:
   void start_thread();

@@ -17,6 +17,7 @@
 #include "fuzz.hpp"
 #include "logdir.hpp"
 #include "points_json.hpp"
+#include "reading_crew.hpp"
 #include "record.hpp"
 #include "reduce.hpp"
 #include "scratch_folder.hpp"
@@ -131,6 +132,24 @@ void compare_files(const Logdir& logdir) {
   }
 }
 
+// Two threads that share the files in small parts read the same.
+void compare_with_two_threads(const Logdir& alone) {
+  constexpr uint64_t kPartBytes = 100;
+  Logdir shared(folder().string());
+  ReadingCrew crew(2, kPartBytes);
+  crew.run(1, [&](size_t) { shared.refresh(names(), &crew); });
+  const auto statuses = alone.tag_statuses(), same = shared.tag_statuses();
+  FUZZ_CHECK(statuses.size() == same.size());
+  for (size_t tag = 0; tag < statuses.size(); ++tag) {
+    FUZZ_CHECK(statuses[tag].count == same[tag].count && statuses[tag].superseded == same[tag].superseded);
+    FUZZ_CHECK(alone.media(tag) == shared.media(tag));
+    const ColumnView all = alone.scalars(tag, false), others = shared.scalars(tag, false);
+    FUZZ_CHECK(std::ranges::equal(all.steps(), others.steps()));
+    FUZZ_CHECK(std::ranges::equal(std::as_bytes(all.values()), std::as_bytes(others.values())));
+  }
+  compare_files(shared);
+}
+
 void run(std::string_view input) {
   const size_t end = std::min(input.find('\0'), input.size());
   const std::string_view script = input.substr(0, std::min<size_t>(end, 64));
@@ -189,6 +208,7 @@ void run(std::string_view input) {
   for (const FileStatus& file : logdir.files()) damaged = damaged || file.damage.skipped_bytes > 0;
   if (!damaged) FUZZ_CHECK(ask(fresh, true) == total);
   compare_files(fresh);
+  if (input.size() % 128 == 0) compare_with_two_threads(fresh);  // to begin a thread takes longer than all of the above
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Generator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from aboard import SummaryWriter
 from aboard.api.runs import NewRun, RetentionAsked
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
@@ -86,6 +88,21 @@ def test_lists_are_filtered_sorted_and_paged(client: Client, store: Store):
     assert rest.next is None
     assert [run.name for run in client.runs.iterate(sort="name")] == ["other", *(f"r{number}" for number in range(7))]
     assert client.runs.count(where="hparams.lr > 0.35") == 3
+    assert client.runs.fields().hparams == ("lr",)
+    assert client.runs.fields(workspaces="ws2").metrics == ()
+
+
+def test_times_in_a_filter_are_those_of_the_asker(client: Client, store: Store, monkeypatch: pytest.MonkeyPatch):
+    store_run(store, name="base")
+    zones = {"UTC0": timedelta(), "EAST-9": timedelta(hours=9), "WEST+7:30": timedelta(hours=-7, minutes=-30)}
+    for zone, offset in zones.items():
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        local = (datetime.now(UTC) + offset).replace(tzinfo=None)
+        before, after = (local + timedelta(minutes=minutes) for minutes in (-5, 5))
+        assert names(client, where=f"created > '{before:%Y-%m-%d %H:%M}' and created < '{after:%Y-%m-%d %H:%M}'")
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_a_mistake_in_a_question_is_told_where_it_is(client: Client, store: Store):
@@ -271,6 +288,33 @@ def test_retention_tells_first_and_deletes_then(client: Client, store: Store):
         client.runs.retain(RetentionAsked(dry_run=False))
 
 
+def test_curves_are_given_point_by_point(client: Client, store: Store):
+    uid = store_run(store, name="base")
+    store_run(store, name="bare")
+    store.delete([entry.key for entry in store.list(f"{uid}/tb")])
+    values = {"train": [3.0, math.nan, 1.5], "": [-math.inf, 2.0**100]}
+    for logdir, points in values.items():
+        with SummaryWriter(str(Path(store.uri, uid, "tb", logdir))) as writer:
+            for step, value in enumerate(points):
+                writer.add_scalar("loss", value, step * 2**40, walltime=1000.5 + step)
+    both = client.runs.series("base")
+    assert [(one.logdir, one.tag, one.steps) for one in both] == [
+        ("", "loss", (0, 2**40)),
+        ("train", "loss", (0, 2**40, 2**41)),
+    ]
+    (train,) = client.runs.series("base", tags="loss", logdirs="train")
+    assert train.wall_times == (1000.5, 1001.5, 1002.5)
+    assert (train.values[0], math.isnan(train.values[1]), train.values[2]) == (3.0, True, 1.5)
+    assert client.runs.series("base", logdirs=["."])[0].values == (-math.inf, 2.0**100)
+    with pytest.raises(UnknownName, match="nearest: loss"):
+        client.runs.series("base", tags=["los"])
+    with pytest.raises(UnknownName, match="no logdir 'tra'"):
+        client.runs.series("base", logdirs=["tra"])
+    uid = client.runs.get("bare").uid
+    store.delete([entry.key for entry in store.list(f"{uid}/tb")])
+    assert client.runs.series("bare") == ()
+
+
 def test_storage_is_added_up(client: Client, store: Store):
     store_run(store, size=1000, experiment="e")
     store_run(store, size=10, experiment="e")
@@ -351,6 +395,27 @@ def test_a_store_that_fails_is_told_and_looked_at_again(catalog: Catalog, tmp_pa
         assert "later" in state.error
         store_run(open_store(str(path), create=True), name="back")
         until(lambda: names(client) == ["back"], 20)
+
+
+def test_servers_that_share_a_postgresql_behave_as_one(place: str, store: Store):
+    if not place.startswith("postgresql"):
+        return  # SQLite is for one server, which test_server_command shows
+    with (
+        Catalog.open(place) as first,
+        Catalog.open(place) as second,
+        serving_runs(first, store.uri) as one,
+        serving_runs(second, store.uri) as other,
+    ):
+        for number in range(20):
+            store_run(store, name=f"r{number}")
+        until(lambda: one.runs.count() == other.runs.count() == 20)
+        for number in range(20):
+            (one if number % 2 else other).runs.tag(f"r{number}", {"by": str(number % 2)})
+        assert [run.tags for run in one.runs.iterate()] == [run.tags for run in other.runs.iterate()]
+        assert len({run.number for run in other.runs.iterate()}) == 20
+        other.runs.delete("r3", files=True)
+        assert one.runs.count() == 19
+        until(lambda: all(not status.damaged for status in one.stores().items))
 
 
 def test_runs_that_the_store_no_longer_has_are_in_the_bin(client: Client, store: Store):

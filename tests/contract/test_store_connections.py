@@ -38,7 +38,7 @@ def test_s3_by_connection_alone(s3_server):
     assert works(open_store("s3://contract/connections", connection=here))
 
 
-@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"])
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "S3_ENDPOINT"])
 def test_s3_endpoint_variables(s3_server, monkeypatch, variable):
     variables = s3_server.environment()
     variables[variable] = variables.pop("AWS_ENDPOINT_URL")

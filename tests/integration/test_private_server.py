@@ -133,6 +133,13 @@ def test_it_ends_when_nobody_asks_and_starts_again(home: Path, monkeypatch: pyte
     assert client.info().pid != first
 
 
+def test_one_that_nobody_can_find_ends(home: Path):
+    first = Client().info().pid
+    (home / "server/server.json").unlink()
+    second = Client().info().pid
+    assert (second != first, alive(first), servers(home)) == (True, False, [second])
+
+
 def test_why_it_does_not_start_is_told(home: Path, monkeypatch: pytest.MonkeyPatch):
     home.mkdir()
     (home / "catalog.sqlite").write_bytes(b"this is no database, but it is long enough to be looked at" * 10)

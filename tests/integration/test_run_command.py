@@ -301,11 +301,12 @@ def test_a_preempted_run_goes_on_elsewhere_as_one_history(tmp_path: Path, cloud:
     kept = Kept.at(uri, environment)
     process = one.start_run(PREEMPTIBLE, "--name", "long")
     until(lambda: status_of(kept) == "running" and kept.points("train", "loss"), 30)
-    there, here = (machine.start("run", "--name", "long", "--", "true") for machine in (two, one))
-    for refused, reason in ((finish(there), "is being worked on by process"), (finish(here), "of this machine")):
-        assert refused.code == 1
-        assert reason in refused.err
-    assert two.spools() == []
+    if not environment:  # claims are no different in a bucket; the contract of stores holds that
+        there, here = (machine.start("run", "--name", "long", "--", "true") for machine in (two, one))
+        for refused, reason in ((finish(there), "is being worked on by process"), (finish(here), "of this machine")):
+            assert refused.code == 1
+            assert reason in refused.err
+        assert two.spools() == []
     process.send_signal(signal.SIGTERM)
     ended = well(finish(process))
     assert ended.out.startswith("from 0 None\nsaved ")

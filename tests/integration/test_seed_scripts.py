@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -56,8 +58,10 @@ XMANAGER_SCRIPT = """
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path / "one", str(tmp_path / "store"))
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    machine = Machine(tmp_path / "one", str(tmp_path / "store"))
+    yield machine
+    machine.stop_server()
 
 
 def test_a_script_of_xt_with_its_import_line_changed_and_started_again(machine: Machine, tmp_path: Path) -> None:
@@ -78,6 +82,10 @@ def test_a_script_of_xt_with_its_import_line_changed_and_started_again(machine: 
     assert [event["name"] for event in kept.summary().annotations] == ["milestone", "milestone"]
     (weights,) = [path for path in kept.rows() if path.endswith("000004-model.pt")]
     assert kept.content(weights) == b"weights of epoch 3"
+    catalogued = json.loads(well(machine.aboard("runs", "show", "ws1/run23", "--json")).out)
+    assert (catalogued["number"], catalogued["status"], len(catalogued["attempts"])) == (1, "completed", 2)
+    assert catalogued["hparams"] == {"lr": 0.01, "epochs": 2500}
+    assert catalogued["metrics"]["test/acc"]["last"]["value"] == pytest.approx(0.3)
 
 
 def test_xts_run_alone_and_switched_off(machine: Machine) -> None:

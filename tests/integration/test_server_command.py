@@ -147,3 +147,44 @@ def test_a_team_uses_one_server_by_two_variables(machine: Machine, tmp_path: Pat
         assert json.loads(told)["written"] == 1
         ended = machine.aboard("reindex", tmp_path / "other", ABOARD_SERVER=url, ABOARD_TOKEN=SHARED)
         assert (ended.code, "does not follow" in ended.err) == (1, True)
+
+
+def test_without_its_packages_it_says_which_to_install(machine: Machine):
+    script = """
+        import sys
+        sys.modules["starlette"] = None
+        sys.argv[1:] = ["server"]
+        from aboard.cli import main
+        main()
+    """
+    ended = machine.python(script)
+    assert (ended.code, "Traceback" in ended.err) == (1, False)
+    assert "pip install 'aboard[server]'" in ended.err
+
+
+def test_a_server_gives_runs_their_names(machine: Machine, tmp_path: Path):
+    script = "import os; print(os.environ['ABOARD_RUN'])"
+    with serving(machine, "--catalog", tmp_path / "team.sqlite", ABOARD_TOKEN=SHARED) as server:
+        team = {"ABOARD_SERVER": server.url, "ABOARD_TOKEN": SHARED}
+        assert well(machine.run(script, **team)).out.strip() == "run1"
+        assert well(machine.run(script, "--name", "mine", **team)).out.strip() == "mine"
+        assert well(machine.run(script, **team)).out.strip() == "run3"
+        client = server.client()
+        until(lambda: client.runs.count(where='status == "completed"') == 3, 30)
+        assert [run.name for run in client.runs.iterate(sort="number")] == ["run1", "mine", "run3"]
+        # The same run, begun again, is the same one to the server.
+        well(machine.run(script, "--name", "run1", **team))
+        until(lambda: len(client.runs.get("run1").attempts) == 2, 30)
+        assert client.runs.count() == 3
+    ended = well(machine.run(script, **team))
+    assert ended.out.startswith("run-")
+    assert ended.err.count("does not answer") == 1
+    # A rebuilt catalog gives the same numbers.
+    with serving(machine, "--catalog", tmp_path / "rebuilt.sqlite") as server:
+        client = server.client()
+        until(lambda: client.runs.count() == 4, 30)
+        assert {run.name: run.number for run in client.runs.iterate()}.items() >= {
+            "run1": 1,
+            "mine": 2,
+            "run3": 3,
+        }.items()

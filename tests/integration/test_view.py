@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`aboard view` and `aboard demo` as a person runs them."""
 
+import gzip
 import json
+import os
 import time
 import urllib.error
 from importlib import metadata
@@ -9,7 +11,7 @@ from importlib import metadata
 import pytest
 
 from aboard import SummaryWriter, __version__
-from support.viewing import eventually, fetch, fetch_json, run_aboard, viewing
+from support.viewing import FROM_AFAR, eventually, fetch, fetch_json, run_aboard, viewing
 
 
 @pytest.fixture
@@ -46,6 +48,21 @@ def test_new_points_and_runs_appear_within_a_second(logs):
         assert board.scalars("c")[0][2] == 7.0
         # The promise is one second; a busy machine may be late, so the test only tells seconds from minutes.
         assert seen_after < 10
+
+
+def test_curves_are_compressed_for_browsers_elsewhere(logs):
+    """Also at the other end of a tunnel, which looks as if it were on this machine."""
+    here = {"Accept-Encoding": "gzip"}
+    curve = "data/plugin/scalars/scalars?run=a&tag=loss"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SSH_", "KUBERNETES_"))}
+    with viewing(logs, env=environment) as board:
+        board.wait_until_read()
+        plain = board.fetch(curve, **here)
+        assert len(json.loads(plain)) == 20
+        assert gzip.decompress(board.fetch(curve, **FROM_AFAR)) == plain
+    with viewing(logs, env=environment | {"SSH_CONNECTION": "192.0.2.1 50000 192.0.2.2 22"}) as board:
+        board.wait_until_read()
+        assert gzip.decompress(board.fetch(curve, **here)) == plain
 
 
 def test_under_a_prefix_with_named_folders(logs):

@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-PREFIXES = ("AWS_", "AZURE_", "AZURITE_", "GOOGLE_", "GCE_", "OSS_", "CLOUDSDK_", "STORAGE_EMULATOR", "IDENTITY_")
+PREFIXES = (
+    "AWS_",
+    "S3_",
+    "AZURE_",
+    "AZURITE_",
+    "GOOGLE_",
+    "GCE_",
+    "OSS_",
+    "CLOUDSDK_",
+    "STORAGE_EMULATOR",
+    "IDENTITY_",
+)
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 NOBODY_LISTENS = "127.0.0.1:9"
 

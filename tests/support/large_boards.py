@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from support.board_client import SESSION_GROUPS
 from support.event_bytes import scalar_value, summary_record, write_event_file, write_many_tags
-from support.viewing import View, viewing
+from support.viewing import FROM_AFAR, View, viewing
 
 
 def check_many_tags(folder: Path, count: int, *, most_bytes: int, within: float) -> None:
@@ -19,7 +19,7 @@ def check_many_tags(folder: Path, count: int, *, most_bytes: int, within: float)
     with viewing(folder, as_text=True) as board:
         board.wait_until_read(within)
         assert "scalars" in board.json("data/plugins_listing")
-        listing = json.loads(gzip.decompress(board.fetch("data/plugin/scalars/tags", **{"Accept-Encoding": "gzip"})))
+        listing = json.loads(gzip.decompress(board.fetch("data/plugin/scalars/tags", **FROM_AFAR)))
         assert len(listing["run"]) == count
         assert len(board.json("data/plugin/timeseries/tags")["scalars"]["runTagInfo"]["run"]) == count
         for number in (0, count // 2, count - 1):

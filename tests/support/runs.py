@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -72,6 +74,12 @@ class Machine:
 
     def python(self, script: str, *arguments: object, **environment: str) -> Ended:
         return finish(self.start_python(script, *arguments, **environment))
+
+    def stop_server(self) -> None:
+        """End the private server that commands have started, if there is one."""
+        with contextlib.suppress(FileNotFoundError):
+            address = json.loads((self.home / "server/server.json").read_text())
+            os.kill(address["pid"], signal.SIGTERM)
 
     def spools(self) -> list[Path]:
         return sorted((self.home / "spool").iterdir())

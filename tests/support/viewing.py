@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
+FROM_AFAR = {"Accept-Encoding": "gzip", "X-Forwarded-For": "192.0.2.1"}
+"""Headers of a browser behind a proxy."""
 ABOARD = [sys.executable, "-c", "from aboard.cli import main; main()"]
 
 

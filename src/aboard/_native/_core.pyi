@@ -135,6 +135,8 @@ class Logdir:
     def media(self, tag: int, /) -> list[Place]:
         """(step, wall time, offset, length, file, value index) of each entry."""
     def read_media(self, tag: int, place: Place, /) -> bytes | None: ...
+    def summary(self) -> tuple[int, float, bool]:
+        """Of all files: bytes read, latest wall time (0 when there is none), whether some could not be read."""
     def files(self) -> list[tuple[bytes, int, int, int, int, int, int, int, float, float, int]]:
         """Name, bytes read, bytes, records, bad records, skipped bytes, first damage, errno, wall times, attempt."""
 
@@ -210,7 +212,9 @@ def points_json(
 def tag_meaning(name: bytes, source: int, kind: int, metadata: bytes, /) -> tuple[str, bytes, str, str, int]:
     """Plugin, content, display name, description and data class of a tag whose first value was like this."""
 
-def give_back_memory() -> None: ...
+def give_back_memory() -> None:
+    """Give memory that was freed back to the system, which the C library would keep for later."""
+
 def refresh_logdirs(work: list[tuple[Logdir, list[bytes]]], threads: int, /) -> int: ...
 
 class FileReport:

@@ -63,6 +63,14 @@ class RunCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldNames:
+    """Names of all hyperparameters and metrics that runs have."""
+
+    hparams: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
     """A run that is about to begin and wants a number, and a name where it has none."""
 
@@ -100,6 +108,17 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
     same: Mapping[str, HparamValue] = field(default_factory=dict[str, HparamValue])
     """Hyperparameters that both have alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One curve of a run: every point of a tag in a logdir, which is empty for the run itself."""
+
+    logdir: str
+    tag: str
+    steps: tuple[int, ...]
+    wall_times: tuple[float, ...]
+    values: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

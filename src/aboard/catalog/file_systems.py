@@ -1,40 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells file systems of this machine from those of others, on which SQLite's locks do not hold."""
+"""Refuses file systems on which SQLite's locks do not hold."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from aboard.errors import CatalogUnavailable
-
-_MOUNTS = Path("/proc/self/mountinfo")  # Linux only; elsewhere nothing is refused
-_NETWORK = re.compile(
-    r"(fuse\.)?(nfs\d?|cifs|smb\d?|smbfs|9p|afs|ncpfs|ceph|glusterfs|lustre|gpfs|beegfs\w*|pvfs2|orangefs|davfs2?|"
-    r"sshfs|s3fs|goofys|gcsfuse|rclone|blobfuse2?|ossfs|juicefs|mountpoint-s3|seaweedfs|hdfs\w*)"
-)
+from aboard.file_systems import network_file_system_of
 
 
 def refuse_network_file_system(path: Path) -> None:
     """An error when `path` would lie on a network file system."""
-    kind = file_system_of(path, _MOUNTS.read_text("utf-8", "replace")) if _MOUNTS.exists() else ""
-    if _NETWORK.fullmatch(kind):
+    if kind := network_file_system_of(path):
         raise CatalogUnavailable(
             f"{path} lies on a network file system ({kind}), where SQLite loses data",
             hint="put the catalog on a local disk, or use PostgreSQL: postgresql://user@host/database",
         )
-
-
-def file_system_of(path: Path, mounts: str) -> str:
-    """The kind of the file system that holds `path`, which need not exist, by the lines of mountinfo."""
-    place = path.resolve()
-    kinds: dict[Path, str] = {}
-    for line in mounts.splitlines():
-        before, separator, after = line.partition(" - ")
-        if separator and len(before.split(" ")) > 4 and after:
-            kinds[Path(_unescaped(before.split(" ")[4]))] = after.split(" ")[0]
-    return next((kinds[folder] for folder in (place, *place.parents) if folder in kinds), "")
-
-
-def _unescaped(mount_point: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), mount_point)

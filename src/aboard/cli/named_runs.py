@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import re
 from collections.abc import Iterator, Sequence
 
 from aboard.client.client import Client
-from aboard.errors import InvalidValue, UnknownName
+from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.model.names import run_name
 from aboard.model.run import Run
 
@@ -41,7 +42,18 @@ def _meant(client: Client, part: str, *, in_bin: bool) -> Iterator[str]:
     elif any(mark in part for mark in "*?"):
         yield from _like(client, part, in_bin=in_bin)
     else:
-        yield part
+        yield _in_bin(client, part) if in_bin else part
+
+
+def _in_bin(client: Client, part: str) -> str:
+    """A name of a run in the bin as its number; the server finds runs there by numbers and uids only."""
+    workspace, slash, name = part.rpartition("/")
+    where = f"name == {json.dumps(name)}"
+    found = client.runs.list(workspaces=workspace if slash else None, where=where, columns=["name"], in_bin=True).items
+    if len(found) > 1:
+        numbers = ", ".join(map(_reference, found))
+        raise Conflict(f"{len(found)} runs in the bin are called {part!r}", hint=f"name one by its number: {numbers}")
+    return _reference(found[0]) if found else part
 
 
 def _between(client: Client, found: re.Match[str], *, in_bin: bool) -> Iterator[str]:

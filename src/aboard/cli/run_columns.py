@@ -37,7 +37,7 @@ class RunColumn:
         values = values_of(self.field, run)
         if self.field == Column("status", COLUMNS["status"]):
             return run.status
-        return values[-1] if len(values) < 2 else values
+        return (values or [None])[0] if len(values) < 2 else values
 
     def text(self, run: Run, precision: int = PRECISION) -> str:
         """The value as a table shows it."""

@@ -107,7 +107,7 @@ def retain_runs(
         return 0
     for run in plan.items:
         typer.echo(f"{_title(run)}  {str(run.status).upper()}  {bytes_text(run.bytes or 0)}", err=as_json)
-    summary = f"{len(plan.items)} runs, {bytes_text(plan.bytes)}"
+    summary = f"{len(plan.items)} run{'s' * (len(plan.items) != 1)}, {bytes_text(plan.bytes)}"
     if dry_run or not plan.items:
         typer.echo(f"{summary} would go; nothing was done." if plan.items else "No run would go.", err=True)
         return 0

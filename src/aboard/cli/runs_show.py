@@ -101,7 +101,9 @@ def _section(title: str, pairs: Mapping[str, str]) -> None:
 def _flat(details: Mapping[str, object], above: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in details.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and name == "packages":
+            found[f"{above}{name}"] = f"{len(cast('Mapping[str, object]', value))}; --json lists them"
+        elif isinstance(value, Mapping):
             found |= _flat(cast("Mapping[str, object]", value), f"{above}{name}.")
         else:
             found[f"{above}{name}"] = shown(value)

@@ -24,6 +24,7 @@ from aboard import __version__
 from aboard.api import VERSION
 from aboard.api.server import ServerInfo, StoreAdded, StoreStatus
 from aboard.client.transport import Address, Transport
+from aboard.config.machine_folder import machine_folder
 from aboard.errors import AboardError, ServerUnavailable
 
 START_SECONDS = 60.0
@@ -67,7 +68,7 @@ class PrivateServer:
     def __init__(self, home: Path, store: str) -> None:
         self._home = home
         self._store = store if "://" in store else str(Path(store).expanduser().absolute())
-        self._files = ServerFiles.below(home)
+        self._files = ServerFiles.below(machine_folder(home))
         self._known: Address | None = None
         self._answered = 0.0
 

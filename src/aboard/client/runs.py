@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import getpass
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from aboard.api.page import Page
 from aboard.api.runs import (
     Comparison,
+    FieldNames,
     HeartbeatAnswer,
     NewRun,
     RetentionAsked,
@@ -17,6 +19,7 @@ from aboard.api.runs import (
     RunCount,
     RunsChanged,
     RunsNamed,
+    Series,
     Usage,
 )
 from aboard.client.transport import Transport, path_part
@@ -99,9 +102,18 @@ class RunsClient:
         """A run with everything that is known of it, also when it is in the bin."""
         return self._transport().get(Run, f"runs/{path_part(run)}")
 
+    def fields(self, *, workspaces: RunNames | None = None) -> FieldNames:
+        """Names of all hyperparameters and metrics that runs have: for columns, filters and orders."""
+        return self._transport().get(FieldNames, "fields", {"workspace": _several(workspaces or ())})
+
     def metrics(self, run: str) -> Mapping[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
         return self.get(run).metrics
+
+    def series(self, run: str, *, tags: RunNames = (), logdirs: RunNames = ()) -> tuple[Series, ...]:
+        """Every point of the named curves of a run, or of all; a logdir is `train`, or `.` for the run itself."""
+        query = {"tag": _several(tags), "logdir": _several(logdirs)}
+        return self._transport().get(Page[Series], f"runs/{path_part(run)}/series", query).items
 
     def compare(self, first: str, second: str) -> Comparison:
         """Two runs and what differs in them."""
@@ -159,7 +171,9 @@ class RunsClient:
 
 def _filters(workspaces: RunNames | None, experiment: str | None, where: str | None, in_bin: bool) -> dict[str, object]:
     names = _several(workspaces or ())
-    return {"workspace": names, "experiment": experiment, "where": where, "bin": in_bin}
+    asked: dict[str, object] = {"workspace": names, "experiment": experiment, "where": where, "bin": in_bin}
+    # Times that a person writes into a filter are those of their own clock.
+    return {**asked, "zone": -time.localtime().tm_gmtoff // -60} if where else asked
 
 
 def _several(names: RunNames) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aboard.api.runs import NewRun, RetentionAsked, RetentionResult
+from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.control.following import StoreFollower
@@ -20,15 +20,21 @@ from aboard.control.reindexing import Reindexing
 from aboard.control.retaining import retain
 from aboard.control.run_changes import RunChanges
 from aboard.control.run_edits import RunEditor
+from aboard.control.run_series import run_series
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.model.uid import check_uid
+from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 from aboard.store.store import Store
 from aboard.store.uri import parse_uri
+
+_LEAVE_SECONDS = 5.0
+# Somebody waits for the answer.
+_PATIENCE = Patience(connect_seconds=5, stall_seconds=20, request_seconds=60, retries=3, retry_seconds=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +60,7 @@ class Control:
         self.references = References(catalog)
         self._options = options
         self._indexer = RunIndexer(catalog)
-        self._editor = RunEditor(catalog, self._indexer, self._store)
+        self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)
         self.runs = RunChanges(catalog, self.references, self._editor)
         self.groups = GroupChanges(catalog, self.references, self._indexer, self._editor)
         self._reindexing = Reindexing(catalog)
@@ -73,6 +79,9 @@ class Control:
             followers = list(self._followers.values())
         for follower in followers:
             follower.stop()
+        end = time.monotonic() + _LEAVE_SECONDS  # a store that does not answer is not waited for
+        for follower in followers:
+            follower.join(max(0.0, end - time.monotonic()))
 
     def stores(self) -> list[StoreStatus]:
         """The stores that are followed."""
@@ -108,6 +117,10 @@ class Control:
     def retain(self, asked: RetentionAsked, actor: str) -> RetentionResult:
         """Delete what a rule names."""
         return retain(self.catalog, self.runs, asked, actor)
+
+    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
+        """Curves of a run, read from its store."""
+        return run_series(self._editor.folder_of(run).store, run, tags, logdirs)
 
     def register(self, new: NewRun) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""
@@ -149,7 +162,7 @@ class Control:
             follower = StoreFollower(
                 self.catalog,
                 self._indexer,
-                open_store(uri),
+                open_store(uri, patience=_PATIENCE),
                 interval=self._options.folder_interval if is_folder else self._options.bucket_interval,
                 may_be_missing=is_folder and self._options.may_add_stores,
             )
@@ -160,6 +173,10 @@ class Control:
     def _follow_allowed(self, uri: str) -> Store:
         self.add_store(uri)
         return self._follow(uri).store
+
+    def _forget(self, uid: str) -> None:
+        for follower in list(self._followers.values()):
+            follower.forget(uid)
 
     def _store(self, uri: str) -> Store:
         """The store of a run that is to be changed: one that is followed, so that no document can name another."""

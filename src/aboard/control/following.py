@@ -32,6 +32,7 @@ from aboard.store.store import Store
 _log = logging.getLogger("aboard.control")
 _AT_ONCE = 16
 _LONGEST_PAUSE = 60.0
+_SHARE, _LONGEST_REST = 20, 10.0
 _BEING_MADE = timedelta(minutes=1)
 _MAY_STILL_SHIP = timedelta(days=7)
 """How long after its end a run is asked for when the server starts: what was left may be shipped later."""
@@ -69,7 +70,10 @@ class StoreFollower:
         """End after what is being done."""
         self._stop.set()
         self._wake.set()
-        self._thread.join(10)
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end, but no longer than this."""
+        self._thread.join(seconds)
 
     def status(self) -> StoreStatus:
         """How the store stands."""
@@ -114,7 +118,11 @@ class StoreFollower:
         while not self._stop.is_set():
             self._wake.clear()
             problem = self._round()
-            pause = min(max(pause, 1.0) * 2, _LONGEST_PAUSE) if problem else self._interval
+            if problem:
+                pause = min(max(pause, 1.0) * 2, _LONGEST_PAUSE)
+            else:
+                # A folder with very many runs takes long to list; it should not cost more than a part of a core.
+                pause = max(self._interval, min(_SHARE * self._round_took, _LONGEST_REST))
             self._wake.wait(pause)
 
     def _round(self) -> str:
@@ -167,6 +175,8 @@ class StoreFollower:
         for loaded in self._indexer.index(self.store, uids):
             if loaded.is_missing and now() - uid_time(loaded.uid) < _BEING_MADE:
                 unborn.add(loaded.uid)
+            elif loaded.is_gone:
+                self.forget(loaded.uid)
             else:
                 self._remember(loaded)
         return unborn
@@ -183,6 +193,8 @@ class StoreFollower:
         watched = self._watched.setdefault(loaded.uid, WatchedRun(loaded.uid))
         watched.loaded, watched.is_stale = time.monotonic(), False
         if loaded.manifest is not None:
+            if not is_first and loaded.manifest.etag != watched.etag:
+                watched.hear()
             watched.etag, watched.attempt = loaded.manifest.etag, loaded.manifest.manifest.attempt
         if loaded.run is not None:
             watched.status = loaded.run.status

@@ -88,9 +88,11 @@ class Reindexing:
             for loaded in read_runs(store, part):
                 if self._stop.is_set():
                     raise AboardError("the server was stopped", hint="start the reindexing once more")
+                read += 1
+                if loaded.is_gone:
+                    continue
                 if loaded.problems:
                     problems.append(Problem(what=loaded.uid, message=" ".join(loaded.problems)))
-                read += 1
                 # Without a document the catalog leaves the run as it is, and does not take it for missing.
                 yield run_to_document(loaded.run) if loaded.run is not None else {"uid": loaded.uid}
             self._tell(task, read=read, written=read - len(problems), problems=tuple(problems))

@@ -16,6 +16,7 @@ from aboard.model.run import Run
 from aboard.model.times import now
 
 _PAGE = 1000
+_LONGEST_SECONDS = 100 * 366 * 86400
 
 
 def retain(catalog: Catalog, changes: RunChanges, asked: RetentionAsked, actor: str) -> RetentionResult:
@@ -24,8 +25,10 @@ def retain(catalog: Catalog, changes: RunChanges, asked: RetentionAsked, actor: 
         raise InvalidValue(
             "this rule would delete every run", hint="say which: where, older_than_seconds or keep_newest"
         )
-    if asked.keep_newest < 0 or (asked.older_than_seconds or 0) < 0:
-        raise InvalidValue("a rule has no negative numbers", hint="keep_newest and older_than_seconds begin at 0")
+    if asked.keep_newest < 0:
+        raise InvalidValue(f"keep_newest is {asked.keep_newest}", hint="it begins at 0")
+    if asked.older_than_seconds is not None and not 0 <= asked.older_than_seconds <= _LONGEST_SECONDS:
+        raise InvalidValue(f"older_than_seconds is {asked.older_than_seconds}", hint=f"use 0 to {_LONGEST_SECONDS}")
     chosen = _chosen(catalog, asked)
     size = sum(run.bytes or 0 for run in chosen)
     if asked.dry_run or not chosen:

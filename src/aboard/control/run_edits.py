@@ -41,8 +41,14 @@ class Edited:
 class RunEditor:
     """Changes documents of runs."""
 
-    def __init__(self, catalog: Catalog, indexer: RunIndexer, open_store: Callable[[str], Store]) -> None:
-        self._catalog, self._indexer, self._open_store = catalog, indexer, open_store
+    def __init__(
+        self,
+        catalog: Catalog,
+        indexer: RunIndexer,
+        open_store: Callable[[str], Store],
+        forget: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._catalog, self._indexer, self._open_store, self._forget = catalog, indexer, open_store, forget
 
     def folder_of(self, run: Run) -> RunFolder:
         """Where the files of a run are."""
@@ -85,6 +91,7 @@ class RunEditor:
         with self._indexer.alone(run.uid):
             folder.delete([entry.key for entry in folder.list() if entry.key != layout.RUN])
             folder.delete([layout.RUN])
+            self._forget(run.uid)
 
 
 def gathered(results: Iterable[Run | RunProblem]) -> Edited:

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from aboard._native import Logdir
+from aboard._native import Logdir, give_back_memory
+from aboard.reader.absolute_path import absolute_path
 
 _LOG = logging.getLogger("aboard.reader")
 _FORMAT = "v1"
@@ -30,6 +31,7 @@ class IndexCache:
     def __init__(self, folder: Path, limit: int = _LIMIT) -> None:
         """Keep at most `limit` bytes below `folder`, and never more than a tenth of what is free there."""
         self._folder = folder / _FORMAT
+        self._folder_name = str(self._folder)
         self._limit = limit
         self._written_since_look = _WRITTEN_BETWEEN_LOOKS  # what other processes left has to be looked at once
         self._works = True
@@ -42,11 +44,19 @@ class IndexCache:
 
     def path_for(self, folder: Path, file: str | None = None) -> Path:
         """Where the index of a folder lies, or of one of its files alone."""
-        name = os.fsencode(folder.absolute()) + (b"" if file is None else b"\0" + os.fsencode(file))
-        return self._folder / hashlib.sha256(name).hexdigest()[:32]
+        return Path(self.place_of(str(folder), file))
+
+    def place_of(self, folder: str, file: str | None = None) -> str:
+        """The same for who asks for very many."""
+        name = absolute_path(folder) + (b"" if file is None else b"\0" + os.fsencode(file))
+        return f"{self._folder_name}/{hashlib.sha256(name).hexdigest()[:32]}"
 
     def keep(self, logdirs: Iterable[Logdir], *, all_that_is_new: bool = False) -> None:
-        """Write the indexes that have fallen far behind; with `all_that_is_new` those that are behind at all."""
+        """Write the indexes that have fallen far behind; with `all_that_is_new` those that are behind at all.
+
+        Logdirs no longer hold in memory what was written: it is mapped.
+        """
+        has_written = False
         for logdir in logdirs:
             unsaved = logdir.unsaved_bytes
             enough = unsaved > 0 if all_that_is_new else unsaved >= _GROWTH_WORTH_KEEPING * logdir.saved_bytes
@@ -56,6 +66,9 @@ class IndexCache:
             if error:
                 self._give_up(OSError(error, os.strerror(error)))
             self._written_since_look += unsaved + logdir.saved_bytes
+            has_written = True
+        if has_written:
+            give_back_memory()
         if self._works and self._written_since_look > _WRITTEN_BETWEEN_LOOKS:
             self._written_since_look = 0
             self._evict()

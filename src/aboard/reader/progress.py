@@ -41,7 +41,7 @@ class ReadingTally:
 
     def end(self, runs: Mapping[int, RunReader]) -> None:
         """Say that the runs which `begin` named were read."""
-        read = {number: (run.logdir.bytes_read, newest_wall_time(run)) for number, run in runs.items()}
+        read = {number: (run.logdir.bytes_read, run.logdir.summary()[1]) for number, run in runs.items()}
         self._read.update(read)
         bytes_read = self._sum.bytes_read + sum(count for count, _ in read.values())
         newest = max((newest for _, newest in read.values()), default=0.0)
@@ -63,10 +63,5 @@ class ReadingTally:
             runs_found,
             sums.bytes_read + sum(run.logdir.bytes_read for run in sums.reading),
             cycles,
-            max([sums.newest, *map(newest_wall_time, sums.reading)]),
+            max([sums.newest, *(run.logdir.summary()[1] for run in sums.reading)]),
         )
-
-
-def newest_wall_time(run: RunReader) -> float:
-    """The latest time in a run's files; 0 when there is none."""
-    return max((file[9] for file in run.logdir.files() if file[3]), default=0.0)

@@ -79,6 +79,11 @@ class RunCollection:
         self._places = [_opened_root(root, copies, summaries=summaries) for root in self._roots.values()]
         self._stores = [store for _, store in self._places if store is not None]
         folders = [os.fsencode(place.folder) for place, _ in self._places]
+        # Where a root is a single file, the folder of its run is the one that the file lies in.
+        self._root_files = [
+            (str(place.folder.parent) if place.folder.parent != place.folder else "", place.folder.name)
+            for place, _ in self._places
+        ]
         self._tree = LogTree(folders, notifications, most_watches)
         self._refreshing = threading.Lock()
         self._runs: dict[str, RunReader] = {}  # replaced as a whole
@@ -254,21 +259,24 @@ class RunCollection:
     def _new_logdir(self, root: int, path: bytes, folder: bytes) -> _Logdir:
         below = os.fsdecode(path)
         name = _joined(self._root_names[root], self._places[root][0].name_of(below))
-        return _Logdir(root, below, name, self._make_run(root, name, Path(os.fsdecode(folder))))
+        return _Logdir(root, below, name, self._make_run(root, name, os.fsdecode(folder)))
 
     def _add(self, number: int, logdir: _Logdir) -> None:
         self._logdirs[number] = logdir
         numbers = self._by_name.setdefault(logdir.name, [])
         numbers.append(number)
-        numbers.sort(key=lambda number: self._logdirs[number].root)
+        if len(numbers) > 1:
+            numbers.sort(key=lambda number: self._logdirs[number].root)
 
-    def _make_run(self, root: int, name: str, folder: Path) -> RunReader:
-        place, store = self._places[root]
-        fetch_part = None if store is None else partial(store.fetch_part, folder)
+    def _make_run(self, root: int, name: str, folder: str) -> RunReader:
+        # Paths as strings: there may be very many runs, and objects for paths take longer than opening them.
+        store = self._places[root][1]
+        fetch_part = None if store is None else partial(store.fetch_part, Path(folder))
         if self._cache is None:
             return RunReader(name, folder, None, fetch_part)
-        only_file = place.folder.name if place.folder != folder and folder == place.folder.parent else None
-        return RunReader(name, folder, self._cache.path_for(folder, only_file), fetch_part)
+        parent, file = self._root_files[root]
+        only_file = file if folder == parent else None
+        return RunReader(name, folder, self._cache.place_of(folder, only_file), fetch_part)
 
     def _next_part(self) -> list[int]:
         part: list[int] = []
@@ -319,8 +327,8 @@ class RunCollection:
 
 def _is_behind(run: RunReader, size: int) -> bool:
     """Whether not all was read that is there: an error, a cut-off record, or a file whose turn has not come yet."""
-    files = run.logdir.files()
-    return run.logdir.wants_absent or any(file[7] for file in files) or sum(file[1] for file in files) < size
+    bytes_read, _, failed = run.logdir.summary()
+    return run.logdir.wants_absent or failed or bytes_read < size
 
 
 def _bytes_read(run: RunReader, is_kept: bool) -> Mapping[str, int]:

@@ -8,11 +8,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aboard._native import Logdir, Points
+from aboard.reader.absolute_path import absolute_path
 from aboard.reader.tag_meaning import DataClass, Source, TagMeaning, meaning_of
-from aboard.reader.tensor_values import Array, array_of_value, blobs_of_value
+
+if TYPE_CHECKING:
+    from aboard.reader.tensor_values import Array
 
 FetchPart: TypeAlias = Callable[[str, int, int], bool]
 _RECORD_HEADER, _RECORD_FOOTER = 12, 4  # bytes before and after what is in a record
@@ -66,11 +69,16 @@ class Tag:
 
     def array(self, entry: Entry) -> Array | None:
         """The array of one entry; None when its file has changed meanwhile."""
+        # Here: numpy takes longer to load than most runs do to read, and its threads a processor while it begins.
+        from aboard.reader.tensor_values import array_of_value
+
         value = self.run.read_media(self.number, entry)
         return None if value is None else array_of_value(value)
 
     def blobs(self, entry: Entry) -> list[bytes] | None:
         """The blobs of one entry; None when its file has changed meanwhile."""
+        from aboard.reader.tensor_values import blobs_of_value
+
         value = self.run.read_media(self.number, entry)
         if value is None or self.source != Source.SUMMARY:
             return None if value is None else [value]
@@ -80,18 +88,29 @@ class Tag:
 class RunReader:
     """A logdir and the name under which a board shows it. Safe to use from any thread."""
 
-    def __init__(self, name: str, folder: Path, index: Path | None = None, fetch_part: FetchPart | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path | str,
+        index: Path | str | None = None,
+        fetch_part: FetchPart | None = None,
+    ) -> None:
         """Read `folder`; `fetch_part` brings back what is not on this machine of a file in it, and says if it did."""
         self.name = name
-        self.folder = folder
+        self._folder = folder
         self._fetch_part = fetch_part
         # Where the index says which folder it is of, the way there must not depend on where a process was started.
-        self.logdir = Logdir(os.fsencode(folder.absolute()), b"" if index is None else os.fsencode(index))
+        self.logdir = Logdir(absolute_path(folder), b"" if index is None else os.fsencode(index))
         self._lock = threading.Lock()
         self._generation = -1
         self._taken = 0
         self._tags: list[Tag] = []
         self._by_plugin: dict[str, dict[str, Tag]] = {}
+
+    @property
+    def folder(self) -> Path:
+        """Where its event files lie."""
+        return Path(self._folder)
 
     def read_media(self, tag: int, entry: Entry) -> bytes | None:
         """The content of one entry; None when its file has changed meanwhile. May have to fetch it from a store."""

@@ -27,6 +27,7 @@ from aboard.server.actors import actor_of
 _log = logging.getLogger("aboard.server")
 _T = TypeVar("_T")
 _LARGEST_BODY = 16 << 20
+_LARGE = 10**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,14 @@ class Call:
             raise InvalidValue(f"{name}={text!r} is neither true nor false")
         return text in ("1", "true")
 
-    def number(self, name: str, otherwise: int) -> int:
+    def number(self, name: str, otherwise: int, least: int = -_LARGE, most: int = _LARGE) -> int:
         text = self.query.get(name)
         if not text:
             return otherwise
-        if not text.lstrip("-").isdecimal() or len(text) > 18:
-            raise InvalidValue(f"{name}={text!r} is not a whole number")
+        digits = text.removeprefix("-")
+        if not (digits.isascii() and digits.isdecimal() and len(digits) < 18 and least <= int(text) <= most):
+            allowed = f" from {least} to {most}" if most < _LARGE else ""
+            raise InvalidValue(f"{name}={text!r} is not a whole number{allowed}")
         return int(text)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a private server of which nobody has asked anything for a while."""
+"""Ends a private server that nobody has asked for a while, or that nobody can find any more."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+_LOOK_SECONDS = 2.0
+
 
 class IdleStop:
-    """Passes requests on, and ends the process `seconds` after the last one was answered."""
+    """Passes requests on, and ends the process `seconds` after the last one was answered, or when `is_found` is false:
+    somebody has removed the file that tells where it is, perhaps with the whole home folder.
+    """
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
-        self._app, self._seconds = app, seconds
+    def __init__(self, app: ASGIApp, seconds: float, is_found: Callable[[], bool]) -> None:
+        self._app, self._seconds, self._is_found = app, seconds, is_found
         self._open = 0
         self._last = time.monotonic()
         threading.Thread(target=self._watch, name="aboard-idle", daemon=True).start()
@@ -34,7 +39,7 @@ class IdleStop:
     def _watch(self) -> None:
         while True:
             left = self._last + self._seconds - time.monotonic()
-            if left <= 0 and not self._open:
+            if (left <= 0 or not self._is_found()) and not self._open:
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
-            time.sleep(min(max(left, 0.1), 60.0))
+            time.sleep(min(max(left, 0.1), _LOOK_SECONDS))

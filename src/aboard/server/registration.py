@@ -53,6 +53,14 @@ class Registration:
         }
         self._write(self._address, document)
 
+    def is_published(self) -> bool:
+        """Whether programs can still find this server."""
+        try:
+            document: object = json.loads(self._address.read_text("utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(document, dict) and cast("dict[str, object]", document).get("pid") == os.getpid()
+
     def stores(self) -> list[str]:
         """Stores that were named before."""
         try:

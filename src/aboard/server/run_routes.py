@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta, timezone
 from typing import NamedTuple
 
 from starlette.routing import Route
@@ -11,6 +12,7 @@ from starlette.routing import Route
 from aboard.api.page import Page
 from aboard.api.runs import (
     Comparison,
+    FieldNames,
     HeartbeatAnswer,
     NewRun,
     RetentionAsked,
@@ -19,6 +21,7 @@ from aboard.api.runs import (
     RunCount,
     RunsChanged,
     RunsNamed,
+    Series,
     Usage,
     UsageRow,
 )
@@ -55,7 +58,9 @@ class RunRoutes:
             route("runs/restore", self.restore, "POST"),
             route("runs/{uid}/heartbeat", self.heartbeat, "POST"),
             route("runs/{run}/metrics", self.metrics),
+            route("runs/{run}/series", self.series),
             route("runs/{run}", self.get),
+            route("fields", self.fields),
             route("usage", self.usage),
             route("retention", self.retain, "POST"),
         ]
@@ -89,6 +94,10 @@ class RunRoutes:
     def metrics(self, call: Call) -> dict[str, MetricSummary]:
         return dict(self.get(call).metrics)
 
+    def series(self, call: Call) -> Page[Series]:
+        run = self.get(call)
+        return Page(tuple(self._control.series(run, call.texts("tag"), call.query.getlist("logdir"))))
+
     def compare(self, call: Call) -> Comparison:
         self._look()
         named = call.texts("run")
@@ -117,6 +126,11 @@ class RunRoutes:
     def heartbeat(self, call: Call) -> HeartbeatAnswer:
         return HeartbeatAnswer(status=self._control.heartbeat(call.name("uid")))
 
+    def fields(self, call: Call) -> FieldNames:
+        self._look()
+        workspaces, fields = call.texts("workspace") or None, self._control.catalog.fields
+        return FieldNames(hparams=tuple(fields.hparams(workspaces)), metrics=tuple(fields.metrics(workspaces)))
+
     def usage(self, call: Call) -> Usage:
         self._look()
         by = call.text("by") or "workspace"
@@ -142,7 +156,7 @@ class RunRoutes:
         workspaces = call.texts("workspace") or None
         where: Query | None = None
         if text := call.text("where"):
-            where = parse_query(text)
+            where = parse_query(text, zone=timezone(timedelta(minutes=call.number("zone", 0, -1440 + 1, 1440 - 1))))
             self._control.catalog.fields.check(where, text, workspaces)
         if named := call.text("experiment"):
             number = self._control.references.experiment(named).number

@@ -24,7 +24,7 @@ def make(settings: Settings) -> Client:
     region = connection.region or settings.first("AWS_REGION", "AWS_DEFAULT_REGION")
     region = region or (profile.region if profile else "") or "us-east-1"
     endpoint = connection.endpoint or settings.first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-    endpoint = endpoint or (profile.endpoint if profile else "")
+    endpoint = endpoint or (profile.endpoint if profile else "") or _other_writers_endpoint(settings)
     config: dict[str, Any] = {"region": region} | addressing(settings, endpoint)
     provider = _credentials(settings, profile)
     if _anonymous(settings):
@@ -39,6 +39,14 @@ def make(settings: Settings) -> Client:
     reading, writing = build_both("s3", settings, config, **more)
     place = Place("s3", address.uri, address.bucket, region, login=provider)
     return Client(place, reading, writing, writing, bulk_delete=not settings.says_yes("AWS_DISABLE_BULK_DELETE"))
+
+
+def _other_writers_endpoint(settings: Settings) -> str:
+    """`S3_ENDPOINT`: an address for tensorboardX, host and port for TensorFlow; `S3_USE_HTTPS=0` means plain HTTP."""
+    endpoint = settings.first("S3_ENDPOINT")
+    if not endpoint or "://" in endpoint:
+        return endpoint
+    return f"http://{endpoint}" if settings.first("S3_USE_HTTPS") == "0" else f"https://{endpoint}"
 
 
 def addressing(settings: Settings, endpoint: str, *, usual: str = "") -> dict[str, Any]:

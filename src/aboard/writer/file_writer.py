@@ -53,8 +53,9 @@ class FileWriter:
         self.sink: Sink = NullSink()
         if write_to_disk:
             delay, wake_entries = _delay(flush_secs), _queue_length(max_queue)  # before anything is begun elsewhere
-            if not _fits_a_file_name(filename_suffix):
-                raise InvalidValue(f"filename_suffix must be valid in a path, got {filename_suffix!r}")
+            if not _fits_a_path(self._logdir) or not _fits_a_file_name(filename_suffix):
+                given = f"{self._logdir!r} and {filename_suffix!r}"
+                raise InvalidValue(f"logdir and filename_suffix must be valid in a path, got {given}")
             self._remote = remote_folder(self._logdir)
             folder = str(self._remote.local) if self._remote else self._logdir
             suffix = f"{self._remote.mark}{filename_suffix}" if self._remote else filename_suffix
@@ -185,8 +186,6 @@ def _open_sink(logdir: str, delay: float, wake_entries: int, suffix: str, purge_
         from aboard.writer.stream_sink import StreamSink
 
         return StreamSink(logdir, host, suffix, purge_step, delay, wake_entries)
-    if not _fits_a_path(logdir):
-        raise InvalidValue(f"logdir must be valid in a path, got {logdir!r}")
     try:
         return EventLog(os.fsencode(logdir), host, suffix, purge_step, delay, wake_entries)
     except OSError as error:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from aboard.catalog import file_systems
+from aboard import file_systems
 from aboard.catalog.address import CatalogAddress
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.file_systems import file_system_of
 from aboard.catalog.migrations.schema_version import newest_version
 from aboard.errors import CatalogUnavailable, Conflict, InvalidValue
 from support.catalog_runs import make_run
@@ -162,7 +161,7 @@ MOUNTS = """\
     ],
 )
 def test_the_file_system_of_a_path(path, kind):
-    assert file_system_of(Path(path), MOUNTS) == kind
+    assert file_systems.file_system_of(Path(path), MOUNTS) == kind
 
 
 @pytest.mark.parametrize(
@@ -188,4 +187,4 @@ def test_local_file_systems_are_not(tmp_path, monkeypatch, kind):
 
 
 def test_this_machines_own_file_systems_are_known():
-    assert file_system_of(Path("/proc/self"), Path("/proc/self/mountinfo").read_text("utf-8")) == "proc"
+    assert file_systems.file_system_of(Path("/proc/self"), Path("/proc/self/mountinfo").read_text("utf-8")) == "proc"

@@ -14,9 +14,11 @@ from aboard.control.following import StoreFollower
 from aboard.control.indexing import RunIndexer
 from aboard.errors import UnknownName
 from aboard.model.run_states import RunState
+from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.store import Store, open_store
-from aboard.store.run.claiming import announce
+from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.claiming import announce, claim_attempt
 from aboard.store.run.run_folder import RunFolder
 from support.stored_runs import put_manifest, store_run
 
@@ -171,3 +173,15 @@ def test_a_mended_document_is_read(catalog: Catalog, store: Store):
     following.look()
     assert not following.status().damaged
     assert catalog.runs.by_uid(uid).name == "mended"
+
+
+def test_a_lost_run_that_is_begun_again_is_seen_at_once(catalog: Catalog, store: Store):
+    following = follower(catalog, store)
+    uid = store_run(store, status=RunState.RUNNING, ago=timedelta(days=1))
+    following.look()
+    assert status(catalog, uid) is RunState.LOST
+    claim = AttemptClaim(number=2, token="t", claimed=now())
+    claim_attempt(RunFolder(store, uid), claim, watch=False)
+    following.look()
+    assert status(catalog, uid) is RunState.RUNNING
+    assert len(catalog.runs.by_uid(uid).attempts) == 2

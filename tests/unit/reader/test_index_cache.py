@@ -43,6 +43,44 @@ def test_a_second_opening_reads_nothing_of_a_finished_run(tmp_path: Path) -> Non
     assert not second.tags()[0].points().values.flags.writeable
 
 
+def test_damage_of_an_index_is_noticed_by_who_looks_at_the_points(tmp_path: Path) -> None:
+    folder, cache = _log(tmp_path / "run", 2000), IndexCache(tmp_path / "cache")
+    cache.keep([_open(folder, cache).logdir])
+    (index,) = _indexes(tmp_path / "cache")
+    content = bytearray(index.read_bytes())
+    content[len(content) // 3] ^= 1  # in the columns, which are nearly all of it
+    index.write_bytes(content)
+    run = _open(folder, cache)
+    (tag,) = run.tags()
+    assert (tag.status.points, tag.status.last_step) == (2000, 1999)
+    assert tag.points().steps.tolist() == list(range(2000))
+    assert tag.points().values.tolist() == [float(step) for step in range(2000)]
+    assert not index.exists()
+    cache.keep([run.logdir])
+    assert _open(folder, cache).logdir.bytes_read == 0
+
+
+def test_what_was_kept_leaves_the_memory_and_goes_on(tmp_path: Path) -> None:
+    folder, cache = _log(tmp_path / "run", 300_000), IndexCache(tmp_path / "cache")
+    run = _open(folder, cache)
+    before = _private_kilobytes()
+    cache.keep([run.logdir])
+    assert _private_kilobytes() < before - 4000  # of 7,000 that the points take
+    (tag,) = run.tags()
+    held = tag.points()
+    assert held.steps.tolist() == list(range(300_000))
+    _log(folder, 5, first=300_000)
+    run.logdir.refresh([os.fsencode(path.name) for path in folder.iterdir()])
+    assert (len(held), len(tag.points())) == (300_000, 300_005)
+    assert tag.points().steps[-1] == 300_004
+
+
+def _private_kilobytes() -> int:
+    """Memory of this process that is in no file."""
+    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+
+
 def test_only_the_persons_own_folder_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
     folder = _log(tmp_path / "run", 2000)

@@ -18,6 +18,7 @@ from tensorboardX import SummaryWriter as PeerWriter
 
 from aboard import SummaryWriter
 from aboard.reader import run_collection
+from aboard.reader.index_cache import IndexCache
 from aboard.reader.run_collection import Follower, RunCollection
 from support.privileges import folder_of_an_ordinary_user
 
@@ -359,3 +360,28 @@ def test_twenty_thousand_runs(quick_folder: Path) -> None:
         assert within(20, lambda: steps(collection, "777") == [0, 1, 2, 3, 4, 9])
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
     assert grown < 20_000 * 20  # KB: some 5 KB for each
+
+
+def test_a_single_file_and_its_folder_have_indexes_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "runs"
+    log(folder, *range(3000))
+    (only,) = folder.iterdir()
+    log(folder, *range(3000, 3010))
+    monkeypatch.chdir(tmp_path)
+
+    def opened(root: Path) -> RunCollection:
+        collection = RunCollection({"": root}, cache=IndexCache(tmp_path / "cache"))
+        collection.refresh()
+        collection.keep(all_that_is_new=True)
+        return collection
+
+    for _ in range(2):
+        assert steps(opened(only), ".") == list(range(3000))
+        assert steps(opened(folder), ".") == list(range(3010))
+    # Named in another way, they are the same.
+    for root in (only, folder):
+        again = opened(root.relative_to(tmp_path))
+        assert again.runs["."].logdir.bytes_read == 0
+        assert again.runs["."].folder == Path("runs")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,8 @@ def test_each_byte_is_sent_about_twice_and_small_pieces_become_one(tmp_path: Pat
     assert steps(remote, "FAV") == list(range(300))
 
 
-def test_others_in_the_same_folder_are_left_alone(tmp_path: Path, remote: Store) -> None:
+@pytest.mark.parametrize("lost", ["journal", "journal and manifest", "everything"])
+def test_others_in_the_same_folder_are_left_alone(tmp_path: Path, remote: Store, lost: str) -> None:
     one, mine = begun(tmp_path / "a", UIDS[0])
     other, theirs = begun(tmp_path / "b", UIDS[1])
     remote.put("train/notes.txt", b"by hand")
@@ -74,12 +76,18 @@ def test_others_in_the_same_folder_are_left_alone(tmp_path: Path, remote: Store)
         append(theirs, step)
         one.ship_once()
         other.ship_once()
-    for journal in (tmp_path / "a" / UIDS[0]).glob("journal.json"):
-        journal.unlink()  # lost: what is there is found out by listing
+    (tmp_path / "a" / UIDS[0] / "journal.json").unlink()  # so that what is there is found out by listing
+    documents = tmp_path / "a" / UIDS[0] / "documents"
+    if lost == "journal and manifest":
+        (documents / UIDS[0] / "manifest.json").unlink()
+    elif lost == "everything":
+        shutil.rmtree(documents)
+    before = {entry.key for entry in remote.list() if "FAV" not in entry.key}
     again = LogFolder(tmp_path / "a" / UIDS[0])
     append(mine, 3)
     assert (state := again.finish(10))
     assert state.is_sealed
+    assert {entry.key for entry in remote.list() if "FAV" not in entry.key} == before
     assert steps(remote, "FAV") == [0, 1, 2, 3]
     assert steps(remote, "FAW") == [0, 1, 2]
     assert remote.get("train/notes.txt") == b"by hand"

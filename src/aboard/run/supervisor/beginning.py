@@ -25,6 +25,7 @@ from aboard.run.supervisor.find_run import find_run
 from aboard.run.supervisor.host_state import host_name
 from aboard.run.supervisor.leftovers import read_manifest, ship_leftovers
 from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.talk import Talk
 from aboard.ship import Spool, restore
 from aboard.store import Patience, Store, open_store
@@ -46,8 +47,8 @@ class FoundRun:
     is_new: bool
 
 
-def identify(request: RunRequest, talk: Talk) -> FoundRun:
-    """Find the run of the requested name, here or in the store; otherwise make a new one."""
+def identify(request: RunRequest, talk: Talk, server: ServerContact) -> FoundRun:
+    """Find the run of the requested name, here or in the store; otherwise make a new one, and have the server know."""
     if request.name is not None:
         found = _in_spools(request) or _in_store(request, talk)
         if found is not None:
@@ -62,7 +63,7 @@ def identify(request: RunRequest, talk: Talk) -> FoundRun:
         user=user_name(),
         host=host_name(),
     )
-    return FoundRun(run, is_new=True)
+    return FoundRun(server.registered(run, request.store, is_named=request.name is not None), is_new=True)
 
 
 def place_of(request: RunRequest, run: Run, attempt: int) -> RunPlace:

@@ -10,6 +10,7 @@ import logging
 import shutil
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from aboard.errors import AboardError
@@ -83,13 +84,18 @@ class LogSpool:
                 pass  # a fact of a later version, or of a folder that is in its store already
 
     def _finish(self, timeout: float) -> list[ShippingState]:
-        states: list[ShippingState] = []
-        for uid, folder in list(self._folders.items()):
-            state = folder.finish(timeout)
-            states.append(state or ShippingState(files_left=1, error=f"{folder.uri} could not be opened."))
+        folders = list(self._folders.items())
+        # At the same time: a bucket that fails must not hold up the others.
+        with ThreadPoolExecutor(max(1, len(folders)), thread_name_prefix="aboard-log-end") as threads:
+            begun = [threads.submit(folder.finish, timeout) for _, folder in folders]
+        ends = [one.result() for one in begun]
+        for (uid, folder), state in zip(folders, ends, strict=True):
             if state and state.is_sealed and not state.files_left:
                 folder.remove()
                 del self._folders[uid]
         if not self._folders:
             shutil.rmtree(self._spool, ignore_errors=True)
-        return states
+        return [
+            state or ShippingState(files_left=1, error=f"{folder.uri} could not be opened.")
+            for (_, folder), state in zip(folders, ends, strict=True)
+        ]

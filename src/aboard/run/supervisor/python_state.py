@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import cast
 
@@ -32,6 +34,8 @@ def python_state(command: Sequence[str], environ: Mapping[str, str]) -> dict[str
     python = interpreter_of(command, environ)
     if python is None:
         return {}
+    if _is_this_one(python):
+        return _own_state()
     try:
         done = subprocess.run(
             [python, "-c", _ASK],
@@ -44,6 +48,26 @@ def python_state(command: Sequence[str], environ: Mapping[str, str]) -> dict[str
         return cast("dict[str, object]", json.loads(done.stdout))
     except (OSError, subprocess.SubprocessError, ValueError):
         return {}
+
+
+def _is_this_one(python: str) -> bool:
+    """Whether it is the Python of this process: the same file in the same folder, which tells environments apart."""
+    other, own = Path(python).absolute(), Path(sys.executable).absolute()
+    return other.parent == own.parent and other.resolve() == own.resolve()
+
+
+def _own_state() -> dict[str, object]:
+    """What `_ASK` would print, without the start of another process."""
+    packages: dict[str, str] = {}
+    for one in distributions():
+        if name := one.metadata["Name"]:
+            packages.setdefault(name, one.version)
+    return {
+        "version": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "executable": sys.executable,
+        "packages": {name: packages[name] for name in sorted(packages, key=str.lower)},
+    }
 
 
 def interpreter_of(command: Sequence[str], environ: Mapping[str, str]) -> str | None:

@@ -27,6 +27,7 @@ from aboard.run.supervisor.output_log import OutputLog
 from aboard.run.supervisor.own_files import SHARED
 from aboard.run.supervisor.python_state import python_state
 from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.spool_lock import SpoolLock
 from aboard.run.supervisor.talk import Talk
 
@@ -35,9 +36,10 @@ _CANCELLED_BY = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 def supervise(request: RunRequest, talk: Talk) -> int:
     """Run the command to its end, again if asked to; its exit code."""
-    found = identify(request, talk)
+    server = ServerContact()
+    found = identify(request, talk, server)
     first = place_of(request, found.run, 1)
-    with SpoolLock(first.spool):
+    with SpoolLock(first.spool), server.kept_informed(found.run.uid):
         make_folders(first)
         destination = Destination(
             folder=first.spool,

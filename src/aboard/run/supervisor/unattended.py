@@ -27,6 +27,7 @@ from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.find_run import find_run
 from aboard.run.supervisor.host_state import host_name, host_state
 from aboard.run.supervisor.python_state import python_state
+from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.shipping import write_progress
 from aboard.run.training.helper_process import process_start
 from aboard.ship import ShippingState, Spool, restore
@@ -112,6 +113,13 @@ class UnattendedRun:
     def ship_to_the_end(self, timeout: float) -> list[ShippingState]:
         """Ship until the training has ended, and then the rest."""
         destination, claim = self.prepare()
+        server = ServerContact()
+        if claim.number == 1:  # its name is known to the training already
+            server.registered(self._run, self._store, is_named=True)
+        with server.kept_informed(self._run.uid):
+            return self._ship(destination, claim, timeout)
+
+    def _ship(self, destination: Destination, claim: AttemptClaim, timeout: float) -> list[ShippingState]:
         write_progress(self._folder, [], attempt=claim.number, has_begun=True, problem=self._problem, is_over=False)
         place = RunPlace(
             spool=self._folder,

@@ -44,10 +44,10 @@ def start_helper(spool: Path) -> None:
 
 def wait_until_shipped(spool: Path, timeout: float) -> None:
     """Wait for the helper's last word, and tell how far it is when that takes long; one that was killed is replaced."""
-    end = time.monotonic() + timeout
+    begun = time.monotonic()
+    end = begun + timeout
     say = time.monotonic() + min(_SAY_SECONDS, timeout / 2)
-    missing_since: float | None = time.monotonic()
-    while_missing = MISSING_SECONDS
+    may_replace_at = time.monotonic()
     while not (progress := read_json(spool / PROGRESS)).get("is_over"):
         now = time.monotonic()
         if now >= end:
@@ -57,25 +57,28 @@ def wait_until_shipped(spool: Path, timeout: float) -> None:
         if now >= say:
             _log.warning("Waiting for the files of the run to be shipped: %s", progress.get("text", "starting"))
             say = now + _SAY_SECONDS
-        missing_since = (missing_since or now) if is_missing(spool) else None
-        if missing_since is not None and now - missing_since >= while_missing:
+        if now >= may_replace_at and is_gone(spool, now - begun):
+            if read_json(spool / PROGRESS).get("is_over"):
+                continue  # it ended in between
             start_helper(spool)
-            missing_since, while_missing = None, timeout
+            may_replace_at = now + 2 * MISSING_SECONDS
         time.sleep(_LOOK_SECONDS)
     if progress.get("left"):
         _log.warning("%s. `aboard sync %s` finishes it.", progress.get("text", ""), spool)
 
 
-def is_missing(spool: Path) -> bool:
-    """Whether nobody holds the lock of the spool: the helper has not begun, or is gone."""
+def is_gone(spool: Path, waited: float) -> bool:
+    """Whether no helper works on a spool. One that has left its number and no longer holds the lock was killed; where
+    there is no number yet, it is given some time to begin (`waited`: how long it was).
+    """
     try:
         with (spool / LOCK).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return bool(file.read(1)) or waited >= MISSING_SECONDS
     except FileNotFoundError:
-        return True
+        return waited >= MISSING_SECONDS
     except OSError:
         return False
-    return True
 
 
 def this_process() -> dict[str, object]:

@@ -22,7 +22,7 @@ from aboard.model.uid import new_uid
 from aboard.run.facts import FactLog
 from aboard.run.local_json import read_json, write_json
 from aboard.run.spool_files import FOLDER, LOG_FORMAT, OUTPUT, PROGRESS, START, TENSORBOARD, spools_of
-from aboard.run.training.helper_process import MISSING_SECONDS, is_missing, start_helper, this_process
+from aboard.run.training.helper_process import MISSING_SECONDS, is_gone, start_helper, this_process
 from aboard.store.uri import SCHEMES, StoreAddress, parse_uri
 from aboard.writer.lifecycle import renew_in_child
 
@@ -109,8 +109,8 @@ class RemoteLogs:
 
     def _wait(self, spool: Path, uid: str, token: str, limit: float) -> bool:
         """Whether the helper answered in time; one that was killed is replaced."""
-        end = time.monotonic() + limit
-        may_replace_at = time.monotonic() + MISSING_SECONDS
+        begun = may_replace_at = time.monotonic()
+        end = begun + limit
         while True:
             tokens = read_json(spool / uid / PROGRESS).get("settled")
             if isinstance(tokens, list) and token in tokens:
@@ -118,7 +118,7 @@ class RemoteLogs:
             now = time.monotonic()
             if now >= end:
                 return False
-            if now >= may_replace_at and is_missing(spool):
+            if now >= may_replace_at and is_gone(spool, now - begun):
                 start_helper(spool)
                 may_replace_at = now + 2 * MISSING_SECONDS
             time.sleep(_LOOK_SECONDS)
@@ -151,15 +151,15 @@ class RemoteLogs:
 
     def _watch(self, spool: Path) -> None:
         """Tell once when the store takes nothing, and replace a helper that was killed."""
-        missing = 0
+        begun = may_replace_at = time.monotonic()
         while spool.exists():
             time.sleep(_WATCH_SECONDS)
             for uri, (uid, _) in list(self._by_uri.items()):
                 self._tell(uri, str(read_json(spool / uid / PROGRESS).get("error") or ""))
-            missing = missing + 1 if is_missing(spool) else 0
-            if missing * _WATCH_SECONDS > MISSING_SECONDS and spool.exists():
+            now = time.monotonic()
+            if now >= may_replace_at and spool.exists() and is_gone(spool, now - begun):
                 start_helper(spool)
-                missing = 0
+                may_replace_at = now + 2 * MISSING_SECONDS
 
     def _tell(self, uri: str, error: str) -> None:
         if error and error != self._told.get(uri):

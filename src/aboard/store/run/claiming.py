@@ -59,7 +59,7 @@ def claim_attempt(
 
 
 def take_over(folder: RunFolder, claim: AttemptClaim) -> None:
-    """Make the manifest that of a new attempt; a sealed run is announced as open again."""
+    """Make the manifest that of a new attempt, and announce it to those who look at the run no more, or rarely."""
     try:
         read = folder.read_manifest()
     except DamagedDocument:
@@ -68,7 +68,7 @@ def take_over(folder: RunFolder, claim: AttemptClaim) -> None:
     if before and before.attempt >= claim.number:
         return
     folder.write_manifest(manifest_of_attempt(before, claim.number))
-    if before and before.sealed:
+    if before:
         announce(folder)
 
 

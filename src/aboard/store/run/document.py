@@ -16,7 +16,10 @@ VERSION = (1, 0)
 def render_document(format_name: str, fields: Mapping[str, object]) -> bytes:
     """The bytes of a document, as short as JSON allows."""
     document = {"format": format_name, "version": VERSION, **fields}
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    try:
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:  # half of a character, from a document that somebody else wrote
+        return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
 
 
 def parse_document(data: bytes, format_name: str, where: str) -> dict[str, object]:

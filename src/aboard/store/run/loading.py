@@ -34,6 +34,8 @@ class LoadedRun:
     """The manifest that it was put together with."""
     is_missing: bool = False
     """Whether there is no `run.json` at all."""
+    is_gone: bool = False
+    """Whether there is nothing at all under its uid: it was deleted, though announcements may still name it."""
 
 
 def load_run(folder: RunFolder) -> LoadedRun:
@@ -51,7 +53,8 @@ def load_run(folder: RunFolder) -> LoadedRun:
     if run is None:
         is_missing = not problems
         problems = problems or [f"There is no {folder.where('run.json')}."]
-        return LoadedRun(folder.uid, None, tuple(problems), is_missing=is_missing)
+        is_gone = is_missing and next(iter(folder.list()), None) is None
+        return LoadedRun(folder.uid, None, tuple(problems), is_missing=is_missing, is_gone=is_gone)
     read = readable(folder.read_manifest)
     summary = readable(folder.read_summary)
     claims = [readable(lambda number=number: folder.read_attempt(number)) for number in folder.attempt_numbers()]

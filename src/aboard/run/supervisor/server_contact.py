@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells the configured server of a run: it gives it a number and a name, and hears signs of life.
+
+Nothing depends on its answers: without them a run has a name of its own, and the server finds it in the store.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from aboard.api.runs import NewRun
+from aboard.client.client import Client
+from aboard.config.settings import load_settings
+from aboard.errors import AboardError
+from aboard.model.run import Run
+
+HEARTBEAT_SECONDS = 20.0
+_PATIENCE_SECONDS = 5.0
+_log = logging.getLogger("aboard.run")
+
+
+class ServerContact:
+    """The server that settings name; none where they name none, for a private one looks into the store by itself."""
+
+    def __init__(self) -> None:
+        self._client: Client | None = None
+        try:
+            self._client = Client(timeout=_PATIENCE_SECONDS) if load_settings().server else None
+        except AboardError as error:
+            _log.warning("%s The run goes on without a server.", _sentence(error))
+
+    def registered(self, run: Run, store: str, *, is_named: bool) -> Run:
+        """The run with the name that it has from now on: the server's, if nobody has given it one."""
+        if self._client is None:
+            return run
+        new = NewRun(
+            uid=run.uid,
+            workspace=run.workspace,
+            experiment=run.experiment or "",
+            name=run.name if is_named else "",
+            user=run.user,
+            host=run.host,
+            store=store,
+        )
+        try:
+            told = self._client.runs.register(new)
+        except AboardError as error:
+            _log.warning("%s So the run is called %s.", _sentence(error), run.name)
+            return run
+        return replace(run, number=told.number, name=told.name or run.name)
+
+    @contextmanager
+    def kept_informed(self, uid: str) -> Generator[None]:
+        """Give signs of life in the background."""
+        stop = threading.Event()
+        if self._client is not None:
+            threading.Thread(target=self._beat, args=(uid, stop), name="aboard-heartbeat", daemon=True).start()
+        try:
+            yield
+        finally:
+            stop.set()
+
+    def _beat(self, uid: str, stop: threading.Event) -> None:
+        assert self._client is not None
+        is_well = True
+        while not stop.wait(HEARTBEAT_SECONDS):
+            try:
+                self._client.runs.heartbeat(uid)
+                is_well = True
+            except AboardError as error:
+                if is_well:
+                    _log.info("%s The run goes on without the server.", _sentence(error))
+                is_well = False
+
+
+def _sentence(error: AboardError) -> str:
+    text = error.message[:1].upper() + error.message[1:]
+    return text if text.endswith(".") else f"{text}."

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the private server keeps its files when the home folder is on this machine, and when it is not."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from aboard import file_systems
+from aboard.cli.catalog_serving import CatalogServer
+from aboard.cli.server import ServerOptions
+from aboard.client.private_server import PrivateServer
+from aboard.config import machine_folder as module
+from aboard.config.machine_folder import machine_folder
+from aboard.config.settings import load_settings
+from aboard.errors import StorageUnavailable
+from aboard.server.listening import listen
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder on NFS, and a local folder for temporary files."""
+    home, local = tmp_path / "home", tmp_path / "local"
+    home.mkdir()
+    local.mkdir()
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"22 1 254:0 / / rw - ext4 /dev/root rw\n30 22 0:30 / {home} rw - nfs4 x rw\n", "utf-8")
+    monkeypatch.setattr(file_systems, "_MOUNTS", mounts)
+    monkeypatch.setattr(module, "_LOCAL", local)
+    return home
+
+
+def test_a_home_of_this_machine_is_used_as_it_is(tmp_path: Path):
+    assert machine_folder(tmp_path) == tmp_path
+
+
+def test_a_home_that_machines_share_has_a_folder_on_each(shared: Path, tmp_path: Path):
+    folder = machine_folder(shared)
+    assert folder.is_relative_to(tmp_path / "local")
+    assert folder == machine_folder(shared)
+    assert folder.parent.stat().st_mode & 0o777 == 0o700
+    assert folder != machine_folder(shared / "other")
+
+
+def test_server_and_programs_meet_there(shared: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ABOARD_HOME", str(shared))
+    found = []
+    monkeypatch.setattr(
+        "aboard.cli.catalog_serving.serve", lambda *_: found.append(PrivateServer(shared, "store")._written())
+    )
+    options = ServerOptions(None, 0, [], None, private=False, idle_timeout=60, as_json=True)
+    with ExitStack() as stack:
+        listener = stack.enter_context(listen("127.0.0.1", 0))
+        CatalogServer(options, load_settings(), "127.0.0.1", "secret").serve(listener, stack)
+    assert [address.token for address in found] == ["secret"]
+    assert (machine_folder(shared) / "catalog.sqlite").exists()
+    assert not list(shared.iterdir())
+
+
+def test_a_folder_that_others_have_made_is_not_trusted(shared: Path):
+    folder = machine_folder(shared).parent
+    folder.chmod(0o777)
+    with pytest.raises(StorageUnavailable, match="others could change or read it"):
+        machine_folder(shared)
+    folder.rmdir()
+    folder.symlink_to(shared)
+    with pytest.raises(StorageUnavailable, match="others could change or read it"):
+        machine_folder(shared)
