@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-native test-frameworks check fmt bench bench-writing bench-reading bench-metrics soak clean
+.PHONY: setup run test test-native test-frameworks check fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -59,7 +59,7 @@ fmt: setup
 	$(BIN)/ruff format --quiet
 	$(BIN)/clang-format -i $$(find native -name '*.?pp')
 
-bench: bench-writing bench-reading bench-metrics  ## side by side with the peers; prints the tables of benchmarks/README.md
+bench: bench-writing bench-reading bench-metrics bench-stores  ## side by side with the peers; prints the tables of benchmarks/README.md
 
 bench-writing: $(FRAMEWORKS)/.installed  ## SummaryWriter beside those of torch and tensorboardX
 	$(FRAMEWORKS)/bin/python benchmarks/writer.py
@@ -78,6 +78,9 @@ $(TRACKERS)/.installed: $(SOURCES)
 
 bench-metrics: $(TRACKERS)/.installed  ## Run.log_metrics beside MLflow's and wandb's
 	$(TRACKERS)/bin/python benchmarks/run_logging.py
+
+bench-stores: setup  ## reading runs from an S3 server beside download and stock TensorBoard
+	$(BIN)/python benchmarks/store_reading.py
 
 soak: setup  ## long runs: ten million points by threads and processes, and an hour of fuzzing in minutes
 	$(BIN)/python -m pytest tests/soak --timeout=1800

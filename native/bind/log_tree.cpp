@@ -8,6 +8,7 @@
 
 #include "bindings.hpp"
 #include "file_names.hpp"
+#include "file_system.hpp"
 #include "without_gil.hpp"
 
 namespace nb = nanobind;
@@ -52,6 +53,8 @@ nb::tuple take(LogTree& self, double seconds) {
 }  // namespace
 
 void bind_log_tree(nb::module_& module) {
+  module.def("punch_hole", &punch_hole, nb::arg("file"), nb::arg("begin"), nb::arg("end"),
+             nb::call_guard<WithoutGil>());
   module.def("is_event_file", [](const nb::bytes& path) { return is_event_file(view_of(path)); });
 
   nb::class_<LogTree>(module, "LogTree")

@@ -151,6 +151,22 @@ void bind_logdir(nb::module_& module) {
              const WithoutGil release;
              return self.refresh(files);
            })
+      .def("set_absent",
+           [](Logdir& self, const nb::list& parts) {
+             std::vector<AbsentPart> absent;
+             for (const nb::handle part : parts) {
+               const auto fields = nb::cast<nb::tuple>(part);
+               AbsentPart& one = absent.emplace_back();
+               one.name = view_of(nb::cast<nb::bytes>(fields[0]));
+               one.end = nb::cast<uint64_t>(fields[1]);
+               for (const nb::handle offset : nb::cast<nb::list>(fields[2])) {
+                 one.hollow.push_back(nb::cast<uint64_t>(offset));
+               }
+             }
+             const WithoutGil release;
+             self.set_absent(std::move(absent));
+           })
+      .def_prop_ro("wants_absent", &Logdir::wants_absent)
       .def("save_index", &Logdir::save_index, nb::call_guard<WithoutGil>())
       .def_prop_ro("unsaved_bytes", &Logdir::unsaved_bytes)
       .def_prop_ro("saved_bytes", &Logdir::saved_bytes)

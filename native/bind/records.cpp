@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "bindings.hpp"
 #include "crc32c.hpp"
 #include "event.hpp"
+#include "little_endian.hpp"
 #include "record.hpp"
 #include "record_boundary.hpp"
 #include "without_gil.hpp"
@@ -38,6 +40,24 @@ nb::tuple scalars_in_records(const nb::bytes& data) {
   return nb::make_tuple(scalars, at);
 }
 
+// Goes from header to header over the records in `data`: where the first lies that is not all there, the length of its
+// payload (-1 when its header is not there or damaged), and the longest payload before it.
+nb::tuple hop_records(const nb::bytes& data) {
+  const std::string_view window = view_of(data);
+  size_t at = 0;
+  uint64_t longest = 0;
+  while (window.size() - at >= kRecordHeaderBytes) {
+    const auto length = load_little<uint64_t>(window.data() + at);
+    if (masked_crc32c(window.substr(at, sizeof length)) != load_little<uint32_t>(window.data() + at + sizeof length))
+      break;
+    const size_t left = window.size() - at - kRecordHeaderBytes;
+    if (left < kRecordFooterBytes || length > left - kRecordFooterBytes) return nb::make_tuple(at, length, longest);
+    longest = std::max(longest, length);
+    at += static_cast<size_t>(length) + kRecordOverheadBytes;
+  }
+  return nb::make_tuple(at, -1, longest);
+}
+
 // As find_boundary; an error of the system becomes an OSError.
 nb::tuple record_boundary(int file, uint64_t start, uint64_t limit, uint64_t size) {
   RecordBoundary found;
@@ -68,6 +88,7 @@ void bind_records(nb::module_& module) {
       },
       nb::arg("payload"));
   module.def("scalars_in_records", &scalars_in_records, nb::arg("data"));
+  module.def("hop_records", &hop_records, nb::arg("data"));
   module.def("record_boundary", &record_boundary, nb::arg("file"), nb::arg("start"), nb::arg("limit"), nb::arg("size"));
 }
 

@@ -235,6 +235,9 @@ bool EventFile::scan(size_t piece, uint64_t limit, const Take& take, const TakeP
       state_.waiting.clear();
       continue;
     }
+    if (state == RecordState::bad_data && std::ranges::binary_search(hollow_, state_.offset)) {
+      state = RecordState::complete;
+    }
     const Took took =
         state == RecordState::complete ? take(record.payload, state_.offset + kRecordHeaderBytes) : Took::no_event;
     if (took == Took::no_event) {

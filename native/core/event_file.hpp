@@ -109,6 +109,9 @@ class EventFile {
   std::optional<double> next_wall_time();
   // Whether `read` would find anything, even if only damage.
   bool has_more() const;
+  // Records, by where they begin in ascending order, of which only the ends are here: their content is large, is not
+  // looked at while reading, and is compared with its checksum by who looks.
+  void trust(std::vector<uint64_t> hollow) { hollow_ = std::move(hollow); }
   // Must outlive the reading; nullptr for none.
   void observe(ReadObserver* observer) noexcept { observer_ = observer; }
 
@@ -140,6 +143,7 @@ class EventFile {
   bool known_ = false;  // the state says which file it was, and how it looked
   ReadingState state_;
   int error_ = 0;
+  std::vector<uint64_t> hollow_;
   ReadObserver* observer_ = nullptr;
 };
 

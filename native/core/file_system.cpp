@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file_system.hpp"
 
+#include <cerrno>
+
 #if defined(__linux__)
+#include <fcntl.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
@@ -41,7 +44,15 @@ bool is_on_local_file_system(int file) noexcept {
   return std::find(kLocalKinds.begin(), kLocalKinds.end(), kind) != kLocalKinds.end();
 }
 
+int punch_hole(int file, uint64_t begin, uint64_t end) noexcept {
+  if (begin >= end) return 0;
+  const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  return ::fallocate(file, mode, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) == 0 ? 0 : errno;
+}
+
 #else
+
+int punch_hole(int, uint64_t, uint64_t) noexcept { return ENOTSUP; }
 
 bool is_on_local_file_system(int file) noexcept {
   struct statfs status;

@@ -88,6 +88,8 @@ bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
   names_ = names;
   const bool was_tried = std::exchange(index_was_tried_, true);
   if (!was_tried && !index_path_.empty()) load_index();
+  wants_absent_ = would_read_absent(false, names);
+  if (wants_absent_) return false;
   Outcome outcome{.holds = !state_->broken, .changed = true};
   if (outcome.holds) {
     state_->broken = true;  // should something be thrown
@@ -95,6 +97,8 @@ bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
     state_->broken = !outcome.holds;
   }
   if (!outcome.holds) {
+    wants_absent_ = would_read_absent(true, names);
+    if (wants_absent_) return false;
     replace_state(rebuild(names));
   }
   if (outcome.changed) {
@@ -102,6 +106,27 @@ bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
     ++version_;
   }
   return outcome.changed;
+}
+
+void Logdir::set_absent(std::vector<AbsentPart> parts) {
+  const std::lock_guard refreshing(refresh_mutex_);
+  absent_ = std::move(parts);
+}
+
+std::unique_ptr<Logdir::File> Logdir::new_file(const std::string& path, const std::string& name) const {
+  auto file = std::make_unique<File>(path, name);
+  const auto part = std::ranges::find(absent_, name, &AbsentPart::name);
+  if (part != absent_.end()) file->file.trust(part->hollow);
+  return file;
+}
+
+// Zeros stand where a part is absent: they must never be taken for content.
+bool Logdir::would_read_absent(bool from_the_start, const std::vector<std::string>& names) const {
+  return std::ranges::any_of(absent_, [&](const AbsentPart& part) {
+    if (part.end == 0 || std::ranges::find(names, part.name) == names.end()) return false;
+    const auto known = std::ranges::find_if(state_->files, [&](const auto& file) { return file->name == part.name; });
+    return from_the_start || known == state_->files.end() || (*known)->file.offset() < part.end;
+  });
 }
 
 void Logdir::replace_state(std::shared_ptr<State> fresh) {
@@ -120,7 +145,10 @@ void Logdir::read_anew(const State* damaged) const {
   if (state_.get() != damaged) return;
   ::unlink(index_path_.c_str());
   self.crew_ = nullptr;
-  self.replace_state(self.rebuild(names_));
+  self.wants_absent_ = would_read_absent(true, names_);
+  auto fresh = wants_absent_ ? std::make_shared<State>() : self.rebuild(names_);
+  fresh->broken = fresh->broken || wants_absent_;  // nothing is seen until all is there to be read
+  self.replace_state(std::move(fresh));
   self.count_unsaved(*state_);
   ++self.version_;
 }
@@ -238,7 +266,7 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
   }
   for (const auto& name : names) {
     if (listed.erase(name) == 0) continue;
-    candidates.push_back(std::make_unique<File>(path_ + "/" + name, name));
+    candidates.push_back(new_file(path_ + "/" + name, name));
     outcome.changed = true;
   }
   std::vector<std::unique_ptr<File>> ready;
@@ -246,7 +274,7 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
     const FileStatus before = file->published;
     const FileChange change = file->file.look();
     if (change == FileChange::replaced) {
-      file = std::make_unique<File>(file->file.path(), file->name);
+      file = new_file(file->file.path(), file->name);
       file->file.look();
     }
     const auto first =

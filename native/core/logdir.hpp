@@ -54,6 +54,13 @@ struct FileStatus {
   uint32_t attempt;
 };
 
+// What is not here of a file: something before `end`, unless that is 0, and the inner parts of some large records.
+struct AbsentPart {
+  std::string name;
+  uint64_t end = 0;
+  std::vector<uint64_t> hollow = {};  // see EventFile::trust
+};
+
 // Of all files together.
 struct ReadingSummary {
   uint64_t bytes_read = 0;
@@ -70,6 +77,11 @@ class Logdir {
   Logdir(const Logdir&) = delete;
   Logdir& operator=(const Logdir&) = delete;
 
+  // Says which files have parts that are not on this machine at the moment, and where the last of these ends: copies
+  // of objects, whose bytes were given back after they had been decoded. Waits for a refresh.
+  void set_absent(std::vector<AbsentPart> parts);
+  // Whether the last refresh did nothing because it would have had to read such a part.
+  bool wants_absent() const noexcept { return wants_absent_.load(); }
   // Reads what is new in the folder's event files, which are `names`. True when something changed.
   // Where there is a crew, its other threads help with large files.
   bool refresh(const std::vector<std::string>& names, ReadingCrew* crew = nullptr);
@@ -116,6 +128,8 @@ class Logdir {
   };
 
   void load_index();
+  std::unique_ptr<File> new_file(const std::string& path, const std::string& name) const;
+  bool would_read_absent(bool from_the_start, const std::vector<std::string>& names) const;
   void replace_state(std::shared_ptr<State> fresh);
   // Reads all again when `damaged` is still what readers see.
   void read_anew(const State* damaged) const;
@@ -138,6 +152,8 @@ class Logdir {
   ReadingCrew* crew_ = nullptr;     // of the refresh that goes on
   std::vector<std::string> names_;  // that the last refresh was given
   bool index_was_tried_ = false;
+  std::vector<AbsentPart> absent_;
+  std::atomic<bool> wants_absent_{false};
   std::chrono::steady_clock::time_point rebuilt_at_{};
   std::chrono::steady_clock::duration rebuild_took_{};
   uint64_t rebuild_bytes_ = 0;

@@ -379,5 +379,65 @@ TEST(many_may_read_and_keep_at_once) {
   CHECK_EQ(names_in(c.cache.path()).size(), 0u);
 }
 
+// What lies between the beginning and the end was given back, as the cache of a store does it.
+std::string hollow(std::string bytes) {
+  std::fill(bytes.begin() + 4096, bytes.end() - 4096, '\0');
+  return bytes;
+}
+
+TEST(parts_that_are_absent_are_never_read) {
+  Case c;
+  const std::string whole = long_file(100, 1000);
+  write_file(c.file("a"), whole);
+  c.save();
+  write_file(c.file("a"), hollow(whole));
+  const auto refreshed = [&](Logdir& logdir) { return logdir.refresh(names_in(c.folder.path())); };
+  {
+    Logdir known(c.folder.path().string(), c.index.string());
+    known.set_absent({{.name = "a", .end = whole.size() - 4096}});
+    refreshed(known);
+    CHECK(!known.wants_absent());
+    CHECK_EQ(shown(known, "loss").size(), 1000u);
+    const std::string more = scalar_record("loss", 1000, 2000, 7);
+    append_to(c.file("a"), more);
+    CHECK(refreshed(known));
+    CHECK_EQ(shown(known, "loss").size(), 1001u);
+    // A file that belongs in front of it has everything read anew.
+    write_file(c.file("b"), version_record(1) + scalar_record("loss", 5, 2, 3));
+    refreshed(known);
+    CHECK(known.wants_absent());
+    CHECK_EQ(shown(known, "loss").size(), 1001u);
+    write_file(c.file("a"), whole + more);
+    known.set_absent({});
+    CHECK(refreshed(known));
+    CHECK_EQ(known.files().size(), 2u);
+    CHECK_EQ(known.files()[1].damage.bad_records, 0u);
+  }
+  write_file(c.file("a"), hollow(whole));
+  Logdir unknown(c.folder.path().string());
+  unknown.set_absent({{.name = "a", .end = whole.size() - 4096}});
+  CHECK(!refreshed(unknown));
+  CHECK(unknown.wants_absent());
+  CHECK(unknown.files().empty());
+}
+
+TEST(hollow_records_are_read_without_their_checksum) {
+  Case c;
+  const std::string before = version_record(100) + scalar_record("loss", 1, 101, 1);
+  std::string large = scalar_record(std::string(9000, 't'), 2, 102, 2);
+  std::fill(large.begin() + 4000, large.begin() + 5000, 'u');  // within the tag, which says nothing about the rest
+  write_file(c.file("a"), before + large + scalar_record("loss", 3, 103, 3));
+  Logdir strict(c.folder.path().string());
+  strict.refresh(names_in(c.folder.path()));
+  CHECK_EQ(strict.files()[0].damage.bad_records, 1u);
+  Logdir trusting(c.folder.path().string());
+  trusting.set_absent({{.name = "a", .hollow = {before.size()}}});
+  trusting.refresh(names_in(c.folder.path()));
+  CHECK(!trusting.wants_absent());
+  CHECK_EQ(trusting.files()[0].damage.bad_records, 0u);
+  CHECK_EQ(trusting.tags().size(), 2u);
+  CHECK_EQ(shown(trusting, "loss").size(), 2u);
+}
+
 }  // namespace
 }  // namespace aboard::testing

@@ -141,7 +141,7 @@ def test_numbers_and_names_that_json_does_not_have(runs):
     [
         ([], "Missing argument"),
         (["nowhere"], "there is no folder 'nowhere'"),
-        (["s3://bucket/runs"], "is a URI"),
+        (["ftp://bucket/runs"], "not a kind of store"),
         (["runs", "--events-only"], "--repair OUT"),
         (["runs", "--repair", "runs/clean"], "which is to be copied"),
         (["runs", "--repair", "full"], "is not empty"),

@@ -100,6 +100,13 @@ class Logdir:
 
     def __init__(self, path: bytes, index: bytes = b"") -> None: ...
     def refresh(self, names: list[bytes], /) -> bool: ...
+    def set_absent(self, parts: list[tuple[bytes, int, list[int]]], /) -> None:
+        """Say of which files something is not on this machine now, where that ends (0: nowhere), and which records are
+        hollow: large ones, whose inner parts are not here and not needed to read the others.
+        """
+    @property
+    def wants_absent(self) -> bool:
+        """Whether the last refresh did nothing, because it would have had to read such a part."""
     def save_index(self) -> int:
         """Keep what was decoded in the index file; 0 or the number of the system's error."""
     @property
@@ -157,6 +164,12 @@ class LogTree:
     @property
     def counts(self) -> tuple[int, int]:
         """Folders, and those that the kernel watches."""
+
+def hop_records(data: bytes) -> tuple[int, int, int]:
+    """Place and length of the first record that is not all in `data`, and the longest before; -1: not known."""
+
+def punch_hole(file: int, begin: int, end: int) -> int:
+    """Give disk space back; 0 or the number of the system's error."""
 
 def is_event_file(path: bytes, /) -> bool: ...
 

@@ -19,6 +19,7 @@ from aboard.board.selected_tags import RunSource
 from aboard.model.distinct_names import DistinctNames, Wish
 from aboard.model.name_template import Field, NameTemplate, Value, short_form
 from aboard.reader.hparams import HParamsOfRuns
+from aboard.reader.root import Root
 from aboard.reader.run_reader import RunReader
 from aboard.reader.run_tags import find_tag
 
@@ -30,20 +31,29 @@ _EARLIER_NAMES = 8  # of one run
 
 Columns = Callable[[str], Mapping[str, Value]]
 """The columns of a run by the name that its source gives it."""
+StoredColumns = Callable[[str], Mapping[str, Value] | None]
 
 
-def folder_columns(roots: Mapping[str, Path]) -> Columns:
-    """The columns of runs below folders; a root without a name is called as its folder is."""
-    called = {name: name or path.absolute().name or str(path) for name, path in roots.items()}
+def folder_columns(roots: Mapping[str, Root], stored: StoredColumns = lambda _: None) -> Columns:
+    """The columns of runs below folders; a root without a name is called as its folder is.
+
+    `stored` knows more of the runs that are in stores, and None of others.
+    """
+    called = {name: name or _end_of(root) for name, root in roots.items()}
     by_length = sorted(called, key=len, reverse=True)
 
     def columns(run: str) -> Mapping[str, Value]:
         root = next((name for name in by_length if not name or run == name or run.startswith(f"{name}/")), "")
         below = run if not root else run.removeprefix(root).removeprefix("/") or "."
         logdir = called[root] if below == "." else below.rpartition("/")[2]
-        return {"run": run, "logdir": logdir, "root": called[root], "workspace": called[root]}
+        plain = {"run": run, "logdir": logdir, "root": called[root], "workspace": called[root]}
+        return {**plain, **(stored(run) or {})}
 
     return columns
+
+
+def _end_of(root: Root) -> str:
+    return (root.absolute().name if isinstance(root, Path) else root.name) or str(root)
 
 
 class NamedRuns:
@@ -114,7 +124,10 @@ class _Naming:
     _metrics_of: int = -1  # the version of the run whose metrics are all known
 
     def value(self, wanted: Field) -> Value:
-        return self.known.get(wanted) if wanted.group else self.columns.get(wanted.key)
+        if not wanted.group:
+            return self.columns.get(wanted.key)
+        known = self.known.get(wanted)
+        return self.columns.get(f"{wanted.group}.{wanted.key}") if known is None else known
 
     def own_hparams(self, run: RunReader) -> Mapping[str, Value]:
         version = run.logdir.version

@@ -59,7 +59,8 @@ def demo(
 @app.command(cls=ViewCommand)
 def view(
     paths: Annotated[
-        list[str] | None, typer.Argument(help="Folders, name=FOLDER, patterns or event files.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Folders, URIs, name=FOLDER, patterns or event files.", show_default=False),
     ] = None,
     *,
     logdir: Annotated[str | None, typer.Option("--logdir", help="A folder, as for tensorboard.")] = None,
@@ -102,6 +103,9 @@ def view(
             show_default="scalars=10000,images=500,audio=500, others 200",
         ),
     ] = None,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Tell how many requests and bytes reading from stores takes.")
+    ] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
 ) -> None:
@@ -124,13 +128,14 @@ def view(
             samples=samples_of(samples, samples_per_plugin),
             open_browser=browser and not as_json,
             as_json=as_json,
+            stats=stats,
         )
     )
 
 
 @app.command()
 def export(
-    paths: Annotated[list[str], typer.Argument(help="Folders, name=FOLDER, patterns or event files.")],
+    paths: Annotated[list[str], typer.Argument(help="Folders, URIs, name=FOLDER, patterns or event files.")],
     *,
     output: Annotated[str, typer.Option("--output", "-o", help="The file to write; - is standard output.")] = "-",
     form: Annotated[
@@ -166,7 +171,7 @@ def export(
 
 @app.command()
 def doctor(
-    paths: Annotated[list[str], typer.Argument(help="Folders, name=FOLDER, patterns or event files.")],
+    paths: Annotated[list[str], typer.Argument(help="Folders, URIs, name=FOLDER, patterns or event files.")],
     *,
     repair: Annotated[
         str | None,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -25,6 +26,8 @@ from aboard.exchange.inspecting import Progress
 from aboard.exchange.repair import repair
 from aboard.exchange.repair_result import Repair
 from aboard.exchange.wording import plain
+from aboard.reader.remote.whole_copies import ShownPaths, whole_copies
+from aboard.reader.root import Root
 
 _DAMAGED, _USAGE = 1, 2
 _NARROWEST, _WIDEST = 40, 100
@@ -33,7 +36,22 @@ _NARROWEST, _WIDEST = 40, 100
 def examine_folders(paths: Sequence[str], *, repair_to: str | None, events_only: bool, as_json: bool) -> None:
     """Print what was found; exit with 1 for damage, or for a copy that is not complete."""
     out = None if repair_to is None else Path(repair_to).expanduser()
-    roots = _checked(paths, out, events_only=events_only)
+    named = _checked(paths, out, events_only=events_only)
+    with contextlib.ExitStack() as copies:
+        with progress_line(lambda: "fetching event files"):
+            roots, shown = copies.enter_context(whole_copies(named))
+        _examine(named, roots, shown, out, events_only=events_only, as_json=as_json)
+
+
+def _examine(
+    named: Mapping[str, Root],
+    roots: Mapping[str, Path],
+    shown: ShownPaths,
+    out: Path | None,
+    *,
+    events_only: bool,
+    as_json: bool,
+) -> None:
     printer = _printer()
     copy: Repair | None = None
     try:
@@ -41,27 +59,27 @@ def examine_folders(paths: Sequence[str], *, repair_to: str | None, events_only:
         with progress_line(progress.words):
             diagnosis = diagnose(roots, progress)
         if not as_json:
-            say("\n".join(printer.diagnosis(diagnosis)), sys.stdout)
+            say(shown.text("\n".join(printer.diagnosis(diagnosis))), sys.stdout)
         if out is not None:
             with progress_line(progress.words):
                 copy = repair(roots, out, events_only=events_only, progress=progress)
     except KeyboardInterrupt as interrupt:
         raise _interrupted(out) from interrupt
     if as_json:
-        typer.echo(json.dumps(document_of(roots, diagnosis, copy)))
+        typer.echo(json.dumps(shown.document(document_of(named, diagnosis, copy))))
     elif copy is not None:
-        say("\n".join(printer.repair(copy)), sys.stdout)
+        say(shown.text("\n".join(printer.repair(copy))), sys.stdout)
     failed = diagnosis.verdict is Verdict.DAMAGED if copy is None else not copy.is_complete
     if failed:
         raise typer.Exit(_DAMAGED)
 
 
-def _checked(paths: Sequence[str], out: Path | None, *, events_only: bool) -> Mapping[str, Path]:
+def _checked(paths: Sequence[str], out: Path | None, *, events_only: bool) -> Mapping[str, Root]:
     """The folders; 1 means damage, so a mistake on the command line ends with 2."""
     try:
         roots = roots_of(paths, None, None)
         if out is not None:
-            check_destination(out, roots)
+            check_destination(out, {name: root for name, root in roots.items() if isinstance(root, Path)})
         elif events_only:
             raise InvalidValue("--events-only says what to copy", hint="add --repair OUT")
     except InvalidValue as error:

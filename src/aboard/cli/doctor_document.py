@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, cast
 
 from aboard.exchange.diagnosis import Diagnosis
@@ -13,11 +12,12 @@ from aboard.exchange.examined_file import ExaminedFile
 from aboard.exchange.findings import Finding, Severity
 from aboard.exchange.repair_result import Repair
 from aboard.exchange.wording import unicode_path, utc_time
+from aboard.reader.root import Root
 
 _LARGEST_EXACT = 1 << 53  # beyond, readers of JSON round integers
 
 
-def document_of(roots: Mapping[str, Path], diagnosis: Diagnosis, repair: Repair | None) -> dict[str, Any]:
+def document_of(roots: Mapping[str, Root], diagnosis: Diagnosis, repair: Repair | None) -> dict[str, Any]:
     """Everything that is known, in types that JSON has."""
     document = {
         "format": "aboard.doctor",

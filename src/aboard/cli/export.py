@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, TextIO
 
 import typer
@@ -21,6 +20,7 @@ from aboard.exchange.formats import FORMATS, format_for
 from aboard.exchange.name_patterns import NamePatterns
 from aboard.exchange.whole_file import check_output, whole_file
 from aboard.reader.opened.open_runs import OpenedRuns
+from aboard.reader.root import Root
 
 _STDOUT = "-"
 
@@ -29,7 +29,7 @@ _STDOUT = "-"
 class ExportOptions:
     """What was asked for."""
 
-    roots: dict[str, Path]
+    roots: dict[str, Root]
     output: str
     format: ExportFormat | None
     tags: Sequence[str]

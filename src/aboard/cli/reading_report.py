@@ -44,7 +44,7 @@ def _is_read(collection: RunCollection, *, within: float) -> bool:
 def problem_lines(collection: RunCollection) -> list[str]:
     """What could not be read, in words; nothing when all is well."""
     lines: list[str] = []
-    closed = _closed_folders(list(collection.roots.values()))
+    closed = _closed_folders([root for root in collection.roots.values() if isinstance(root, Path)])
     if closed:
         lines.append(f"{_counted(len(closed), 'folder')} cannot be read, such as {closed[0]}")
     problems = problems_of(collection.runs.values())

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from aboard.reader.root import Root
 from aboard.reader.roots import find_roots, named_path
 
 
-def roots_of(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Path]:
-    """Names and folders. One folder without a name adds nothing to the names of its runs."""
+def roots_of(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
+    """Names and folders or URIs. One folder without a name adds nothing to the names of its runs."""
     named = [named_path(path) for path in paths]
     if logdir is not None:
         named.append(("", logdir))
@@ -20,6 +20,7 @@ def roots_of(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) 
 
 
 def _specified(part: str) -> tuple[str, str]:
-    """`name:path` of --logdir_spec, as TensorBoard splits it."""
+    """`name:path` of --logdir_spec, as TensorBoard splits it; the colon of a URI separates nothing."""
     name, separator, path = part.partition(":")
-    return (name, path) if separator and not name.startswith("/") else ("", part)
+    is_name = separator and not name.startswith("/") and not path.startswith("//")
+    return (name, path) if is_name else ("", part)

@@ -14,19 +14,23 @@ import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aboard.cli.roots import roots_of
 from aboard.cli.saying import say
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
-from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
+from aboard.model.name_template import FOLDER_FIELDS, STORE_FIELDS, NameTemplate
+from aboard.model.uid import is_uid
+from aboard.reader.root import Root, StoreUri
 
 if TYPE_CHECKING:
     from aboard.reader.run_collection import RunCollection
 
 _LOOPBACK = "127.0.0.1"
 _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
+_LOOKED_AT = 100  # names in a folder
 _KEEP_WITHIN_SECONDS = 5.0  # what was decoded, for the next time
 _STOP_LOADING_WITHIN_SECONDS = 1.0
 
@@ -35,7 +39,7 @@ _STOP_LOADING_WITHIN_SECONDS = 1.0
 class ViewOptions:
     """What was asked for."""
 
-    roots: dict[str, Path]
+    roots: dict[str, Root]
     host: str | None
     bind_all: bool
     port: int | None
@@ -47,13 +51,16 @@ class ViewOptions:
     samples: Mapping[str, int]
     open_browser: bool
     as_json: bool
+    stats: bool = False
 
 
-def readable_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Path]:
+def readable_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
     """The folders that were named, all of which can be read: an empty page would leave a person guessing."""
     try:
         roots = roots_of(paths, logdir, logdir_spec)
         for path in roots.values():
+            if not isinstance(path, Path):
+                continue  # a store is asked while the page is already there
             if path.is_file():
                 path.open("rb").close()
             else:
@@ -78,7 +85,9 @@ def view(options: ViewOptions) -> None:
         raise _missing(error) from error
 
     prefix = _checked_prefix(options.path_prefix)
-    template = None if options.template is None else NameTemplate(options.template, FOLDER_FIELDS)
+    is_stored = any(isinstance(root, StoreUri) for root in options.roots.values()) or _has_stored_runs(options.roots)
+    fields = STORE_FIELDS if is_stored else FOLDER_FIELDS
+    template = None if options.template is None else NameTemplate(options.template, fields)
     if options.bind_all and options.host is not None:
         raise InvalidValue(f"--bind_all listens on all addresses, and --host names one: {options.host}")
     host = EVERYWHERE if options.bind_all else options.host or _LOOPBACK
@@ -113,6 +122,16 @@ def _missing(error: ImportError) -> MissingPackage:
     )
 
 
+def _has_stored_runs(roots: Mapping[str, Root]) -> bool:
+    """Whether a folder looks like a store: its folders are called by uids."""
+    for root in roots.values():
+        if isinstance(root, Path) and root.is_dir():
+            with os.scandir(root) as entries:
+                if any(is_uid(entry.name) for entry in islice(entries, _LOOKED_AT)):
+                    return True
+    return False
+
+
 class _Reading:
     """The runs of a board, opened once it is served, and followed until it is not."""
 
@@ -128,10 +147,12 @@ class _Reading:
         """Read and follow, or (with an interval of 0, as in TensorBoard) read once."""
         # What this imports takes longer than all the rest.
         from aboard.cli.reading_report import report_reading
+        from aboard.cli.traffic_report import report_traffic
         from aboard.reader.index_cache import IndexCache
         from aboard.reader.run_collection import RunCollection
 
-        collection = RunCollection(self._options.roots, cache=IndexCache.default())
+        summaries = self._options.template is not None
+        collection = RunCollection(self._options.roots, cache=IndexCache.default(), summaries=summaries)
         with self._lock:
             if self._ended:
                 return collection
@@ -139,6 +160,8 @@ class _Reading:
             self._stop = _start_reading(collection, self._options.reload_interval)
         if not self._options.as_json:
             threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
+        if self._options.stats:
+            threading.Thread(target=report_traffic, args=(collection,), daemon=True).start()
         return collection
 
     def fail(self, error: Exception) -> None:
@@ -152,6 +175,10 @@ class _Reading:
             self._ended = True
         if self._collection is None:
             return
+        if self._options.stats:
+            from aboard.cli.traffic_report import say_traffic
+
+            say_traffic(self._collection)
         stopping = threading.Thread(target=self._stop, daemon=True)
         stopping.start()
         with contextlib.suppress(KeyboardInterrupt):  # of somebody in a hurry
@@ -202,9 +229,12 @@ def _board_app(collection: RunCollection, template: NameTemplate | None, options
     from aboard.board.provider import About
 
     folders = _folders(options)
+    columns = folder_columns(options.roots, collection.columns_of)
+    # Several logdirs share the name of a run in a store.
+    identity = ("run", "logdir") if template is not None and template.known is STORE_FIELDS else ("run",)
     board = Board(
         "view",
-        collection if template is None else NamedRuns(collection, template, folder_columns(options.roots)),
+        collection if template is None else NamedRuns(collection, template, columns, identity),
         about=About(name=options.window_title, data_location=folders),
         limits=Limits(of_plugin=options.samples),
         plugins="all",

@@ -54,12 +54,19 @@ FOLDER_FIELDS = KnownFields(columns=("run", "logdir", "root", "workspace"), grou
 the folder that was opened."""
 
 
+STORE_FIELDS = KnownFields(
+    columns=("run", "logdir", "root", "workspace", "experiment", "user", "uid", "status"),
+    groups=("hparams", "metrics", "tags"),
+)
+"""Of runs in stores: what their `run.json` says; `run` is the name of the run, which several logdirs share."""
+
+
 class NameTemplate:
     """A template that was checked: every field in it is known."""
 
     def __init__(self, text: str, known: KnownFields) -> None:
         """Parse `text`; what is wrong with it is shown at its place."""
-        self.text = text
+        self.text, self.known = text, known
         self._pieces = tuple(_parse(text, known))
         if not self._pieces:
             raise InvalidValue("the template is empty", hint=f"fields: {known.described()}")

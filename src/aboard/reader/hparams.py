@@ -28,7 +28,7 @@ def own_hparams(run: RunReader) -> dict[str, HParam]:
     if status.points + status.superseded > 1:
         for place in run.logdir.media(tag.number):
             # A file that has changed meanwhile adds nothing.
-            value = run.logdir.read_media(tag.number, Entry(*place))
+            value = run.read_media(tag.number, Entry(*place))
             found.update(_of_value(value or b""))
     return found
 

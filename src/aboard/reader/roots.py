@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aboard.errors import InvalidValue
 from aboard.events.file_names import is_event_file
+from aboard.reader.root import Root, is_uri, root_of_uri
 
-ALLOWED = "give a folder with event files, name=FOLDER, a pattern, or one event file"
+ALLOWED = "give a folder with event files, name=FOLDER, a pattern, one event file, or a URI such as s3://bucket/prefix"
 
 
 def named_path(argument: str) -> tuple[str, str]:
@@ -22,8 +23,8 @@ def named_path(argument: str) -> tuple[str, str]:
     return "", argument
 
 
-def find_roots(named: Iterable[tuple[str, str | Path]]) -> dict[str, Path]:
-    """Names and folders of (name, path); strings may be patterns. A single folder without a name stays without."""
+def find_roots(named: Iterable[tuple[str, str | Path]]) -> dict[str, Root]:
+    """Names and folders of (name, path); strings may be patterns or URIs. A single one without a name stays without."""
     found = [(name, path) for name, pattern in named for path in _matching(pattern)]
     if not found:
         raise InvalidValue("no folder was named", hint=ALLOWED)
@@ -34,11 +35,11 @@ def find_roots(named: Iterable[tuple[str, str | Path]]) -> dict[str, Path]:
     return roots
 
 
-def _matching(pattern: str | Path) -> list[Path]:
+def _matching(pattern: str | Path) -> Sequence[Root]:
     if pattern == "":
         raise InvalidValue("the name of a folder is empty", hint=f"{ALLOWED}; '.' is the current folder")
-    if "://" in str(pattern) and isinstance(pattern, str):
-        raise InvalidValue(f"{pattern!r} is a URI; this version opens local folders", hint=ALLOWED)
+    if isinstance(pattern, str) and is_uri(pattern):
+        return [root_of_uri(pattern)]
     path = Path(pattern).expanduser()
     if path.exists():
         return [path]
@@ -52,9 +53,9 @@ def _matching(pattern: str | Path) -> list[Path]:
     raise InvalidValue(f"there is no folder {str(pattern)!r} (in {Path.cwd()})", hint=ALLOWED)
 
 
-def _distinct(found: list[tuple[str, Path]]) -> dict[str, Path]:
+def _distinct(found: list[tuple[str, Root]]) -> dict[str, Root]:
     """Folders without a name get the end of their path, as much of it as tells them apart."""
-    roots: dict[str, Path] = {}
+    roots: dict[str, Root] = {}
     unnamed = list(dict.fromkeys(path for name, path in found if not name))
     for name, path in found:
         chosen = name or _shortest_end(path, unnamed)
@@ -64,22 +65,26 @@ def _distinct(found: list[tuple[str, Path]]) -> dict[str, Path]:
     return roots
 
 
-def _shortest_end(path: Path, others: list[Path]) -> str:
-    parts = path.absolute().parts
+def _shortest_end(root: Root, others: list[Root]) -> str:
+    parts = _parts(root)
     for length in range(1, len(parts)):
         end = parts[-length:]
-        if all(other == path or other.absolute().parts[-length:] != end for other in others):
+        if all(other == root or _parts(other)[-length:] != end for other in others):
             return "/".join(end)
-    return str(path.absolute())
+    return str(root)
 
 
-def _refuse_mixed_names(roots: dict[str, Path]) -> None:
+def _parts(root: Root) -> tuple[str, ...]:
+    return root.absolute().parts if isinstance(root, Path) else root.parts
+
+
+def _refuse_mixed_names(roots: dict[str, Root]) -> None:
     """A root `a/b` beside a root `a` would be taken for the run `b` of `a`, which one of the two would then hide."""
     for name, path in roots.items():
         parts = name.split("/")
         for length in range(1, len(parts)):
             above = roots.get("/".join(parts[:length]))
-            if above is not None and above.absolute().joinpath(*parts[length:]) != path.absolute():
+            if above is not None and (*_parts(above), *parts[length:]) != _parts(path):
                 raise InvalidValue(
                     f"{path} would be called {name!r}, as a run of {above} may be", hint="use name=FOLDER for both"
                 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aboard._native import Logdir, Points
 from aboard.reader.absolute_path import absolute_path
@@ -16,6 +17,8 @@ from aboard.reader.tag_meaning import DataClass, Source, TagMeaning, meaning_of
 if TYPE_CHECKING:
     from aboard.reader.tensor_values import Array
 
+FetchPart: TypeAlias = Callable[[str, int, int], bool]
+_RECORD_HEADER, _RECORD_FOOTER = 12, 4  # bytes before and after what is in a record
 _GONE = -1  # instead of a kind: the tag was there before the logdir was read anew, and keeps its number
 
 
@@ -69,14 +72,14 @@ class Tag:
         # Here: numpy takes longer to load than most runs do to read, and its threads a processor while it begins.
         from aboard.reader.tensor_values import array_of_value
 
-        value = self.run.logdir.read_media(self.number, entry)
+        value = self.run.read_media(self.number, entry)
         return None if value is None else array_of_value(value)
 
     def blobs(self, entry: Entry) -> list[bytes] | None:
         """The blobs of one entry; None when its file has changed meanwhile."""
         from aboard.reader.tensor_values import blobs_of_value
 
-        value = self.run.logdir.read_media(self.number, entry)
+        value = self.run.read_media(self.number, entry)
         if value is None or self.source != Source.SUMMARY:
             return None if value is None else [value]
         return blobs_of_value(value, first_axis_only=self.meaning.plugin == "audio")
@@ -85,9 +88,17 @@ class Tag:
 class RunReader:
     """A logdir and the name under which a board shows it. Safe to use from any thread."""
 
-    def __init__(self, name: str, folder: Path | str, index: Path | str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path | str,
+        index: Path | str | None = None,
+        fetch_part: FetchPart | None = None,
+    ) -> None:
+        """Read `folder`; `fetch_part` brings back what is not on this machine of a file in it, and says if it did."""
         self.name = name
         self._folder = folder
+        self._fetch_part = fetch_part
         # Where the index says which folder it is of, the way there must not depend on where a process was started.
         self.logdir = Logdir(absolute_path(folder), b"" if index is None else os.fsencode(index))
         self._lock = threading.Lock()
@@ -100,6 +111,15 @@ class RunReader:
     def folder(self) -> Path:
         """Where its event files lie."""
         return Path(self._folder)
+
+    def read_media(self, tag: int, entry: Entry) -> bytes | None:
+        """The content of one entry; None when its file has changed meanwhile. May have to fetch it from a store."""
+        found = self.logdir.read_media(tag, entry)
+        if found is not None or self._fetch_part is None:
+            return found
+        name = os.fsdecode(self.logdir.files()[entry.file][0])
+        begin, end = entry.offset - _RECORD_HEADER, entry.offset + entry.length + _RECORD_FOOTER
+        return self.logdir.read_media(tag, entry) if self._fetch_part(name, begin, end) else None
 
     def by_plugin(self, plugin: str) -> dict[str, Tag]:
         """The tags of one plugin by name."""

@@ -16,8 +16,10 @@ from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, json_answ
 
 if TYPE_CHECKING:
     from aboard.reader.run_collection import RunCollection
+    from aboard.store.traffic import TrafficCount
 
 _WORKERS = 16
+_NO_PROBLEMS: dict[str, Any] = {"unreadable_files": 0, "damaged_files": 0, "stores": {}, "store_problems": []}
 _NOT_YET = {"runs_read": 0, "runs_found": 0, "bytes_read": 0, "cycles": 0, "newest_wall_time": 0.0}
 
 
@@ -81,13 +83,18 @@ class ViewApp:
 
     def _progress(self) -> dict[str, Any]:
         if self._runs is None:
-            state, problems = dict[str, Any](_NOT_YET), {"unreadable_files": 0, "damaged_files": 0}
+            state, problems = dict[str, Any](_NOT_YET), _NO_PROBLEMS
         else:
             from aboard.reader.file_problems import problems_of
 
             state = asdict(self._runs.progress)
             found = problems_of(self._runs.runs.values())
-            problems = {"unreadable_files": found.unreadable, "damaged_files": found.damaged}
+            problems = {
+                "unreadable_files": found.unreadable,
+                "damaged_files": found.damaged,
+                "stores": {uri: _traffic(count) for uri, count in self._runs.traffic.items()},
+                "store_problems": self._runs.store_problems,
+            }
         newest = state["newest_wall_time"]
         age = time.time() - newest if newest else None
         return {**state, "newest_point_age": age, "complete": state["cycles"] > 0, **problems}
@@ -97,3 +104,7 @@ def _looked_at(board: asyncio.Future[ASGIApp]) -> None:
     """Without a look at it, asyncio would complain of a failure that `failed` has been told."""
     if not board.cancelled():
         board.exception()
+
+
+def _traffic(count: TrafficCount) -> dict[str, Any]:
+    return {"requests": dict(count.requests), "bytes_in": count.bytes_in, "bytes_out": count.bytes_out}

@@ -42,7 +42,7 @@ def test_patterns_are_expanded(folders):
 
 @pytest.mark.parametrize(
     ("paths", "said"),
-    [([], "no folder was named"), (["nowhere"], "no folder 'nowhere'"), (["s3://bucket/x"], "is a URI")],
+    [([], "no folder was named"), (["nowhere"], "no folder 'nowhere'"), (["ftp://bucket/x"], "not a kind of store")],
 )
 def test_what_cannot_be_opened_is_said(folders, paths, said):
     with pytest.raises(InvalidValue, match=said):

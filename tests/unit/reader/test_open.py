@@ -198,7 +198,7 @@ def test_a_later_change_of_the_current_folder_does_no_harm(logs, monkeypatch, tm
         (["nowhere"], InvalidValue, "no folder 'nowhere'"),
         ([Path("nowhere")], InvalidValue, "no folder 'nowhere'"),
         ([""], InvalidValue, "empty"),
-        (["s3://bucket/runs"], InvalidValue, "URI"),
+        (["ftp://bucket/runs"], InvalidValue, "not a kind of store"),
         (["x=b", "x=a"], InvalidValue, "two folders are called 'x'"),
         ([{"": "b"}], InvalidType, "not empty"),
         ([7], InvalidType, "cannot open 7 of type int"),

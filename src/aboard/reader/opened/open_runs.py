@@ -16,6 +16,7 @@ from aboard.reader.opened.frames import AsTable
 from aboard.reader.opened.long_table import Rows
 from aboard.reader.opened.opened_run import OpenedRun
 from aboard.reader.opened.run_list import RunList
+from aboard.reader.root import Root
 from aboard.reader.roots import find_roots, named_path
 from aboard.reader.run_collection import Progress, RunCollection
 from aboard.reader.run_reader import RunReader
@@ -26,9 +27,9 @@ Where: TypeAlias = str | os.PathLike[str]
 def open(*paths: Where | Mapping[str, Where]) -> OpenedRuns:  # noqa: A001 - read as aboard.open
     """Read all runs below folders.
 
-    A string may be a folder, `name=FOLDER`, a pattern or one event file, as for `aboard view`; a path object is taken
-    as it stands; a dict gives folders names. Every point is decoded now; pictures, sounds and arrays are read when they
-    are looked at. Nothing is written into the folders.
+    A string may be a folder, a URI such as `s3://bucket/prefix`, `name=FOLDER`, a pattern or one event file, as for
+    `aboard view`; a path object is taken as it stands; a dict gives folders names. Every point is decoded now;
+    pictures, sounds and arrays are read when they are looked at. Nothing is written into the folders or stores.
     """
     opened = OpenedRuns(find_roots(_named(paths)))
     opened.refresh()
@@ -41,11 +42,12 @@ class OpenedRuns(AsTable):
     No event file stays open; `close`, or leaving a `with`, gives the memory back.
     """
 
-    def __init__(self, roots: Mapping[str, Path]) -> None:
+    def __init__(self, roots: Mapping[str, Root]) -> None:
         for root in roots.values():
-            _refuse_unreadable(root)
+            if isinstance(root, Path):
+                _refuse_unreadable(root)
         # What is read later must not depend on the folder in which the process is then.
-        self._roots = {name: root.absolute() for name, root in roots.items()}
+        self._roots = {name: root.absolute() if isinstance(root, Path) else root for name, root in roots.items()}
         self._collection: RunCollection | None = RunCollection(
             self._roots, cache=IndexCache.default(), notifications=False
         )
@@ -63,6 +65,7 @@ class OpenedRuns(AsTable):
         collection = self._opened()
         changed = collection.refresh()
         collection.keep()
+        collection.give_back()
         self._hparams = None
         self._runs = RunList({name: self._run(name, reader) for name, reader in collection.runs.items()})
         return changed
@@ -74,6 +77,8 @@ class OpenedRuns(AsTable):
 
     def close(self) -> None:
         """Give the memory back. Series that were looked up before stay usable."""
+        if self._collection is not None:
+            self._collection.close()
         self._collection, self._hparams, self._runs = None, None, RunList({})
 
     def __enter__(self) -> Self:

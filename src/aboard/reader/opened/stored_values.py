@@ -42,7 +42,7 @@ class StoredValue:
     @cached_property
     def _message(self) -> bytes:
         """The Summary.Value, or what another kind of event carries."""
-        message = self._tag.run.logdir.read_media(self._tag.number, self._entry)
+        message = self._tag.run.read_media(self._tag.number, self._entry)
         if message is None:
             raise self._gone()
         return message

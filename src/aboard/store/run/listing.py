@@ -26,6 +26,7 @@ class RunListing:
         self._store = store
         self._runs = _Seen()
         self._announcements = _Seen()
+        self._announced: dict[str, list[str]] = {}
         self.announced: frozenset[str] = frozenset()
         """Those that the last call of `new` told because somebody asked to look at them again."""
 
@@ -36,8 +37,18 @@ class RunListing:
         start = self._announcements.start()
         entries = self._store.list(REOPENED, start_after=f"{REOPENED}/{start}" if start else "")
         announced = self._announcements.add(entry.key.rpartition("/")[2] for entry in entries)
-        self.announced = frozenset(filter(is_uid, (name.partition(".")[2] for name in announced)))
-        return sorted({*found, *self.announced})
+        again: set[str] = set()
+        for name in announced:
+            uid = name.partition(".")[2]
+            if is_uid(uid):
+                again.add(uid)
+                self._announced.setdefault(uid, []).append(name)
+        self.announced = frozenset(again)
+        return sorted({*found, *again})
+
+    def announcements(self, uid: str) -> list[str]:
+        """The markers that were told for a run: one more means that it is to be looked at again."""
+        return list(self._announced.get(uid, ()))
 
 
 class _Seen:

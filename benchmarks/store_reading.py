@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading runs from an S3 server: opening them cold beside download and stock TensorBoard, idle cost, live delay."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from viewers.programs import ABOARD, FAST, PROGRAMS, SLOW, Server
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import aboard
+from aboard.reader.root import StoreUri
+from aboard.reader.run_collection import Follower, RunCollection
+from aboard.store import Store, open_store
+from support.fault_proxy import fault_proxy
+from support.object_servers import READER, S3Server, seaweedfs
+from support.trained_runs import StoredRun
+
+TAGS = 10
+BUCKET = "bench"
+DOWNLOADS_AT_ONCE = 10  # as the aws command does it
+
+
+def write_runs(store: Store, folder: Path, count: int, steps: int) -> int:
+    """Sealed runs, each with some curves; bytes of event files."""
+    values = np.random.default_rng(7).standard_normal((TAGS, steps)).cumsum(1)
+    total = 0
+    for number in range(count):
+        run = StoredRun.begin(store, folder, f"run{number}")
+        writer = run.writer()
+        for step in range(steps):
+            for tag in range(TAGS):
+                writer.add_scalar(f"metric{tag}", values[tag, step], step)
+        run.finish()
+        total += sum(path.stat().st_size for path in run.spool.output.rglob("*tfevents*"))
+    return total
+
+
+def download(store: Store, to: Path) -> float:
+    """Seconds to copy everything, as a person would before starting TensorBoard."""
+    started = time.perf_counter()
+    entries = [entry for entry in store.list() if "tfevents" in entry.key]
+
+    def copy(key: str) -> None:
+        path = to / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        store.download(key, path)
+
+    with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as threads:
+        list(threads.map(copy, (entry.key for entry in entries)))
+    return time.perf_counter() - started
+
+
+def opened(program: str, what: Path | str, home: str | None = None) -> float:
+    """Seconds from the start of the process until it has read everything."""
+    with Server(PROGRAMS[program], what, home=home) as server:  # type: ignore[arg-type]
+        seconds = server.wait_until_loaded().whole
+        if program == ABOARD:
+            server.child.interrupt()
+        return seconds
+
+
+def cold(uri: str, rounds: int, peers: list[str]) -> dict[str, object]:
+    """Opening sealed runs; the peers have to download them first, and the slow one is measured once."""
+    found: dict[str, list[float]] = {"aboard view": [], "again": [], "aboard.open": [], "download": []}
+    found |= {peer: [] for peer in peers}
+    for number in range(rounds):
+        with tempfile.TemporaryDirectory() as home:
+            found["aboard view"].append(opened(ABOARD, uri, home))
+            found["again"].append(opened(ABOARD, uri, home))
+        with tempfile.TemporaryDirectory() as home:
+            os.environ["ABOARD_HOME"] = home
+            started = time.perf_counter()
+            aboard.open(uri).close()
+            found["aboard.open"].append(time.perf_counter() - started)
+        with tempfile.TemporaryDirectory() as folder:
+            found["download"].append(download(open_store(uri, read_only=True), Path(folder)))
+            for peer in peers:
+                if peer != SLOW or number == 0:
+                    found[peer].append(opened(peer, Path(folder)))
+    seconds = {name: statistics.median(each) for name, each in found.items()}
+    ratios = {
+        f"(download + {peer}) / {mine}": round((seconds["download"] + seconds[peer]) / seconds[mine], 1)
+        for peer in peers
+        for mine in ("aboard view", "aboard.open")
+    }
+    return {"seconds": {name: round(value, 2) for name, value in seconds.items()}, **ratios}
+
+
+def watched(server: S3Server, uri: str, seconds: float, ready: Callable[[RunCollection], bool]) -> dict[str, object]:
+    """Requests that arrive at the server while a board over `uri` is open and nothing new is written."""
+    with fault_proxy(server.port) as proxy, tempfile.TemporaryDirectory() as home:
+        os.environ.update(server.environment(READER) | {"ABOARD_HOME": home, "AWS_ENDPOINT_URL": proxy.endpoint})
+        collection = RunCollection({"": StoreUri(uri)})
+        follower = Follower(collection, 0.5)
+        follower.start()
+        while not collection.progress.cycles or not ready(collection):
+            time.sleep(0.1)
+        time.sleep(3)
+        proxy.forget()
+        time.sleep(seconds)
+        asked = proxy.requests
+        follower.stop()
+        os.environ.update(server.environment())
+    gets = Counter(one.path for one in asked if "list-type" not in one.query)
+    return {
+        "seconds": seconds,
+        "requests about runs": sum(gets.values()),
+        "most about one run": max(gets.values(), default=0),
+        "polls that the interval allows": round(seconds / 1.0),
+        "listings for new runs": len(asked) - sum(gets.values()),
+    }
+
+
+def live_delay(uri: str, folder: Path, points: int) -> dict[str, object]:
+    """From `add_scalar` and flush in a training process until the point is in a reader's memory."""
+    run = StoredRun.begin(open_store(uri), folder, "delayed")
+    run.log(range(1))
+    run.ship()
+    stop = threading.Event()
+    shipping = threading.Thread(target=run.shipper.run, args=(stop,), daemon=True)
+    shipping.start()
+    seen: list[float] = []
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["ABOARD_HOME"] = home
+        collection = RunCollection({"": StoreUri(f"{uri}/{run.uid}")})
+        follower = Follower(collection, 0.5)
+        follower.start()
+        while "delayed/train" not in collection.runs:
+            time.sleep(0.05)
+        (tag,) = collection.runs["delayed/train"].tags()
+        for step in range(1, points + 1):
+            time.sleep(0.3 + (step * 0.37) % 1)
+            started = time.perf_counter()
+            run.log(range(step, step + 1))
+            while tag.status.points < step + 1:
+                time.sleep(0.01)
+            seen.append(time.perf_counter() - started)
+        follower.stop()
+    stop.set()
+    shipping.join()
+    return {"points": points, "median s": round(statistics.median(seen), 2), "largest s": round(max(seen), 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=1000, help=f"of each run; {TAGS} curves")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", nargs="*", default=[FAST, SLOW], choices=[FAST, SLOW])
+    parser.add_argument("--idle-runs", type=int, default=1000)
+    parser.add_argument("--idle-seconds", type=float, default=30)
+    parser.add_argument("--points", type=int, default=20)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place, seaweedfs(Path(place)) as server:
+        folder = Path(place) / "training"
+        server.make_bucket(BUCKET)
+        os.environ.update(server.environment())
+        size = write_runs(open_store(f"s3://{BUCKET}/cold"), folder, options.runs, options.steps)
+        measured: dict[str, object] = {"runs": options.runs, "MB": round(size / 1e6, 1)}
+        measured["cold"] = cold(f"s3://{BUCKET}/cold", options.rounds, options.peers)
+        print(json.dumps(measured), file=sys.stderr)
+        write_runs(open_store(f"s3://{BUCKET}/idle"), folder, options.idle_runs, 2)
+        measured["idle, sealed"] = watched(
+            server, f"s3://{BUCKET}/idle", options.idle_seconds, lambda one: len(one.runs) == options.idle_runs
+        )
+        live = [StoredRun.begin(open_store(f"s3://{BUCKET}/live"), folder, f"live{number}") for number in range(10)]
+        for run in live:
+            run.log(range(3))
+            run.ship()
+        measured["idle, 10 live"] = watched(
+            server, f"s3://{BUCKET}/live", options.idle_seconds, lambda one: len(one.runs) == len(live)
+        )
+        measured["delay"] = live_delay(f"s3://{BUCKET}/live", folder, options.points)
+    print(json.dumps(measured, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The copy of one store: a tree of event files as a folder of runs would hold them, and what is known of each.
+
+A file appears in the tree when it is whole, and then only grows: whoever reads the tree sees what a folder would show.
+Parts that were decoded may be given back to the disk; they read as zeros, and the file says so before it happens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import threading
+import weakref
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from aboard._native import punch_hole
+from aboard.errors import StorageUnavailable
+from aboard.reader.remote.copied_file import UNKNOWN_CRC, CopiedFile
+
+_BLOCK = 4096
+_CHANGES_OF_UNITS = "aboard-copy"
+
+
+class CopyFolder:
+    """Local files of one store. Safe on threads as long as each file is made longer by one thread at a time."""
+
+    def __init__(self, place: Path, lock: int, uri: str, *, temporary: bool = False) -> None:
+        self.place = place
+        self.tree = place / "tree"
+        self._units, self._aside = place / "units", place / "aside"
+        # Also when nobody closes it: the next one to open this URI should find what is here.
+        self._release = weakref.finalize(self, _release, lock, place if temporary else None)
+        self._changing = threading.RLock()
+        self._files: dict[str, CopiedFile] = {}
+        self._can_punch = True
+        shutil.rmtree(self._aside, ignore_errors=True)  # of a process that was killed
+        for folder in (self.tree, self._units, self._aside):
+            folder.mkdir(parents=True, exist_ok=True)
+        (place / "uri").write_text(uri, "utf-8")
+
+    def close(self) -> None:
+        """Let others use it."""
+        self._release()
+
+    @property
+    def on_disk(self) -> int:
+        """Bytes that the event files take."""
+        with self._changing:
+            return sum(file.on_disk for file in self._files.values())
+
+    def local(self, path: str) -> Path:
+        """Where a file lies."""
+        return self.tree / path
+
+    def file(self, path: str) -> CopiedFile | None:
+        """What there is of a file."""
+        return self._files.get(path)
+
+    def files_in(self, folder: str) -> list[CopiedFile]:
+        """The files directly in a folder of the tree."""
+        with self._changing:
+            return [file for file in self._files.values() if (file.path.rpartition("/")[0] or ".") == folder]
+
+    def folders_with_gaps(self) -> set[str]:
+        """Folders in which something is not here."""
+        with self._changing:
+            return {file.path.rpartition("/")[0] or "." for file in self._files.values() if file.missing}
+
+    def stamp(self, file: CopiedFile, modified: float | None) -> None:
+        """Give a copy the time of what it is a copy of."""
+        if modified is not None:
+            with contextlib.suppress(OSError, OverflowError, ValueError):
+                os.utime(self.local(file.path), (modified, modified))
+
+    def units(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What was kept of each unit (a run, or a folder of objects); its files are known from now on."""
+        for path in sorted(self._units.glob("*.json")):
+            document = _read(path)
+            if document is None:
+                path.unlink(missing_ok=True)
+                continue
+            yield document["unit"], document
+
+    def adopt(self, rows: list[list[Any]]) -> list[CopiedFile]:
+        """Take over the files that a unit says it has, those of which this is true."""
+        adopted: list[CopiedFile] = []
+        for row in rows:
+            file = CopiedFile.from_json(row)
+            try:
+                is_true = self.local(file.path).stat().st_size == file.size
+            except OSError:
+                is_true = False
+            if is_true:
+                self._files[file.path] = file
+                adopted.append(file)
+            else:
+                self.local(file.path).unlink(missing_ok=True)
+        return adopted
+
+    def keep_unit(self, unit: str, document: dict[str, Any], files: list[CopiedFile]) -> None:
+        """Write down what is known of a unit."""
+        with self._changing:
+            rows = [file.to_json() for file in files]
+        content = {"format": _CHANGES_OF_UNITS, "version": 1, "unit": unit, **document, "files": rows}
+        path = self._unit_path(unit)
+        aside = self._aside / f"{path.name}.{threading.get_ident()}"
+        with _disk(path):
+            aside.write_text(json.dumps(content, separators=(",", ":")), "utf-8")
+            aside.replace(path)
+
+    def drop_unit(self, unit: str, files: list[CopiedFile]) -> None:
+        """Forget a unit and delete its files."""
+        self._unit_path(unit).unlink(missing_ok=True)
+        for file in files:
+            self.delete(file)
+
+    def delete(self, file: CopiedFile) -> None:
+        """Delete a copy, and the folders that become empty."""
+        with self._changing:
+            self._files.pop(file.path, None)
+        path = self.local(file.path)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+            for above in path.parents:
+                if above == self.tree:
+                    break
+                above.rmdir()
+
+    def new_file(self, path: str, mark: str = "") -> NewCopy:
+        """Begin a copy that appears when it is published."""
+        name = hashlib.sha256(path.encode()).hexdigest()[:32]
+        return NewCopy(self, CopiedFile(path, mark=mark), self._aside / name)
+
+    def append(self, file: CopiedFile, data: bytes) -> None:
+        """Make a copy longer."""
+        with _disk(self.local(file.path)), self.local(file.path).open("r+b") as opened:
+            opened.seek(file.size)
+            opened.write(data)
+        with self._changing:
+            file.grown(data)
+
+    def fill(self, file: CopiedFile, begin: int, data: bytes) -> None:
+        """Put a part back."""
+        with self._changing, _disk(self.local(file.path)):
+            with self.local(file.path).open("r+b") as opened:
+                opened.seek(begin)
+                opened.write(data)
+            file.filled(begin, begin + len(data))
+
+    def give_back(self, file: CopiedFile, until: int) -> bool:
+        """Give the space of what lies before `until` back, but for the bytes by which the file is known again.
+
+        What is known of the file must be kept between `absent` being set and the space being given back.
+        """
+        begin, end = _BLOCK, (until - _BLOCK) // _BLOCK * _BLOCK
+        if not self._can_punch or end <= begin or file.absent == [(begin, end)]:
+            return False
+        with self._changing:
+            file.give_back(begin, end)
+        return True
+
+    def punch(self, file: CopiedFile) -> None:
+        """Give back what is absent."""
+        with self._changing, _disk(self.local(file.path)), self.local(file.path).open("r+b") as opened:
+            for begin, end in file.absent:
+                error = punch_hole(opened.fileno(), begin, end)
+                if error:
+                    self._can_punch = False  # the bytes are still there, so nothing is wrong with the file
+                    file.absent = []
+                    return
+
+    def take_in(self, new: NewCopy) -> None:
+        """Let a new copy appear."""
+        target = self.local(new.file.path)
+        with self._changing, _disk(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            new.aside.replace(target)
+            self._files[new.file.path] = new.file
+
+    def _unit_path(self, unit: str) -> Path:
+        return self._units / f"{hashlib.sha256(unit.encode()).hexdigest()[:32]}.json"
+
+
+class NewCopy:
+    """A file that is being copied."""
+
+    def __init__(self, folder: CopyFolder, file: CopiedFile, aside: Path) -> None:
+        self._folder, self.file, self.aside = folder, file, aside
+        with _disk(aside):
+            self._opened: BinaryIO = aside.open("wb")
+
+    def write(self, data: bytes) -> None:
+        """Add what comes next."""
+        with _disk(self.aside):
+            self._opened.write(data)
+        self.file.grown(data)
+
+    def skip(self, record: int, begin: int, end: int) -> None:
+        """Leave out a part of the record that begins at `record`; what comes next belongs behind it."""
+        with _disk(self.aside):
+            self._opened.seek(end)
+        self.file.size, self.file.crc32 = end, UNKNOWN_CRC
+        self.file.skipped.append((record, begin, end))
+
+    def publish(self) -> CopiedFile:
+        """Let it appear, in place of what was there before."""
+        with _disk(self.aside):
+            self._opened.close()
+        self._folder.take_in(self)
+        return self.file
+
+    def discard(self) -> None:
+        """Forget it."""
+        with contextlib.suppress(OSError):
+            self._opened.close()
+        self.aside.unlink(missing_ok=True)
+
+
+def _release(lock: int, temporary: Path | None) -> None:
+    if lock >= 0:
+        os.close(lock)
+    if temporary is not None:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A document, or None when it is torn or of another version: everything is fetched again then."""
+    try:
+        document = json.loads(path.read_bytes())
+        is_known = document["format"] == _CHANGES_OF_UNITS and document["version"] == 1
+        return document if is_known and isinstance(document["unit"], str) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@contextlib.contextmanager
+def _disk(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, StorageUnavailable):
+            raise
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise StorageUnavailable(
+            f"{path} cannot be written: {error.strerror or error}",
+            hint="make room there, or set ABOARD_HOME to a folder on another disk" if full else "",
+        ) from error

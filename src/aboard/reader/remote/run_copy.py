@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The copy of one run that has a manifest: which tells what there is, so that nothing is ever listed.
+
+One conditional GET tells whether there is anything new; once the manifest is sealed, nothing is asked again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aboard.errors import DamagedDocument, InvalidValue, KeyNotFound
+from aboard.model.run import Run
+from aboard.reader.remote.copied_file import UNKNOWN_CRC, CopiedFile
+from aboard.reader.remote.copy_folder import CopyFolder, NewCopy
+from aboard.reader.remote.fetching import Fetching, Range
+from aboard.reader.remote.problems import Problems
+from aboard.reader.remote.skimming import copy_skimmed
+from aboard.store.keys import join_key
+from aboard.store.run import layout
+from aboard.store.run.file_row import FileRow
+from aboard.store.run.logical_file import ManifestOutdated, Piece, pieces_of, read_piece
+from aboard.store.run.manifest import Manifest, parse_manifest
+from aboard.store.run.rebuilding import rebuild_growing
+from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.run_json import parse_run
+from aboard.store.run.summary import Summary, parse_summary
+
+_NONE = "none"  # in place of a document that is not there, which is not asked for again
+_TRIES = 3  # to read a manifest again whose objects a roll-up has replaced
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was read of a run's documents, as it was read."""
+
+    manifest: str = ""
+    etag: str = ""
+    run: str = ""
+    summary: str = ""
+    announced: list[str] = field(default_factory=list[str])
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class RunCopy:
+    """One run: `look` asks for what is new, `fetch` copies it. Both are called by one thread at a time."""
+
+    def __init__(
+        self, folder: RunFolder, above: str, copies: CopyFolder, fetching: Fetching, problems: Problems
+    ) -> None:
+        self.uid = folder.uid
+        self.key = join_key(above, folder.uid)
+        self._folder, self._copies, self._fetching, self._problems = folder, copies, fetching, problems
+        self._known = _Known()
+        self._files: list[CopiedFile] = []
+        self._manifest: Manifest | None = None
+        self._rows: tuple[FileRow, ...] = ()
+        self.is_copied = False
+        """Whether all that the manifest names is here."""
+        self.described: Run | None = None
+        self.summary: Summary | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing can come any more unless the run is announced again."""
+        return self.is_copied and self._manifest is not None and self._manifest.sealed
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The manifest as far as it could be read."""
+        return self._manifest
+
+    @property
+    def bytes_wanted(self) -> int:
+        """Of event files, as far as they are known."""
+        return sum(row.bytes for row in self._rows)
+
+    def resume(self, document: dict[str, Any]) -> None:
+        """Go on from what an earlier process has copied."""
+        known = _Known(**{name: document[name] for name in _Known.__slots__})
+        self._files = self._copies.adopt(document["files"])
+        self._known = known
+        with contextlib.suppress(DamagedDocument, InvalidValue):
+            self._take_manifest(parse_manifest(known.manifest.encode()) if known.manifest else None)
+            self.described = parse_run(known.run.encode()) if known.run else None
+            self.summary = parse_summary(known.summary.encode()) if known.summary else None
+        there = {file.path: file.size for file in self._files}
+        self.is_copied = all(there.get(self._path(row)) == row.bytes for row in self._rows)
+        if not self.is_copied:
+            self._known.etag = ""
+
+    @property
+    def has_summary(self) -> bool:
+        """Whether it was asked for its summary."""
+        return bool(self._known.summary)
+
+    def is_announced(self, announcements: Collection[str]) -> bool:
+        """Whether somebody said, since it was last looked at, that there is something new."""
+        return any(one not in self._known.announced for one in announcements)
+
+    def look(self, announcements: Collection[str], *, with_summary: bool) -> bool:
+        """Ask whether there is anything new; True when `fetch` has something to do. Asks nothing of what is done."""
+        if self.is_done and not self.is_announced(announcements):
+            if with_summary and not self.has_summary:
+                self._read_summary()
+                self.keep()
+            return False
+        told = list(announcements)  # before the manifest: what comes between the two is asked again
+        wants_run = not self._known.run or self.is_announced(told)
+        reading = self._fetching.submit(self._read_run) if wants_run else None  # at the same time
+        try:
+            changed = self._read_manifest()
+        finally:
+            if reading is not None:
+                reading.result()
+        if with_summary and (changed or not self.has_summary):
+            self._read_summary()
+        self._known.announced = told
+        return changed or not self.is_copied
+
+    def fetch(self) -> None:
+        """Copy what is new. Raises what the store raises; what was copied before stays."""
+        if self.described is not None and self.described.deleted is not None:
+            self._show([])
+            return
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self._copy(self._rows)
+                break
+            except ManifestOutdated:
+                if not tries_left:
+                    raise
+                self._known.etag = ""
+                self._read_manifest()
+        self.is_copied = True
+        self.keep()
+
+    def fetch_part(self, file: CopiedFile, begin: int, end: int) -> None:
+        """Copy a part again that was given back."""
+        for tries_left in reversed(range(_TRIES)):
+            row = next((row for row in self._rows if self._path(row) == file.path), None)
+            if row is None:
+                raise KeyNotFound(f"There is no {file.path} any more in {self._folder.store.uri}.")
+            try:
+                at = begin
+                for data in self._read(row, begin, end):
+                    self._copies.fill(file, at, data)
+                    at += len(data)
+                return
+            except ManifestOutdated:
+                if not tries_left:
+                    raise
+                self._known.etag = ""
+                self._read_manifest()
+
+    def has(self, file: CopiedFile) -> bool:
+        """Whether a copy is one of this run."""
+        return any(one is file for one in self._files)
+
+    def keep(self) -> None:
+        """Write down what there is, for the next process."""
+        self._copies.keep_unit(self.key, {"kind": "run", **self._known.to_json()}, self._files)
+
+    def drop(self) -> None:
+        """Delete the copy."""
+        self._copies.drop_unit(self.key, self._files)
+        self._files = []
+
+    def _read_manifest(self) -> bool:
+        """Whether it is another one than before."""
+        where = self._folder.where(layout.MANIFEST)
+        try:
+            fetched = self._folder.store.get_if_changed(self._folder.key(layout.MANIFEST), self._known.etag)
+        except KeyNotFound:
+            changed = self._read_without_manifest()
+            if self._rows:
+                self._problems.note(where, f"{where} is missing, so the files of the run have to be listed")
+            return changed
+        if fetched is None:
+            return False
+        self._known.etag = fetched.etag
+        try:
+            manifest = parse_manifest(fetched.data, where)
+        except DamagedDocument as error:
+            self._problems.note(where, error)
+            return self._read_without_manifest()
+        self._problems.solved(where)
+        self._known.manifest = fetched.data.decode()
+        self._take_manifest(manifest)
+        return True
+
+    def _read_without_manifest(self) -> bool:
+        """What is there must be listed then."""
+        before = self._rows
+        self._known.manifest, self._manifest = "", None
+        self._rows = tuple(row for row in rebuild_growing(self._folder) if row.path.startswith(f"{layout.EVENTS}/"))
+        return self._rows != before
+
+    def _take_manifest(self, manifest: Manifest | None) -> None:
+        self._manifest = manifest
+        files = manifest.files if manifest else ()
+        self._rows = tuple(
+            row for row in files if row.path.startswith(f"{layout.EVENTS}/") and not row.gone and not row.link
+        )
+
+    def _read_run(self) -> None:
+        where = self._folder.where(layout.RUN)
+        try:
+            data = self._folder.store.get(self._folder.key(layout.RUN))
+            self.described = parse_run(data, where)
+            self._known.run = data.decode()
+            self._problems.solved(where)
+        except (KeyNotFound, DamagedDocument) as error:
+            self._problems.note(where, error)
+
+    def _read_summary(self) -> None:
+        where = self._folder.where(layout.SUMMARY)
+        try:
+            data = self._folder.store.get(self._folder.key(layout.SUMMARY))
+            self.summary = parse_summary(data, where)
+            self._known.summary = data.decode()
+        except KeyNotFound:
+            self._known.summary = _NONE
+        except DamagedDocument as error:
+            self._known.summary = _NONE
+            self._problems.note(where, error)
+
+    def _copy(self, rows: Sequence[FileRow]) -> None:
+        new: list[NewCopy] = []
+        try:
+            kept = [file for row in rows if (file := self._continued(row)) is not None]
+            there = {file.path for file in kept}
+            new.extend(self._copied_anew(row) for row in rows if self._path(row) not in there)
+            # All at once: whoever reads one file before an earlier one has to begin anew with both.
+            self._show(kept + [copy.publish() for copy in new])
+            times = {self._path(row): row.modified for row in rows}
+            for copy in new:
+                self._copies.stamp(copy.file, times[copy.file.path])
+        except BaseException:
+            for copy in new:
+                copy.discard()
+            raise
+
+    def _show(self, files: list[CopiedFile]) -> None:
+        paths = {file.path for file in files}
+        for file in self._files:
+            if file.path not in paths:
+                self._copies.delete(file)
+        self._files = files
+
+    def _continued(self, row: FileRow) -> CopiedFile | None:
+        """The copy with what came since; None when there is none that the file begins with."""
+        file = next((file for file in self._files if file.path == self._path(row)), None)
+        if file is None or file.size > row.bytes:
+            return None
+        if file.size == row.bytes:
+            return file
+        for data in self._read(row, file.size, row.bytes):
+            self._copies.append(file, data)
+        self._copies.stamp(file, row.modified)
+        return file if row.crc32 is None or file.crc32 in (row.crc32, UNKNOWN_CRC) else None
+
+    def _copied_anew(self, row: FileRow) -> NewCopy:
+        copy = self._copies.new_file(self._path(row))
+        try:
+            copy_skimmed(lambda begin, end: self._read(row, begin, end), row.bytes, copy)
+        except BaseException:
+            copy.discard()
+            raise
+        if row.crc32 is not None and copy.file.crc32 not in (row.crc32, UNKNOWN_CRC):
+            self._problems.note(row.path, f"{self._folder.where(row.path)} is not what the manifest says of it")
+            copy.file.crc32 = UNKNOWN_CRC  # it was told; whole records in it are shown
+        return copy
+
+    def _read(self, row: FileRow, begin: int, end: int) -> Iterator[bytes]:
+        ranges = (Range(piece.path, piece.start, piece.end) for piece in pieces_of(row, begin, end))
+        return self._fetching.in_order(ranges, lambda one: read_piece(self._folder, Piece(*one)))
+
+    def _path(self, row: FileRow) -> str:
+        return f"{self.key}/{row.path}"
