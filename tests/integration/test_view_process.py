@@ -214,3 +214,16 @@ def _status(url: str) -> int:
         with error:
             return error.code
     return 200
+
+
+def test_a_board_that_cannot_be_opened_ends_it_with_a_reason(logs, tmp_path):
+    broken = tmp_path / "packages" / "tensorboard"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('broken', name='tensorboard')")
+    ended = run_aboard(
+        "view", logs, "--no-browser", "--port", "0", env=os.environ | {"PYTHONPATH": str(tmp_path / "packages")}
+    )
+    assert ended.returncode == 1
+    assert "packages that are not installed (tensorboard)" in ended.stderr
+    assert "aboard[server]" in ended.stderr
+    assert "Traceback" not in ended.stderr
