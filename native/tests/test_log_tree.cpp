@@ -502,11 +502,13 @@ TEST(who_writes_all_the_time_is_told_of_now_and_then) {
     taker.take(taker.tree.take(0.05));
     ++waits;
   }
+  // A busy machine may have taken longer than it was told to.
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   ends = true;
   writer.join();
   CHECK(taker.told["a"] >= 2);
-  CHECK(taker.told["a"] <= 12);
-  CHECK(waits <= 20);
+  CHECK(taker.told["a"] <= 6 * took.count());
+  CHECK(waits <= 10 * took.count());
   // And the last write is not forgotten.
   const uint64_t size = fs::file_size(folder.path() / "a/x.tfevents");
   CHECK(taker.follow_until([&] { return taker.bytes["a"] == size; }));
