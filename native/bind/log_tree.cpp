@@ -56,6 +56,10 @@ void bind_log_tree(nb::module_& module) {
   module.def("punch_hole", &punch_hole, nb::arg("file"), nb::arg("begin"), nb::arg("end"),
              nb::call_guard<WithoutGil>());
   module.def("is_event_file", [](const nb::bytes& path) { return is_event_file(view_of(path)); });
+  module.def("segment_of", [](const nb::bytes& path) -> nb::object {
+    const auto segment = segment_of(view_of(path));
+    return segment ? nb::object(nb::make_tuple(bytes_of(segment->file), segment->number)) : nb::none();
+  });
 
   nb::class_<LogTree>(module, "LogTree")
       .def("__init__", &make_log_tree, nb::arg("roots"), nb::arg("notifications") = true,

@@ -262,7 +262,7 @@ bool Logdir::Decoder::prepare(Tag& tag, History<Rows>& history, int64_t step) {
     return false;
   }
   catch_up(tag, history);
-  history.open(state_.attempt, entry_.file, step);
+  history.open(state_.attempt, file_.stream, step);
   tag.ticket = ticket_;
   put_in_batch(tag);
   if (!tag.is_to_merge && history.must_merge()) {
@@ -278,7 +278,7 @@ void Logdir::Decoder::catch_up(Tag& tag, History<Rows>& history) {
   const auto lowest = std::upper_bound(restarts_.begin(), restarts_.end(), tag.ticket,
                                        [](uint64_t ticket, const Restart& restart) { return ticket < restart.ticket; });
   if (lowest == restarts_.end()) return;
-  if (!history.is_sound() || !history.restart(state_.attempt, entry_.file, lowest->step)) {
+  if (!history.is_sound() || !history.restart(state_.attempt, file_.stream, lowest->step)) {
     state_.to_rebuild = true;
     return;
   }

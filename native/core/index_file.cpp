@@ -19,7 +19,7 @@ namespace aboard {
 namespace {
 
 constexpr uint64_t kMagic = 0x7865646e69416261;
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr time_t kTouchedAgainAfter = 3600;
 

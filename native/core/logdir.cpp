@@ -7,7 +7,11 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <numeric>
+#include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -241,8 +245,9 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
     const int error = file.file.error();
     const FileChange change = listed.erase(file.name) > 0 ? file.file.look() : FileChange::gone;
     if (change == FileChange::replaced || change == FileChange::gone) return {.holds = false, .changed = true};
-    if (file.attempt != state.attempt && (file.is_late || (change == FileChange::grown && file.file.has_more()))) {
-      // What a file of an earlier attempt still gets belongs in front of what is there, or the attempts are one.
+    if (!state.is_open(i) && (file.is_late || (change == FileChange::grown && file.file.has_more()))) {
+      // What a file of an earlier attempt still gets belongs in front of what is there, or the attempts are one; and so
+      // does what a segment gets behind which there are others.
       if (may_rebuild()) return {.holds = false, .changed = true};
       file.is_late = true;
     } else if (change == FileChange::grown) {
@@ -280,25 +285,39 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
     const auto first =
         change == FileChange::grown || change == FileChange::replaced ? file->file.next_wall_time() : std::nullopt;
     if (first) file->first_wall_time = time_for_order(*first);
+    // A segment that came too late waits though its first event is known.
+    const bool is_ready = first || (change == FileChange::none && file->has_begun());
     file->attempt = state.attempt;
     file->publish();
-    outcome.changed = outcome.changed || first || file->published.bytes != before.bytes ||
+    outcome.changed = outcome.changed || file->published.bytes != before.bytes ||
                       file->published.error != before.error ||
                       file->published.damage.skipped_bytes != before.damage.skipped_bytes;
-    (first ? ready : still_waiting).push_back(std::move(file));
+    (is_ready ? ready : still_waiting).push_back(std::move(file));
+  }
+  // A segment that belongs in front of what is there, or whose attempt is over.
+  const auto is_late = [&](const auto& file) {
+    const Segments* segments = state.segments_beside(*file);
+    return segments != nullptr &&
+           (segment_of(file->name)->number < segments->last_number || !state.is_open(segments->last));
+  };
+  if (std::ranges::any_of(ready, is_late)) {
+    if (may_rebuild()) return {.holds = false, .changed = true};
+    const auto late = std::stable_partition(ready.begin(), ready.end(), std::not_fn(is_late));
+    std::move(late, ready.end(), std::back_inserter(still_waiting));
+    ready.erase(late, ready.end());
   }
   {
     const std::lock_guard lock(mutex_);
     state.waiting = std::move(still_waiting);
   }
-  std::stable_sort(ready.begin(), ready.end(), [](const auto& a, const auto& b) {
-    return a->first_wall_time != b->first_wall_time ? a->first_wall_time < b->first_wall_time : a->name < b->name;
-  });
+  put_in_order(state, ready);
 
   bool loaded = false;
   for (const size_t file : grown) loaded = read_file(state, file) || loaded;
   for (auto& file : ready) {
-    if (state.files.empty() || file->first_wall_time > state.last_wall_time) {
+    if (state.segments_beside(*file) != nullptr) {
+      // Goes on with the file whose segment it is, whatever its times are.
+    } else if (state.files.empty() || file->first_wall_time > state.last_wall_time) {
       begin_attempt(state, *file);
     } else if (file->first_wall_time < state.attempt_begin) {
       return {.holds = false, .changed = true};  // it belongs in front of the newest attempt
@@ -307,7 +326,7 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
     file->publish();
     {
       const std::lock_guard lock(mutex_);
-      state.files.push_back(std::move(file));
+      state.take(std::move(file));
     }
     loaded = read_file(state, state.files.size() - 1) || loaded;
   }
@@ -316,6 +335,35 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
   outcome.changed = outcome.changed || !grown.empty() || !ready.empty();
   outcome.holds = !state.to_rebuild;
   return outcome;
+}
+
+// Files come in the order of their first wall times; segments of one file one behind the other at the place of the
+// first, and at the beginning when earlier ones are there already.
+void Logdir::put_in_order(const State& state, std::vector<std::unique_ptr<File>>& files) {
+  struct Place {
+    double time;
+    std::string_view name;  // of what was cut, for segments
+    int64_t number;         // -1 for what was not cut, which does not come between segments of the same name
+  };
+  std::unordered_map<std::string_view, std::pair<uint32_t, double>> firsts;
+  for (const auto& file : files) {
+    const auto segment = segment_of(file->name);
+    if (!segment) continue;
+    const double time =
+        state.segments_beside(*file) ? -std::numeric_limits<double>::infinity() : file->first_wall_time;
+    const auto place = std::pair(segment->number, time);
+    auto& first = firsts.try_emplace(segment->file, place).first->second;
+    first = std::min(first, place);
+  }
+  const auto place_of = [&](const std::unique_ptr<File>& file) -> Place {
+    const auto segment = segment_of(file->name);
+    if (!segment) return {file->first_wall_time, file->name, -1};
+    return {firsts.at(segment->file).second, segment->file, segment->number};
+  };
+  const auto is_before = [](const Place& a, const Place& b) {
+    return std::tie(a.time, a.name, a.number) < std::tie(b.time, b.name, b.number);
+  };
+  std::ranges::stable_sort(files, is_before, place_of);
 }
 
 // Files that overlap in time with the attempt join it.
@@ -540,9 +588,10 @@ ReadingSummary Logdir::summary() const {
 std::optional<double> Logdir::first_wall_time() const {
   const std::lock_guard lock(mutex_);
   std::optional<double> first;
-  for (const auto& file : state_->files) {
-    const FileStatus& status = file->published;
-    if (std::isfinite(status.first_wall_time) && (!first || status.first_wall_time < *first)) {
+  for (size_t i = 0; i < state_->files.size(); ++i) {
+    const FileStatus& status = state_->files[i]->published;
+    const bool begins = state_->files[i]->stream == i;
+    if (begins && std::isfinite(status.first_wall_time) && (!first || status.first_wall_time < *first)) {
       first = status.first_wall_time;
     }
   }

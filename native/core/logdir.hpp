@@ -117,6 +117,7 @@ class Logdir {
  private:
   struct Tag;
   struct File;
+  struct Segments;
   struct State;
   class Decoder;
   class Index;
@@ -137,7 +138,7 @@ class Logdir {
   bool may_rebuild() const;
   std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
   Outcome follow(State& state, const std::vector<std::string>& names);
-  Outcome take_new_file(State& state, std::unique_ptr<File> file);
+  static void put_in_order(const State& state, std::vector<std::unique_ptr<File>>& files);
   // Whether the file was new, for the most part.
   bool read_file(State& state, size_t file);
   void read_with_others(File& file, Decoder& decoder);

@@ -214,13 +214,16 @@ std::shared_ptr<Logdir::State> Logdir::Index::load(const std::string& logdir, co
       const std::string_view name = fields.take_text();
       EventFile event_file(logdir + "/" + std::string(name), take_reading(fields));
       if (!fields.ok() || !event_file.still_holds()) return nullptr;
-      auto& file = state->files.emplace_back(std::make_unique<File>(std::move(event_file), name));
+      auto file = std::make_unique<File>(std::move(event_file), name);
       file->records = fields.take<uint64_t>();
       file->first_wall_time = fields.take<double>();
       file->last_wall_time = fields.take<double>();
       file->attempt = fields.take<uint32_t>();
       file->is_late = fields.take_flag();
       file->publish();
+      const Segments* segments = state->segments_beside(*file);
+      if (segments != nullptr && segment_of(name)->number <= segments->last_number) return nullptr;
+      state->take(std::move(file));
     }
     for (size_t left = fields.take_count(kTagBytes); left > 0; --left) {
       Tag& tag = state->tags.emplace_back();

@@ -172,6 +172,8 @@ def punch_hole(file: int, begin: int, end: int) -> int:
     """Give disk space back; 0 or the number of the system's error."""
 
 def is_event_file(path: bytes, /) -> bool: ...
+def segment_of(path: bytes, /) -> tuple[bytes, int] | None:
+    """The event file that `<event file>.<8 digits>` is a segment of, and its number; None for other names."""
 
 TagRow: TypeAlias = tuple[int, str, int, int, str, bytes, str, str, int, tuple[int, int, int, float]]
 """Number, name, source, kind, plugin, content, display name, description, data class and status of a tag."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files are event files, and which others TensorBoard shows."""
+"""Which files are event files or segments of one, and which others TensorBoard shows."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ _BOARD_FILE = re.compile(
 def is_event_file(name: str) -> bool:
     """Whether TensorBoard would read the file: "tfevents" anywhere in its own name, folders left aside."""
     return _native.is_event_file(os.fsencode(name))
+
+
+def segment_of(name: str) -> tuple[str, int] | None:
+    """The event file that was shipped in segments of which this is one, and its number; None for other files."""
+    found = _native.segment_of(os.fsencode(name))
+    return found and (os.fsdecode(found[0]), found[1])
 
 
 def is_board_file(path: str) -> bool:

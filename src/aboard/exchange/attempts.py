@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
+from aboard.events.file_names import segment_of
 from aboard.exchange.examined_file import ExaminedFile
 from aboard.exchange.findings import Finding
 from aboard.exchange.wording import count, duration, local_time, utc_time
@@ -14,12 +17,53 @@ from aboard.exchange.wording import count, duration, local_time, utc_time
 _MOST_NAMED = 20  # files that a finding names; all are counted
 
 
-def attempts_of(files: Sequence[ExaminedFile]) -> list[list[ExaminedFile]]:
-    """Files with events, grouped as a logdir groups them: later than all before begins a new attempt."""
-    attempts: list[list[ExaminedFile]] = []
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """What one writer wrote into one file: that file, or all segments in which it was shipped."""
+
+    parts: list[ExaminedFile]  # in their order; each has events
+    name: str  # under which it was written
+
+    @property
+    def first_wall_time(self) -> float:
+        """Of the first event."""
+        return self.parts[0].first_wall_time
+
+    @property
+    def last_wall_time(self) -> float:
+        """The latest."""
+        return max(part.last_wall_time for part in self.parts)
+
+    @property
+    def has_points(self) -> bool:
+        """Whether there is more than the header that every writer begins with."""
+        return any(part.has_points for part in self.parts)
+
+    @property
+    def lowest_step(self) -> int:
+        """Of all points."""
+        return min((part.lowest_step for part in self.parts if part.lowest_step is not None), default=0)
+
+
+def written_files(files: Sequence[ExaminedFile]) -> list[WrittenFile]:
+    """Files with events as their writers knew them, in the order in which a logdir takes them."""
+    parts: dict[tuple[str, bool], list[tuple[int, ExaminedFile]]] = {}
+    for file in files:
+        if file.records:
+            name, number = segment_of(file.path.name) or (file.path.name, -1)
+            parts.setdefault((name, number < 0), []).append((number, file))
+    written = [
+        WrittenFile([file for _, file in sorted(numbered, key=itemgetter(0))], name)
+        for (name, _), numbered in parts.items()
+    ]
+    return sorted(written, key=lambda file: (file.first_wall_time, file.name))
+
+
+def attempts_of(files: Sequence[WrittenFile]) -> list[list[WrittenFile]]:
+    """Written files in their order, grouped as a logdir groups them: later than all before begins a new attempt."""
+    attempts: list[list[WrittenFile]] = []
     latest = -math.inf
-    in_order = sorted((file for file in files if file.records), key=lambda file: (file.first_wall_time, file.path.name))
-    for file in in_order:
+    for file in files:
         if not attempts or file.first_wall_time > latest:
             attempts.append([])
         attempts[-1].append(file)
@@ -29,7 +73,7 @@ def attempts_of(files: Sequence[ExaminedFile]) -> list[list[ExaminedFile]]:
 
 def findings_in_folder(folder: Path, files: Sequence[ExaminedFile]) -> Iterator[Finding]:
     """Overlapping writers and restarts. Files without a point disturb nobody."""
-    attempts = attempts_of([file for file in files if file.has_points])
+    attempts = attempts_of([file for file in written_files(files) if file.has_points])
     for attempt in attempts:
         if len(attempt) > 1:
             yield _overlap(folder, attempt)
@@ -37,7 +81,7 @@ def findings_in_folder(folder: Path, files: Sequence[ExaminedFile]) -> Iterator[
         yield _restarts(folder, attempts)
 
 
-def _overlap(folder: Path, files: list[ExaminedFile]) -> Finding:
+def _overlap(folder: Path, files: list[WrittenFile]) -> Finding:
     begin, end, latest = math.inf, -math.inf, -math.inf
     for file in files:
         if file.first_wall_time <= latest:
@@ -51,8 +95,8 @@ def _overlap(folder: Path, files: list[ExaminedFile]) -> Finding:
     return Finding("overlapping-writers", str(folder), words, details=details)
 
 
-def _restarts(folder: Path, attempts: list[list[ExaminedFile]]) -> Finding:
-    starts = [min(file.lowest_step or 0 for file in attempt) for attempt in attempts]
+def _restarts(folder: Path, attempts: list[list[WrittenFile]]) -> Finding:
+    starts = [min(file.lowest_step for file in attempt) for attempt in attempts]
     shown = ", ".join(f"{step:,}" for step in starts[:_MOST_NAMED])
     more = ", …" if len(starts) > _MOST_NAMED else ""
     words = f"{len(attempts):,} attempts, which begin at steps {shown}{more}"
@@ -68,5 +112,5 @@ def _restarts(folder: Path, attempts: list[list[ExaminedFile]]) -> Finding:
     return Finding("restarts", str(folder), words, details={"attempts": details, "count": len(attempts)})
 
 
-def _named(files: list[ExaminedFile]) -> dict[str, object]:
-    return {"files": [str(file.path) for file in files[:_MOST_NAMED]], "files_in_all": len(files)}
+def _named(files: list[WrittenFile]) -> dict[str, object]:
+    return {"files": [str(file.parts[0].path) for file in files[:_MOST_NAMED]], "files_in_all": len(files)}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aboard._native import FileReport
+from aboard.events.file_names import segment_of
 from aboard.exchange.findings import KINDS, Finding, Severity
 from aboard.exchange.wording import count, duration, local_time, quoted, size, utc_time
 
@@ -195,7 +196,8 @@ def _remarks(path: Path, report: FileReport) -> Iterator[_Counted]:
     if report.restarts:
         message = f"a session started again {count(report.restarts, 'time')} within this file"
         yield Finding("session-restarts", str(path), message, details={"times": report.restarts}), 1
-    if report.records and not report.begins_with_version:
+    segment = segment_of(path.name)
+    if report.records and not report.begins_with_version and (segment is None or segment[1] == 0):
         yield Finding("no-file-version", str(path), "does not begin with the version of its format"), 1
     if report.nan_values or report.infinite_values:
         message = f"{report.nan_values:,} NaN and {report.infinite_values:,} infinite values"

@@ -214,7 +214,7 @@ def test_attempts_are_those_of_a_board(tmp_path: Path, seed: int) -> None:
     by_board: dict[int, set[str]] = {}
     for file in logdir.files():
         by_board.setdefault(file[10], set()).add(os.fsdecode(file[0]))
-    by_doctor = [{file.path.name for file in attempt} for attempt in attempts_of(looked_at(tmp_path).files)]
+    by_doctor = [{file.path.name for file in attempt} for attempt in attempts_of(written_files(looked_at(tmp_path).files))]
     assert by_doctor == [by_board[attempt] for attempt in sorted(by_board)]
 
 
