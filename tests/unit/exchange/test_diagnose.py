@@ -13,7 +13,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard._native import Logdir, frame_record, masked_crc32c
-from aboard.exchange.attempts import attempts_of
+from aboard.exchange.attempts import attempts_of, written_files
 from aboard.exchange.diagnosis import MOST_FINDINGS, Diagnosis, Verdict
 from aboard.exchange.doctor import diagnose
 from aboard.exchange.findings import Finding
@@ -203,18 +203,40 @@ def test_restarts_are_information(tmp_path: Path) -> None:
     assert diagnosis.verdict is Verdict.HEALTHY
 
 
+def test_segments_of_one_file_are_neither_writers_nor_restarts(tmp_path: Path) -> None:
+    write(tmp_path / f"{NAME}.00000000", scalars(range(100)))
+    write(tmp_path / f"{NAME}.00000001", scalar(step=99, wall_time=NOON + 200))  # later than all before
+    write(tmp_path / f"{NAME}.00000007", scalar(step=50, wall_time=NOON + 150))  # between the others
+    diagnosis = looked_at(tmp_path)
+    assert diagnosis.findings == []
+    assert diagnosis.verdict_line == "healthy: 3 files"
+    write(tmp_path / "tfevents.later", scalars(range(60, 100), wall_time=NOON + 180))
+    finding = only(looked_at(tmp_path), "overlapping-writers")
+    assert finding.details["files"] == [str(tmp_path / f"{NAME}.00000000"), str(tmp_path / "tfevents.later")]
+    write(tmp_path / "tfevents.later", scalars(range(60, 100), wall_time=NOON + 300))
+    finding = only(looked_at(tmp_path), "restarts")
+    assert finding.message == "2 attempts, which begin at steps 0, 60"
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_attempts_are_those_of_a_board(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(chance.randrange(1, 7)):
         begin = NOON + chance.randrange(0, 40) if chance.random() < 0.95 else math.nan
-        write(tmp_path / f"tfevents.{number}", scalars(range(chance.randrange(0, 10)), wall_time=begin))
+        data = scalars(range(chance.randrange(0, 10)), wall_time=begin)
+        if chance.random() < 0.5:
+            write(tmp_path / f"tfevents.{number}", data)
+            continue
+        more = [scalar(step=5, wall_time=NOON + chance.randrange(-20, 60)) for _ in range(chance.randrange(0, 3))]
+        for segment, part in enumerate([data, *more]):
+            write(tmp_path / f"tfevents.{number}.{segment * 3:08d}", part)
     logdir = Logdir(os.fsencode(tmp_path))
     logdir.refresh(sorted(os.fsencode(path.name) for path in tmp_path.iterdir()))
     by_board: dict[int, set[str]] = {}
     for file in logdir.files():
         by_board.setdefault(file[10], set()).add(os.fsdecode(file[0]))
-    by_doctor = [{file.path.name for file in attempt} for attempt in attempts_of(written_files(looked_at(tmp_path).files))]
+    attempts = attempts_of(written_files(looked_at(tmp_path).files))
+    by_doctor = [{part.path.name for file in attempt for part in file.parts} for attempt in attempts]
     assert by_doctor == [by_board[attempt] for attempt in sorted(by_board)]
 
 
