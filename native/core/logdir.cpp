@@ -349,8 +349,7 @@ void Logdir::put_in_order(const State& state, std::vector<std::unique_ptr<File>>
   for (const auto& file : files) {
     const auto segment = segment_of(file->name);
     if (!segment) continue;
-    const double time =
-        state.segments_beside(*file) ? -std::numeric_limits<double>::infinity() : file->first_wall_time;
+    const double time = state.segments_beside(*file) ? -std::numeric_limits<double>::infinity() : file->first_wall_time;
     const auto place = std::pair(segment->number, time);
     auto& first = firsts.try_emplace(segment->file, place).first->second;
     first = std::min(first, place);

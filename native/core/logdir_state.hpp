@@ -70,8 +70,8 @@ struct Logdir::Segments {
 };
 
 struct Logdir::State {
-  std::vector<std::unique_ptr<File>> files;    // in the order in which they were taken into the history
-  std::vector<std::unique_ptr<File>> waiting;  // not in it yet, most of them without any event: of no attempt
+  std::vector<std::unique_ptr<File>> files;             // in the order in which they were taken into the history
+  std::vector<std::unique_ptr<File>> waiting;           // not in it yet, most of them without any event: of no attempt
   std::unordered_map<std::string, Segments> segmented;  // by the name of the file that was cut
   std::deque<Tag> tags;
   TagTable numbers;

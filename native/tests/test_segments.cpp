@@ -136,7 +136,8 @@ TEST(pictures_are_read_from_their_segment) {
 
 TEST(the_whole_file_beside_its_segments_is_another_writer) {
   Case c;
-  const std::string first = file_of(100, "loss", {0, 1}, 1), second = start_record(1, 103) + file_of(104, "loss", {1}, 1);
+  const std::string first = file_of(100, "loss", {0, 1}, 1),
+                    second = start_record(1, 103) + file_of(104, "loss", {1}, 1);
   write_file(c.file(kFile), first + second);
   write_file(c.file(segment_name(kFile, 0)), first);
   write_file(c.file(segment_name(kFile, 1)), second);

@@ -34,9 +34,7 @@ FLUSHES = [
 def curves(folder: Path) -> dict[str, tuple[list[object], list[object], list[object]]]:
     """Of each tag what is shown, what is drawn and what was superseded."""
     (run,) = aboard.open(folder).runs.values()
-    return {
-        tag: (list(series), list(series.newest), sorted(series.superseded)) for tag, series in run.scalars.items()
-    }
+    return {tag: (list(series), list(series.newest), sorted(series.superseded)) for tag, series in run.scalars.items()}
 
 
 @pytest.fixture
@@ -122,5 +120,7 @@ def test_segments_that_become_one(shipped: tuple[Path, Path]) -> None:
     opened.refresh()
     expected = curves(local)
     (run,) = opened.runs.values()
-    assert {tag: list(series) for tag, series in run.scalars.items()} == {tag: each[0] for tag, each in expected.items()}
+    assert {tag: list(series) for tag, series in run.scalars.items()} == {
+        tag: each[0] for tag, each in expected.items()
+    }
     assert curves(downloaded) == expected
