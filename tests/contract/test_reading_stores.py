@@ -11,6 +11,7 @@ from aboard.errors import NoSuchStore
 from aboard.model.uid import new_uid
 from aboard.store.run.claiming import announce
 from support.clouds import clear_clouds
+from support.damaged_files import NOON, scalar, scalars
 from support.store_kinds import opener
 from support.trained_runs import StoredRun, stored_run
 
@@ -140,6 +141,28 @@ def test_event_files_of_others(store, tmp_path):
         assert len(steps_of(opened, "team/exp 1", "other")) == 2950
     with aboard.open(f"{store.uri}/team/exp 1/{name}") as opened:
         assert list(opened.runs.keys()) == ["."]
+
+
+@pytest.mark.parametrize("store", ["memory", "s3"], indirect=True)
+def test_a_log_folder_in_segments_is_read_as_the_file_that_was_cut(store):
+    name = "exp/events.out.tfevents.1700000000.host.7.0"
+    parts = [scalars(range(5)), scalar(step=4, wall_time=NOON + 10), scalar(step=2, wall_time=NOON + 11)]
+    expected = [0, 1, 2, 3, 4, 4, 2]
+    with aboard.open(store.uri) as opened:
+        for number, part in enumerate(parts):
+            store.put(f"{name}.{number:08d}", part)
+            opened.refresh()
+            assert steps_of(opened, "exp") == expected[: 5 + number]
+        store.put(f"{name}.00000000", parts[0] + parts[1])  # rolled up
+        store.delete(f"{name}.00000001")
+        opened.refresh()
+        assert steps_of(opened, "exp") == expected
+        store.put(f"{name}.00000003", scalar(step=2, wall_time=NOON + 5))
+        opened.refresh()
+        assert steps_of(opened, "exp") == [*expected, 2]
+        assert len(opened.runs["exp"].scalars["loss"].superseded) == 0
+    with aboard.open(store.uri) as opened:
+        assert steps_of(opened, "exp") == [*expected, 2]
 
 
 @pytest.mark.parametrize("store", ["memory", "s3"], indirect=True)
