@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -85,6 +86,12 @@ def test_a_script_of_pai_runs_unchanged_with_an_object_store(tmp_path: Path, s3_
     kept = Kept.at(machine.store, environment)
     assert kept.points("", "train/loss") == [(1, 0.5)]
     assert str(kept.run().status) == "completed"
+    try:
+        (catalogued,) = json.loads(well(machine.aboard("runs", "list", "--json")).out)["items"]
+    finally:
+        machine.stop_server()
+    assert (catalogued["status"], catalogued["store"]) == ("completed", "s3://contract/pai")
+    assert catalogued["metrics"]["train/loss"]["last"]["value"] == 0.5
 
 
 def test_what_is_known_about_a_run(machine: Machine, kept: Kept) -> None:

@@ -124,3 +124,6 @@ def test_scripts_of_xmanager(machine: Machine) -> None:
     for trial in range(2):
         expected = [(step, float(step + trial)) for step in range(3)]
         assert kept.points(f"41/logs/{trial}", "loss") == expected + expected
+    (catalogued,) = json.loads(well(machine.aboard("runs", "list", "--json")).out)["items"]
+    assert (catalogued["status"], catalogued["hparams"]) == ("completed", {"lr": 0.1})
+    assert catalogued["metrics"]["41/logs/1/loss"]["max"]["value"] == 3.0
