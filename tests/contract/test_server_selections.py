@@ -80,6 +80,7 @@ def test_every_kind_of_word_selects_its_runs(client: Client, store: Store):
 def test_a_filter_narrows_what_is_named(client: Client):
     assert numbers(client.runs.select(where="hparams.lr > 0.25")) == [3, 4, 5]
     assert numbers(client.runs.select("exp1, run4", where="hparams.lr > 0.15")) == [2, 4]
+    assert numbers(client.runs.select(where="hparams.lr > 0.15 and hparams.lr < 0.35")) == [2, 3]
     assert numbers(client.runs.select("*", where="status == 'running'")) == [5]
     nothing = client.runs.select("exp1", where="hparams.lr > 7")
     assert (nothing.runs, nothing.empty) == ((), ("hparams.lr > 7",))

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from datetime import UTC, tzinfo
 
 from aboard.errors import InvalidValue, QueryError
-from aboard.model.names import folded
+from aboard.model.names import check_workspace_name, folded
 from aboard.model.query.like import LikePattern
 from aboard.model.query.parser import parse_query
 from aboard.model.query.text import query_text
@@ -28,6 +28,7 @@ _ONE = re.compile(_NUMBER.format("kind", "number"), re.IGNORECASE | re.ASCII)
 _RANGE = re.compile(
     _NUMBER.format("kind", "first") + r"\s*-\s*" + _NUMBER.format("other", "last"), re.IGNORECASE | re.ASCII
 )
+_END = re.compile(r"[/\s]+\Z")
 _WILD = re.compile(r"[*?]")
 
 
@@ -70,22 +71,30 @@ def parse_word(text: str, *, workspace: str = "", numbers: NumberKind = NumberKi
     text = text.strip()
     if is_folder(text):
         return Folder(_folder(text))
-    within, slash, name = (part.strip() for part in text.replace("\\", "/").rpartition("/"))
-    if not name or (slash and not within) or name == "-":
+    text = text.replace("\\", "/")
+    if is_folder(text):
+        return Folder(_folder(text))
+    within, _, name = (part.strip() for part in text.rpartition("/"))
+    if not name or name == "-":
         raise InvalidValue(f"{text!r} names no run", hint=HOW)
-    if "/" in within or _WILD.search(within):
-        hint = f"a run is named run343 or workspace/name, a folder ./{text}; wildcards stand after the slash"
-        raise InvalidValue(f"{text!r} is neither a run nor a folder", hint=hint)
-    own = folded(within)
+    own = _workspace(within, text)
     if found := _RANGE.fullmatch(name):
         return _range(found, own, numbers)
     if found := _ONE.fullmatch(name):
         number = int(found["number"])
         return Numbers(_KINDS.get(found["kind"].lower(), numbers), number, number, own)
-    own = own or folded(workspace)
+    own = own or folded(check_workspace_name(workspace) if workspace else "")
     if _WILD.search(name):
         return _like(name, own)
     return Named(name.upper() if is_uid(name.upper()) else name, own)
+
+
+def _workspace(within: str, text: str) -> str:
+    try:
+        return folded(check_workspace_name(within)) if within else ""
+    except InvalidValue:
+        hint = f"a run is named run343 or workspace/name, a folder ./{text}; wildcards stand after the slash"
+        raise InvalidValue(f"{text!r} is neither a run nor a folder", hint=hint) from None
 
 
 def _range(found: re.Match[str], workspace: str, numbers: NumberKind) -> Numbers:
@@ -112,9 +121,10 @@ def _like(name: str, workspace: str) -> NamedLike:
 def _folder(text: str) -> str:
     scheme, sign, rest = text.partition("://")
     if sign:
-        return f"{scheme.lower()}://{rest.rstrip('/') or '/'}"
-    path = posixpath.normpath(text)
-    return path if is_folder(path) else f"./{path}"
+        return f"{scheme.lower()}://{_END.sub('', rest) or '/'}"
+    path = posixpath.normpath(_END.sub("", text) or "/")
+    path = path if is_folder(path) else f"./{path}"
+    return path if path == text else _folder(path)  # what `..` leaves may end with a space
 
 
 def _one_spelling(where: str, zone: tzinfo) -> str:

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard.errors import InvalidValue, QueryError
-from aboard.model.names import folded
 from aboard.model.selection import Folder, Named, NamedLike, NumberKind, Numbers, Selection
 from aboard.model.selection_words import MOST_WORDS, parse_selection, parse_word
 
@@ -51,6 +50,9 @@ def experiment(number, workspace=""):
         ("../x/y", Folder("../x/y")),
         (".", Folder(".")),
         ("~/logs", Folder("~/logs")),
+        ("./a /b/..", Folder("./a")),
+        ("/", Folder("/")),
+        (".\\logs", Folder("./logs")),
         ("S3://Bucket/path/", Folder("s3://Bucket/path")),
         ("oss://bucket/path/", Folder("oss://bucket/path")),
     ],
@@ -68,6 +70,7 @@ def test_each_kind_of_word_means_one_thing_and_is_written_in_one_way(word, entry
         (["run1", "-", "run3"], "'-' names no run"),
         (["logs/exp1/run2"], "(?s)neither a run nor a folder.*./logs/exp1/run2"),
         (["ws*/run1"], "(?s)neither a run.*wildcards stand after the slash"),
+        ([". /x"], "neither a run nor a folder"),
         (["*a" * 9], r"at most 8 \*"),
         ([], "no run is named"),
         ([" , ", ","], "no run is named"),
@@ -86,6 +89,8 @@ def test_lists_are_read_as_a_shell_passes_them():
 
 
 def test_what_is_left_out_is_filled_in():
+    with pytest.raises(InvalidValue, match="not a name for a workspace"):
+        parse_selection(["base"], workspace="../x")
     words = ["7", "run8", "base", "b*", "other/c"]
     assert parse_selection(words, workspace="Lab", numbers=EXPERIMENT).words == (
         *("exp7", "run8", "lab/base", "lab/b*", "other/c"),
@@ -142,7 +147,7 @@ _ENTRIES = st.one_of(
     ),
     st.builds(lambda text, workspace: parse_word(f"x{text}x", workspace=workspace), _TEXTS, _WORKSPACES),
     st.builds(
-        lambda text, mark, workspace: NamedLike(folded(text) + mark, workspace),
+        lambda text, mark, workspace: parse_word(f"x{text}{mark}", workspace=workspace),
         _TEXTS,
         st.sampled_from("*?"),
         _WORKSPACES,
