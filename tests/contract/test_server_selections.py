@@ -84,6 +84,8 @@ def test_a_filter_narrows_what_is_named(client: Client):
     assert numbers(client.runs.select("*", where="status == 'running'")) == [5]
     nothing = client.runs.select("exp1", where="hparams.lr > 7")
     assert (nothing.runs, nothing.empty) == ((), ("hparams.lr > 7",))
+    with pytest.raises(InvalidValue, match="the filter is empty"):
+        client.runs.select("run1", where=" ")
     with pytest.raises(QueryError, match=r"nearest: hparams\.lr"):
         client.runs.select(where="hparams.lrr > 1")
 

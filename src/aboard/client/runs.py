@@ -121,6 +121,8 @@ class RunsClient:
         With `where`, only those for which that filter holds. `workspace` is meant where a name has none, and `numbers`
         where a number stands alone.
         """
+        if where is not None and not where.strip():
+            raise InvalidValue("the filter is empty", hint="a filter that says nothing would select every run")
         asked = SelectionAsked(
             words=tuple(map(_whole_path, split_words(_several(words)))),
             where=where or "",

@@ -143,7 +143,8 @@ class Selections:
         if elsewhere is not None and in_bin:
             raise UnknownName(f"{entry} is not in the bin", hint="`aboard runs list --bin` shows what is there")
         if elsewhere is not None:
-            raise UnknownName(f"{entry} is in the bin", hint=f"`aboard runs restore {run_name(elsewhere.number)}`")
+            hint = f"`aboard runs restore {run_name(elsewhere.number)}` takes it out; --bin is for runs that stay there"
+            raise UnknownName(f"{entry} is in the bin", hint=hint)
         groups = self._catalog.experiments.list(limit=1000).items
         raise self._references.unknown_run(str(entry), *(group.name for group in groups))
 
