@@ -127,7 +127,11 @@ MISTAKES = {
     ("runs", "move", "run1"): ["--workspace, --experiment or both"],
     ("runs", "delete", "run1-run3"): ["Put 3 runs into the bin? Nobody can be asked here", "--yes"],
     ("runs", "delete", "run1", "--files"): ["for good? Nobody can be asked here"],
-    ("runs", "delete", "run1", "--where", "run == 1"): ["use one of both"],
+    ("runs", "delete", "run1", "--where", "run == 2"): ["there is no run for which run == 2 holds"],
+    ("runs", "delete", "run1", "run7"): ["there is no run 'run7'", "nearest: run"],
+    ("runs", "delete", "run3-run1"): ["ends before it begins", "run1-run3"],
+    ("runs", "delete", "./somewhere"): ["holds no run that the server knows"],
+    ("runs", "tag", "--tag", "x"): ["no run is named", "run10-run20"],
     ("runs", "delete", "lab/nothing*"): ["there is no run like 'lab/nothing*'"],
     ("runs", "retain"): ["nothing says which runs may go"],
     ("runs", "retain", "--older-than", "soon"): ["is not an age", "30d"],
@@ -179,11 +183,14 @@ def test_changes_reach_the_store_and_what_is_deleted_goes_first_into_the_bin(her
 
 def _change(here: Machine) -> None:
     well(aboard("runs", "tag", "run1-run2", "--tag", "good", "--remove", "data"))
+    tagged = aboard("runs", "tag", "run3,", "digits", "lab/try*", "--where", "hparams.lr < 0.025", "--tag", "low")
+    assert lines(tagged) == ["run1 (try 1): tagged", "run2 (try 2): tagged"]
+    well(aboard("runs", "tag", "run1-run2", "--remove", "low"))
     well(aboard("runs", "note", "run1", "looks fine"))
     well(aboard("runs", "rename", "try 1", "baseline"))
     well(aboard("workspaces", "add", "other"))
     moved = aboard("runs", "move", "--where", '"good" in tags', "-w", "other", "-e", "new")
-    assert lines(moved) == ["run2 (try 2): moved", "run1 (baseline): moved"]
+    assert lines(moved) == ["run1 (baseline): moved", "run2 (try 2): moved"]
     (run,) = items(aboard("runs", "list", "--where", "run == 1", "--json"))
     assert (run["name"], run["workspace"], run["experiment"], run["tags"]) == ("baseline", "other", "new", {"good": ""})
     assert "looks fine" in json.dumps(run["notes"])

@@ -21,6 +21,7 @@ from aboard.catalog.migrations.schema_version import bring_up_to_date
 from aboard.catalog.people import People
 from aboard.catalog.reindex import Reindexed, reindex
 from aboard.catalog.runs import Runs
+from aboard.catalog.selected_runs import SelectedRuns
 from aboard.catalog.server_lock import ServerLock
 from aboard.catalog.tokens import Tokens
 from aboard.catalog.usage import UsageOfRuns
@@ -36,6 +37,7 @@ class Catalog:
         self.workspaces = Workspaces(database)
         self.experiments = Experiments(database)
         self.runs = Runs(database, few=few)
+        self.selected = SelectedRuns(database)
         self.fields = Fields(database)
         self.bin = Bin(database)
         self.boards = Boards(database)

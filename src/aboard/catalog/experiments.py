@@ -53,16 +53,24 @@ class Experiments:
 
     def named(self, workspace: str, name: str) -> Experiment:
         """The experiment of that name in a workspace; capitals make no difference."""
+        found = self.all_named(name, workspace=workspace)
+        if not found:
+            raise self.unknown(name, workspace=workspace)
+        return found[0]
+
+    def all_named(self, name: str, *, workspace: str = "") -> Sequence[Experiment]:
+        """The experiments of that name in one workspace, or in all."""
         with self._database.reading() as connection:
-            inside = [
-                experiments.c.workspace_id == workspace_id(connection, workspace),
-                experiments.c.deleted.is_(None),
-            ]
-            found = _read(connection, [*inside, experiments.c.name_key == stored_fold(name)], 1)
-            if not found:
-                query = select(experiments.c.name_key).where(*inside).order_by(experiments.c.id.desc()).limit(1000)
-                raise not_found("experiment", name, list(connection.scalars(query)))
-            return found[0]
+            return _read(
+                connection, [*_inside(connection, workspace), experiments.c.name_key == stored_fold(name)], 100
+            )
+
+    def unknown(self, name: str, *, workspace: str = "") -> UnknownName:
+        """The error for a name that no experiment has, with the nearest ones."""
+        with self._database.reading() as connection:
+            inside = _inside(connection, workspace)
+            query = select(experiments.c.name_key).where(*inside).order_by(experiments.c.id.desc()).limit(1000)
+            return not_found("experiment", name, list(connection.scalars(query)))
 
     def list(
         self,
@@ -109,6 +117,11 @@ class Experiments:
         if given:
             self._database.write(lambda connection: _change(connection, number, given))
         return self.get(number)
+
+
+def _inside(connection: Connection, workspace: str) -> list[ColumnElement[bool]]:
+    live = experiments.c.deleted.is_(None)
+    return [experiments.c.workspace_id == workspace_id(connection, workspace), live] if workspace else [live]
 
 
 def _change(connection: Connection, number: int, values: Mapping[str, object]) -> None:

@@ -14,11 +14,13 @@ app = typer.Typer(help="List, show, compare, tag, move, delete and export runs."
 
 Runs = Annotated[
     list[str] | None,
-    typer.Argument(help="run343, several with commas, run10-run20, ws1/base*, a name or a uid.", show_default=False),
+    typer.Argument(
+        help="run343, several with commas, run10-run20, exp7, ws1/base*, a name or a uid.", show_default=False
+    ),
 ]
 Where = Annotated[
     str | None,
-    typer.Option("--where", help="A filter in place of names: 'hparams.lr < 0.01 and status == \"failed\"'."),
+    typer.Option("--where", help="Only runs for which a filter holds: 'hparams.lr < 0.01 and status == \"failed\"'."),
 ]
 Workspaces = Annotated[list[str] | None, typer.Option("--workspace", "-w", help="Only of these; repeatable.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -11,7 +11,7 @@ import typer
 
 from aboard.api.runs import RetentionAsked, RunProblem, RunsChanged
 from aboard.cli.confirming import confirm
-from aboard.cli.named_runs import named_runs
+from aboard.cli.named_runs import selected_runs
 from aboard.cli.shown_values import bytes_text
 from aboard.cli.table_text import print_json
 from aboard.client.client import Client
@@ -31,13 +31,13 @@ def tag_runs(
         raise InvalidValue("no tag is named", hint="write --tag good, --tag data=v3 or --remove bad")
     given = dict(_tag(text) for text in tags)
     client = Client()
-    return _tell(client.runs.tag(named_runs(client, names, where), given, remove=removed), "tagged", as_json=as_json)
+    return _tell(client.runs.tag(_named(client, names, where), given, remove=removed), "tagged", as_json=as_json)
 
 
 def note_runs(names: Sequence[str], text: str, *, as_json: bool) -> int:
     """Write a note."""
     client = Client()
-    return _tell(client.runs.note(named_runs(client, names), text), "noted", as_json=as_json)
+    return _tell(client.runs.note(_named(client, names), text), "noted", as_json=as_json)
 
 
 def rename_run(name: str, new_name: str, *, as_json: bool) -> int:
@@ -53,14 +53,14 @@ def move_runs(
     if workspace is None and experiment is None:
         raise InvalidValue("nowhere to move to is named", hint="give --workspace, --experiment or both")
     client = Client()
-    changed = client.runs.move(named_runs(client, names, where), workspace=workspace, experiment=experiment)
+    changed = client.runs.move(_named(client, names, where), workspace=workspace, experiment=experiment)
     return _tell(changed, "moved", as_json=as_json)
 
 
 def delete_runs(names: Sequence[str], where: str | None, *, files: bool, in_bin: bool, yes: bool, as_json: bool) -> int:
     """Put runs into the bin, or delete them with all their files."""
     client = Client()
-    found = named_runs(client, names, where, in_bin=in_bin)
+    found = _named(client, names, where, in_bin=in_bin)
     if files:
         what = f"{len(found)} runs" if len(found) > 1 else found[0]
         confirm(f"Delete {what} with all files in the store, for good?", yes=yes)
@@ -74,7 +74,7 @@ def delete_runs(names: Sequence[str], where: str | None, *, files: bool, in_bin:
 def restore_runs(names: Sequence[str], where: str | None, *, as_json: bool) -> int:
     """Take runs out of the bin."""
     client = Client()
-    return _tell(client.runs.restore(named_runs(client, names, where, in_bin=True)), "restored", as_json=as_json)
+    return _tell(client.runs.restore(_named(client, names, where, in_bin=True)), "restored", as_json=as_json)
 
 
 def retain_runs(
@@ -116,6 +116,10 @@ def retain_runs(
     names = tuple(run_name(run.number) if run.number else run.uid for run in plan.items)
     changed = client.runs.delete(names, files=files)  # just those that were told
     return _tell(changed, "deleted for good" if files else "put into the bin", as_json=as_json)
+
+
+def _named(client: Client, names: Sequence[str], where: str | None = None, *, in_bin: bool = False) -> list[str]:
+    return [run_name(run.number) for run in selected_runs(client, names, where, in_bin=in_bin)]
 
 
 def _tell(changed: RunsChanged, word: str, *, as_json: bool) -> int:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from aboard.cli.export import ExportOptions, export
 from aboard.cli.export_format import ExportFormat
-from aboard.cli.named_runs import named_runs
+from aboard.cli.named_runs import selected_runs
 from aboard.cli.roots import roots_of
 from aboard.cli.shown_values import bytes_text, shown
 from aboard.cli.table_text import print_csv, print_json, print_table
 from aboard.client.client import Client
 from aboard.errors import InvalidValue
 from aboard.model.names import run_name
-from aboard.model.run import Run
+from aboard.model.selected_run import SelectedRun
 
 GROUPS = ("workspace", "experiment", "user", "store", "status")
 
@@ -52,17 +52,16 @@ def export_runs(
     force: bool,
 ) -> None:
     """Write every point of every curve of runs, straight from their stores."""
-    client = Client()
-    runs = [client.runs.get(name) for name in named_runs(client, names, where)]
+    runs = selected_runs(Client(), names, where)
     names_of = Counter(run.name for run in runs)
-    named = [f"{run.name if names_of[run.name] == 1 else run_name(run.number or 0)}={_root(run)}" for run in runs]
+    named = [f"{run.name if names_of[run.name] == 1 else run_name(run.number)}={_root(run)}" for run in runs]
     roots = roots_of(named, None, None)
     export(
         ExportOptions(roots=roots, output=output, format=form, tags=tags, runs=[], superseded=superseded, force=force)
     )
 
 
-def _root(run: Run) -> str:
+def _root(run: SelectedRun) -> str:
     """Where the event files are: in a folder as they are, in a bucket as the manifest of the run says."""
     if not run.store:
         raise InvalidValue(f"{run.name} is in no store that the server knows", hint="`aboard reindex STORE` finds it")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import getpass
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from aboard.api.page import Page
 from aboard.api.runs import (
@@ -22,10 +23,14 @@ from aboard.api.runs import (
     Series,
     Usage,
 )
+from aboard.api.selections import Selected, SelectionAsked
 from aboard.client.transport import Transport, path_part
+from aboard.errors import InvalidValue
 from aboard.model.metric_summary import MetricSummary
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
+from aboard.model.selection import NumberKind
+from aboard.model.selection_words import is_folder, split_words
 
 RunNames = str | Sequence[str]
 """`run343`, `343`, a uid, a name or `workspace/name`; or several of these."""
@@ -102,6 +107,32 @@ class RunsClient:
         """A run with everything that is known of it, also when it is in the bin."""
         return self._transport().get(Run, f"runs/{path_part(run)}")
 
+    def select(
+        self,
+        words: RunNames = (),
+        *,
+        where: str | None = None,
+        workspace: str = "",
+        numbers: NumberKind = NumberKind.RUN,
+        in_bin: bool = False,
+    ) -> Selected:
+        """The runs that words as `run343`, `exp7`, `run10-run20`, `ws1/base*` or a store mean; see docs/selections.md.
+
+        With `where`, only those for which that filter holds. `workspace` is meant where a name has none, and `numbers`
+        where a number stands alone.
+        """
+        if where is not None and not where.strip():
+            raise InvalidValue("the filter is empty", hint="a filter that says nothing would select every run")
+        asked = SelectionAsked(
+            words=tuple(map(_whole_path, split_words(_several(words)))),
+            where=where or "",
+            zone=_zone_minutes(),
+            workspace=workspace,
+            numbers=numbers,
+            in_bin=in_bin,
+        )
+        return self._transport().send(Selected, "POST", "selections/resolve", asked)
+
     def fields(self, *, workspaces: RunNames | None = None) -> FieldNames:
         """Names of all hyperparameters and metrics that runs have: for columns, filters and orders."""
         return self._transport().get(FieldNames, "fields", {"workspace": _several(workspaces or ())})
@@ -173,7 +204,21 @@ def _filters(workspaces: RunNames | None, experiment: str | None, where: str | N
     names = _several(workspaces or ())
     asked: dict[str, object] = {"workspace": names, "experiment": experiment, "where": where, "bin": in_bin}
     # Times that a person writes into a filter are those of their own clock.
-    return {**asked, "zone": -time.localtime().tm_gmtoff // -60} if where else asked
+    return {**asked, "zone": _zone_minutes()} if where else asked
+
+
+def _zone_minutes() -> int:
+    return -time.localtime().tm_gmtoff // -60
+
+
+def _whole_path(word: str) -> str:
+    """A folder of this machine as the server can know it, which works in another one."""
+    if not is_folder(word) or "://" in word:
+        return word
+    try:
+        return str(Path(word).expanduser().absolute())
+    except RuntimeError:
+        raise InvalidValue(f"{word!r} begins with the home of a user who is not known here") from None
 
 
 def _several(names: RunNames) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from aboard.control.retaining import retain
 from aboard.control.run_changes import RunChanges
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_series import run_series
+from aboard.control.selections import Selections
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
@@ -58,6 +59,7 @@ class Control:
     def __init__(self, catalog: Catalog, options: ControlOptions) -> None:
         self.catalog = catalog
         self.references = References(catalog)
+        self.selections = Selections(catalog, self.references)
         self._options = options
         self._indexer = RunIndexer(catalog)
         self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)

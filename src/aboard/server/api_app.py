@@ -17,6 +17,7 @@ from aboard.errors import UnknownName
 from aboard.server.answering import failure
 from aboard.server.group_routes import GroupRoutes
 from aboard.server.run_routes import RunRoutes
+from aboard.server.selection_routes import SelectionRoutes
 from aboard.server.server_routes import ServerRoutes
 
 
@@ -28,6 +29,7 @@ def api_app(
         Route("/", _front),
         Route("/healthz", _health),
         *RunRoutes(control, is_fresh=personal).routes(),
+        *SelectionRoutes(control, is_fresh=personal).routes(),
         *GroupRoutes(control, is_fresh=personal).routes(),
         *ServerRoutes(control, private=private, remember=remember).routes(),
     ]

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked and told about selections of runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aboard.model.selected_run import SelectedRun
+from aboard.model.selection import NumberKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionAsked:
+    """What a person typed."""
+
+    words: tuple[str, ...] = ()
+    where: str = ""
+    zone: int = 0
+    """Minutes east of Greenwich, for times in `where` that say no zone."""
+    workspace: str = ""
+    """Meant where a name or pattern has none."""
+    numbers: NumberKind = NumberKind.RUN
+    """What a number without a word before it counts."""
+    in_bin: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """What it means now; `words` and `where` mean it again at any later time."""
+
+    words: tuple[str, ...]
+    where: str
+    key: str
+    """The same for everybody who selects the same."""
+    live: bool
+    """Whether runs that come later may join."""
+    runs: tuple[SelectedRun, ...]
+    folders: tuple[str, ...] = ()
+    """Those of which the server knows no run."""
+    empty: tuple[str, ...] = ()
+    """Words that select nothing, or the filter if it leaves nothing."""

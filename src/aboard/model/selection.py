@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Selections: which runs a person means, as a value that can be kept, compared and asked again.
+
+`aboard.model.selection_words` makes one of what was typed. `str()` of an entry is a word that means this entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class NumberKind(StrEnum):
+    """What is numbered; the value stands before the number."""
+
+    RUN = "run"
+    EXPERIMENT = "exp"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """`run343`, `exp7`, `run10-run20`: numbers from `first` to `last`, both included."""
+
+    kind: NumberKind
+    first: int
+    last: int
+    workspace: str = ""
+
+    def __str__(self) -> str:
+        last = "" if self.is_one else f"-{self.kind}{self.last}"
+        return _within(self.workspace, f"{self.kind}{self.first}{last}")
+
+    @property
+    def is_one(self) -> bool:
+        return self.first == self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """`base`, `ws1/base`: the name of a run or an experiment, or a uid."""
+
+    name: str
+    workspace: str = ""
+
+    def __str__(self) -> str:
+        return _within(self.workspace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLike:
+    """`ws1/base*`: runs whose name, or `run` and number, fits; `*` is any characters and `?` one."""
+
+    pattern: str
+    workspace: str = ""
+
+    def __str__(self) -> str:
+        return _within(self.workspace, self.pattern)
+
+    def as_like(self) -> str:
+        """The pattern as `like` of filters writes it."""
+        return re.sub(r"[\\%_]", r"\\\g<0>", self.pattern).replace("*", "%").replace("?", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """`/logs/mine`, `s3://bucket/path`: a store, a run in it, or a folder of event files that no catalog knows."""
+
+    uri: str
+
+    def __str__(self) -> str:
+        return self.uri
+
+
+Entry: TypeAlias = Numbers | Named | NamedLike | Folder
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Entries, in the order in which they were typed and each once; of their runs those for which `where` holds.
+
+    Without entries it is about all runs. `where` has the spelling of `aboard.model.query.text`.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    where: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The entries, as they would be typed."""
+        return tuple(map(str, self.entries))
+
+    @property
+    def is_live(self) -> bool:
+        """Whether runs that come later may join."""
+        return not self.entries or any(map(_may_grow, self.entries))
+
+    @property
+    def key(self) -> str:
+        """A word that is the same for selections which say the same, in whatever order."""
+        said = [sorted(self.words), self.where]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+    def with_entries(self, entries: list[Entry]) -> Selection:
+        """The same with other entries, each once."""
+        return replace(self, entries=tuple(dict.fromkeys(entries)))
+
+
+def _may_grow(entry: Entry) -> bool:
+    match entry:
+        case Numbers(kind=NumberKind.RUN):
+            return not entry.is_one
+        case Named():
+            return False  # until it is known whether it names an experiment
+        case _:
+            return True
+
+
+def _within(workspace: str, text: str) -> str:
+    return f"{workspace}/{text}" if workspace else text

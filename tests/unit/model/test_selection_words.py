@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+from datetime import timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aboard.errors import InvalidValue, QueryError
+from aboard.model.selection import Folder, Named, NamedLike, NumberKind, Numbers, Selection
+from aboard.model.selection_words import MOST_WORDS, parse_selection, parse_word
+
+RUN, EXPERIMENT = NumberKind.RUN, NumberKind.EXPERIMENT
+
+
+def run(number, workspace=""):
+    return Numbers(RUN, number, number, workspace)
+
+
+def experiment(number, workspace=""):
+    return Numbers(EXPERIMENT, number, number, workspace)
+
+
+@pytest.mark.parametrize(
+    ("word", "entry"),
+    [
+        ("run343", run(343)),
+        ("RUN343", run(343)),
+        ("343", run(343)),
+        ("ws1/run343", run(343, "ws1")),
+        ("WS1\\run343", run(343, "ws1")),
+        ("exp7", experiment(7)),
+        ("job7", experiment(7)),
+        ("run10-run20", Numbers(RUN, 10, 20)),
+        ("run10 - 20", Numbers(RUN, 10, 20)),
+        ("10-20", Numbers(RUN, 10, 20)),
+        ("curious/run1-run2", Numbers(RUN, 1, 2, "curious")),
+        ("job3-exp5", Numbers(EXPERIMENT, 3, 5)),
+        ("run5-run5", run(5)),
+        ("ws1/run*", NamedLike("run*", "ws1")),
+        ("Base**-?", NamedLike("base*-?")),
+        ("run302.*", NamedLike("run302.*")),
+        ("base10-base20", Named("base10-base20")),
+        ("run007", Named("run007")),
+        ("run9999999999999999999", Named("run9999999999999999999")),
+        ("Lab/try 3", Named("try 3", "lab")),
+        ("01arz3ndektsv4rrffq69g5fav", Named("01ARZ3NDEKTSV4RRFFQ69G5FAV")),
+        ("/logs/../logs/mine/", Folder("/logs/mine")),
+        ("logs/", Folder("./logs")),
+        ("./logs", Folder("./logs")),
+        ("../x/y", Folder("../x/y")),
+        (".", Folder(".")),
+        ("~/logs", Folder("~/logs")),
+        ("./a /b/..", Folder("./a")),
+        ("/", Folder("/")),
+        (".\\logs", Folder("./logs")),
+        ("S3://Bucket/path/", Folder("s3://Bucket/path")),
+        ("oss://bucket/path/", Folder("oss://bucket/path")),
+    ],
+)
+def test_each_kind_of_word_means_one_thing_and_is_written_in_one_way(word, entry):
+    assert parse_word(word) == entry
+    assert parse_word(str(entry)) == entry
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["run20-run10"], "ends before it begins.*\n.*run10-run20"),
+        (["run1-exp2"], "both ends of a range are of one kind: run is not exp"),
+        (["run1", "-", "run3"], "'-' names no run"),
+        (["logs/exp1/run2"], "(?s)neither a run nor a folder.*./logs/exp1/run2"),
+        (["ws*/run1"], "(?s)neither a run.*wildcards stand after the slash"),
+        ([". /x"], "neither a run nor a folder"),
+        (["*a" * 9], r"at most 8 \*"),
+        ([], "no run is named"),
+        ([" , ", ","], "no run is named"),
+        (["x"] * (MOST_WORDS + 1), "too many"),
+    ],
+)
+def test_mistakes_say_what_to_write(words, problem):
+    with pytest.raises(InvalidValue, match=problem):
+        parse_selection(words)
+
+
+def test_lists_are_read_as_a_shell_passes_them():
+    wanted = (run(310), run(341), run(400))
+    for words in (["run310,", "run341,", "run400"], ["run310,run341,run400"], ["run310 , run341", "run400,", "310"]):
+        assert parse_selection(words).entries == wanted
+
+
+def test_what_is_left_out_is_filled_in():
+    with pytest.raises(InvalidValue, match="not a name for a workspace"):
+        parse_selection(["base"], workspace="../x")
+    words = ["7", "run8", "base", "b*", "other/c"]
+    assert parse_selection(words, workspace="Lab", numbers=EXPERIMENT).words == (
+        *("exp7", "run8", "lab/base", "lab/b*", "other/c"),
+    )
+    assert parse_selection([], workspace="Lab").words == ("lab/*",)
+    assert parse_selection([], "run == 1").words == ()
+
+
+def test_the_same_selection_has_the_same_key_however_it_is_typed():
+    one = parse_selection(["run2,RUN1", "job3"], "hparams.lr<.5  and  'x' in tags")
+    other = parse_selection(["exp3", "1", "run2-run2", "1"], '(hparams.lr < 0.5) and tags."x" is not none')
+    assert one.key == other.key
+    assert one.key != parse_selection(["run2", "run1"], one.where).key
+    assert one.key != parse_selection(one.words).key
+
+
+def test_times_in_a_filter_mean_the_same_in_every_zone_once_they_were_read():
+    tokyo = timezone(timedelta(hours=9))
+    kept = parse_selection([], "created > '2026-11-01 18:00' and ended < now - 7d", zone=tokyo)
+    assert kept.where == 'created > "2026-11-01T09:00:00.000000Z" and ended < now - 604800.0s'
+    assert parse_selection([], kept.where, zone=timezone(timedelta(hours=-5))) == kept
+
+
+def test_a_mistake_in_the_filter_points_at_the_place_that_was_typed():
+    with pytest.raises(QueryError) as caught:
+        parse_selection(["run1"], "hparam.lr <")
+    assert caught.value.start == len("hparam.lr <")
+    with pytest.raises(InvalidValue, match="shorten it"):
+        parse_selection([], " and ".join(["created == '2026-11-01'"] * 100))
+
+
+@pytest.mark.parametrize(
+    ("words", "where", "live"),
+    [
+        (["run1", "ws/run2"], "", False),
+        (["run1", "exp2"], "", True),
+        (["run1-run3"], "", True),
+        (["a*"], "", True),
+        (["s3://bucket/runs"], "", True),
+        ([], "run == 1", True),
+    ],
+)
+def test_experiments_patterns_and_filters_grow_and_lists_do_not(words, where, live):
+    assert parse_selection(words, where).is_live is live
+
+
+_WORKSPACES = st.one_of(st.just(""), st.from_regex(r"[a-z0-9][a-z0-9_.-]{0,9}", fullmatch=True))
+_COUNTS = st.integers(1, 10**18 - 1)
+_TEXTS = st.text(st.characters(exclude_characters=",/\\*?", exclude_categories=("C", "Z")), min_size=1, max_size=20)
+_ENTRIES = st.one_of(
+    st.builds(
+        lambda kind, ends, workspace: Numbers(kind, min(ends), max(ends), workspace),
+        *(st.sampled_from(NumberKind), st.tuples(_COUNTS, _COUNTS), _WORKSPACES),
+    ),
+    st.builds(lambda text, workspace: parse_word(f"x{text}x", workspace=workspace), _TEXTS, _WORKSPACES),
+    st.builds(
+        lambda text, mark, workspace: parse_word(f"x{text}{mark}", workspace=workspace),
+        _TEXTS,
+        st.sampled_from("*?"),
+        _WORKSPACES,
+    ),
+    st.builds(lambda text: parse_word(f"/{text}"), _TEXTS),
+    st.builds(lambda text: parse_word(f"gs://bucket/{text}"), _TEXTS),
+)
+
+
+@given(st.lists(_ENTRIES, min_size=1, max_size=6, unique=True))
+def test_what_a_selection_writes_is_read_as_the_same_selection(entries):
+    selection = Selection().with_entries(entries)
+    assert parse_selection(selection.words) == selection
+    assert parse_selection([", ".join(selection.words)]).key == selection.key
+
+
+@given(st.lists(st.text(max_size=12), max_size=4), st.sampled_from(["", "ws1"]))
+def test_nothing_that_is_typed_does_more_than_tell_of_a_mistake(words, workspace):
+    try:
+        selection = parse_selection(words, workspace=workspace)
+    except InvalidValue:
+        return
+    assert parse_selection(selection.words) == selection
