@@ -15,7 +15,7 @@ from aboard.reader.progress import Progress
 from aboard.server.view import ViewApp
 from aboard.server.wsgi_bridge import WSGIBridge
 
-RUNS: Any = SimpleNamespace(progress=Progress(3, 4, 500, 1, 0.0), runs={})
+RUNS: Any = SimpleNamespace(progress=Progress(3, 4, 500, 1, 0.0), runs={}, traffic={}, store_problems=[])
 
 
 def echo(environ, start_response):
