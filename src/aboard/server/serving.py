@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from types import FrameType
 
@@ -23,11 +24,22 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
         log_level="warning",
         timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
     )
-    _Server(config).run(sockets=[listener])
+    server = _Server(config)
+    # Before uvicorn does it itself: an interrupt in the midst of asyncio's beginning would leave it half made.
+    before = signal.signal(signal.SIGINT, server.handle_exit)
+    try:
+        server.run(sockets=[listener])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if server.was_interrupted:
+        raise KeyboardInterrupt
 
 
 class _Server(uvicorn.Server):
+    was_interrupted = False
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end; that answers to nobody are cut short then is no error to be told."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        self.was_interrupted = self.was_interrupted or sig == signal.SIGINT
         super().handle_exit(sig, frame)
