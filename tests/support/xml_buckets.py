@@ -15,6 +15,7 @@ import itertools
 import re
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -47,7 +48,7 @@ class Refusal(Exception):
 
 
 @dataclass
-class BucketService:
+class BucketService(ABC):
     """The buckets of a provider, and what it was asked."""
 
     buckets: dict[str, dict[str, Stored]] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class BucketService:
         """An object that some other program has put there."""
         self.buckets[bucket][key] = Stored(data, time.time(), next(self.numbers))
 
+    @abstractmethod
     def check(self, call: _Call) -> None:
         """Raise a refusal if the provider would."""
 
@@ -74,8 +76,9 @@ class BucketService:
         bucket, _, key = call.path.lstrip("/").partition("/")
         return bucket, key
 
+    @abstractmethod
     def forbids_overwriting(self, call: _Call) -> bool:
-        raise NotImplementedError
+        """Whether the request is a create-only put, in the words of the provider."""
 
 
 class GcsService(BucketService):

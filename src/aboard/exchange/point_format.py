@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import BinaryIO, ClassVar
 
 from aboard.reader.opened.long_table import Rows
@@ -11,7 +12,7 @@ from aboard.reader.opened.opened_run import OpenedRun
 ROWS_AT_ONCE = 1 << 14  # turned into text at a time: what is in memory besides the columns themselves
 
 
-class PointFormat:
+class PointFormat(ABC):
     """Writes to a binary file, which stays open: `begin`, then for each run `begin_run` and its rows, then `end`.
 
     With `superseded`, rows tell whether a later attempt has logged their steps anew. Nothing is kept of rows that were
@@ -24,15 +25,17 @@ class PointFormat:
     def __init__(self, file: BinaryIO, *, superseded: bool) -> None:
         self._file, self._superseded = file, superseded
 
-    def begin(self) -> None:
+    # A format that has nothing to say before, between or after the points leaves these as they are.
+
+    def begin(self) -> None:  # noqa: B027
         """Before the first run."""
 
-    def begin_run(self, run: OpenedRun) -> None:
+    def begin_run(self, run: OpenedRun) -> None:  # noqa: B027
         """What follows belongs to this run."""
 
+    @abstractmethod
     def add(self, rows: Rows) -> None:
         """The points of one series, of which there is at least one."""
-        raise NotImplementedError
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027
         """After the last run."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class AsTable:
+class AsTable(ABC):
     """Anything with scalar points. Columns: run, tag, step, wall_time (seconds since 1970), value.
 
     With `superseded=True` points that a later attempt has logged anew are there too, and a column tells them.
     """
 
+    @abstractmethod
     def rows(self, *, superseded: bool = False) -> Iterator[Rows]:
         """The rows of the table, series by series, without a copy."""
-        raise NotImplementedError
 
     def to_pandas(self, *, superseded: bool = False) -> pd.DataFrame:
         """All points as a pandas DataFrame."""
