@@ -23,6 +23,8 @@
 
 namespace aboard {
 
+inline constexpr size_t kTagsPerLock = 4096;  // readers never wait for more
+
 struct Logdir::Tag {
   // The sorted form of a history whose steps are not strictly increasing, made when asked for.
   struct Sorted {
