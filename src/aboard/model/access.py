@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who asks, and what they may do where. What one may not see looks as if it did not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from aboard.errors import Forbidden, UnknownName
+from aboard.model.names import folded
+from aboard.model.user import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """A person as a request shows them. `roles` has the folded names of workspaces as its keys."""
+
+    name: str
+    is_administrator: bool = False
+    roles: Mapping[str, Role] = field(default_factory=dict[str, Role])
+    most: Role = Role.ADMIN
+    """A token may be good for less than its owner."""
+
+    @classmethod
+    def whole(cls, name: str) -> Self:
+        """Of the one person whose server it is."""
+        return cls(name=name, is_administrator=True)
+
+    @property
+    def seen(self) -> frozenset[str] | None:
+        """The folded names of the workspaces that may be looked at; None for all."""
+        return None if self.is_administrator else frozenset(self.roles)
+
+    def may(self, role: Role, workspace: str) -> bool:
+        """Whether all that this role may do in the workspace is allowed."""
+        if not self.most.includes(role):
+            return False
+        held = Role.ADMIN if self.is_administrator else self.roles.get(folded(workspace))
+        return held is not None and held.includes(role)
+
+    def sees(self, workspace: str) -> bool:
+        """Whether what is in the workspace may be looked at."""
+        return self.may(Role.VIEWER, workspace)
+
+    def check(self, role: Role, workspace: str) -> None:
+        """Refuse who has not this role in the workspace."""
+        if not self.sees(workspace):
+            raise UnknownName(f"there is no workspace {workspace!r}")
+        if not self.may(role, workspace):
+            hint = f"an administrator of the workspace {workspace} can give {self.name} the role"
+            raise Forbidden(f"this needs the role {role} in the workspace {workspace}", hint=hint)
+
+    def check_administrator(self) -> None:
+        """Refuse who does not administer the server."""
+        if not (self.is_administrator and self.most is Role.ADMIN):
+            raise Forbidden("this needs an administrator of the server", hint="ask one of them")
