@@ -84,6 +84,11 @@ class Catalog(SeenCatalog):
             raise
         return cls(database, lock, few=few)
 
+    @property
+    def database(self) -> Database:
+        """Where all of it is, for what concerns whole tables."""
+        return self._database
+
     def reindex(self, documents: Iterable[object], *, store: str) -> Reindexed:
         """Make the catalog equal to what a store holds. See `reindex`."""
         return reindex(self._database, documents, store)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of browsers: begun at a login, kept as digests, ended by a logout, by time, or with the token they came from.
+"""Sessions of browsers: begun at a login, kept as digests, ended by a logout, by time, or with their token.
 
 They are in the catalog, so that all server processes over it know them.
 """

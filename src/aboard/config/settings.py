@@ -52,7 +52,8 @@ def load_settings(
     unknown = given.keys() - BY_FIELD.keys()
     if unknown:
         raise InvalidValue(f"there is no setting called {min(unknown)!r}", hint=f"known are {', '.join(BY_FIELD)}")
-    found = {**_from_file(home, environ), **_from_environment(environ), **given}
+    flagged = {name: _parsed(BY_FIELD[name], v, name) if isinstance(v, str) else v for name, v in given.items()}
+    found = {**_from_file(home, environ), **_from_environment(environ), **flagged}
     found.setdefault("store", str(home / "store"))
     return _filled(Settings(home=home), found)
 

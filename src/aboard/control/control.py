@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aboard.api.runs import NewRun, Series
@@ -14,6 +14,8 @@ from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.control.following import StoreFollower
 from aboard.control.indexing import RunIndexer
+from aboard.control.logins import LoginOptions, Logins
+from aboard.control.people import PeopleDesk
 from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_series import run_series
@@ -44,6 +46,7 @@ class ControlOptions:
     """A store that need not be there yet."""
     may_add_stores: bool = False
     """Whether stores may be named later: by the one person whose server it is."""
+    logins: LoginOptions = field(default_factory=LoginOptions)
     folder_interval: float = 1.0
     bucket_interval: float = 5.0
     fresh_seconds: float = 0.2
@@ -55,6 +58,7 @@ class Control:
 
     def __init__(self, catalog: Catalog, options: ControlOptions) -> None:
         self.catalog = catalog
+        self.logins = Logins(catalog, options.logins)
         self._options = options
         self._indexer = RunIndexer(catalog)
         self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)
@@ -70,6 +74,10 @@ class Control:
     def seen_by(self, access: Access) -> SeenControl:
         """What this person may see and do. The methods here ask nobody who they are."""
         return SeenControl(self, access, self._indexer, self._editor)
+
+    def people_for(self, access: Access) -> PeopleDesk:
+        """What this person may see and change of people."""
+        return PeopleDesk(access, self.catalog, self.logins)
 
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""

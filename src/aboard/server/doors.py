@@ -102,16 +102,24 @@ class Doors:
 
     async def limited(self, scope: Scope, find: Callable[[], _T | None], account: str = "") -> _T | None:
         """What is found, on a thread; that nothing is found counts against where the request comes from."""
+        self.check_tries(scope, account)
+        found = await run_in_threadpool(find)
+        if found is None:
+            self.failed(scope, account)
+        return found
+
+    def check_tries(self, scope: Scope, account: str = "") -> None:
+        """Refuse who has tried too often."""
         address = network_of(self._proxies.client(scope))
         wait = max(self._addresses.wait_seconds(address), self._tokens.wait_seconds(account) if account else 0.0)
         if wait:
             raise TooManyTries(wait)
-        found = await run_in_threadpool(find)
-        if found is None:
-            self._addresses.failed(address)
-            if account:
-                self._tokens.failed(account)
-        return found
+
+    def failed(self, scope: Scope, account: str = "") -> None:
+        """Note a try that opened nothing."""
+        self._addresses.failed(network_of(self._proxies.client(scope)))
+        if account:
+            self._tokens.failed(account)
 
     async def _by_token(self, scope: Scope, text: str) -> Access | None:
         if self._personal is not None and self.is_personal_token(text):

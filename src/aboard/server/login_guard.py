@@ -18,6 +18,7 @@ from aboard.server.doors import Asker, Doors, TooManyTries
 from aboard.server.hosts import OwnNames
 from aboard.server.login_pages import LoginPages
 from aboard.server.short_answers import (
+    ACCESS,
     ASGIApp,
     Message,
     Receive,
@@ -29,10 +30,9 @@ from aboard.server.short_answers import (
     text_answer,
 )
 
-ACCESS = "aboard.access"
-"""Where a request's scope says who asks."""
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_OPEN_TO_ALL = frozenset({"/healthz", "/readyz", f"{PREFIX}/login", f"{PREFIX}/login/exchange"})
+_EXCHANGE = f"{PREFIX}/login/exchange"
+_OPEN_TO_ALL = frozenset({"/healthz", "/readyz", f"{PREFIX}/login"})
 _MARK = "x-aboard-request"
 """A header that no form and no script of another site can send."""
 _HOW = "log in: open the address of the server in a browser, or `aboard login ADDRESS`"
@@ -57,12 +57,26 @@ class LoginGuard:
             answer = await self._answer(scope, headers, receive)
         except AboardError as error:
             answer = _refusal(scope, error)
-        await (_Limited(answer, self._largest_request) if answer is self._app else answer)(scope, receive, send)
+        is_inside = answer in (self._app, self._counted)
+        await (_Limited(answer, self._largest_request) if is_inside else answer)(scope, receive, send)
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The application, whose refusal counts as a try that opened nothing."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == Unauthorized.status:
+                self._doors.failed(scope)
+            await send(message)
+
+        await self._app(scope, receive, sending)
 
     async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> ASGIApp:
         path: str = scope["path"]
         if path in _OPEN_TO_ALL:
             return self._app
+        if path == _EXCHANGE:
+            self._doors.check_tries(scope)
+            return self._counted
         if scope["type"] == "http" and scope["method"] == "GET" and b"token=" in scope["query_string"]:
             shown = await self._pages.shown_code(scope, headers)
             if shown is not None:
