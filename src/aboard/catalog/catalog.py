@@ -11,6 +11,7 @@ from typing import Self
 from aboard.catalog.address import CatalogAddress
 from aboard.catalog.audit import Audit
 from aboard.catalog.bin import Bin
+from aboard.catalog.board_lines import BoardLines
 from aboard.catalog.boards import Boards
 from aboard.catalog.candidates import FEW
 from aboard.catalog.database import Database
@@ -54,6 +55,7 @@ class Catalog(SeenCatalog):
         super().__init__(database, few=few)
         self._lock = lock
         self.boards = Boards(database)
+        self.board_lines = BoardLines(database)
         self.people = People(database)
         self.tokens = Tokens(database)
         self.sessions = Sessions(database)
@@ -88,6 +90,11 @@ class Catalog(SeenCatalog):
     def database(self) -> Database:
         """Where all of it is, for what concerns whole tables."""
         return self._database
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other server processes may work with it at the same time."""
+        return not self._database.is_sqlite
 
     def reindex(self, documents: Iterable[object], *, store: str) -> Reindexed:
         """Make the catalog equal to what a store holds. See `reindex`."""

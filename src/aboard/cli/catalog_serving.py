@@ -15,10 +15,12 @@ from aboard.cli.reading_report import say
 from aboard.cli.server import ServerOptions, ServerToken
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import Settings
+from aboard.control.boards import BoardRules
 from aboard.control.control import Control, ControlOptions
 from aboard.control.first_administrator import code_for, ensure_administrator, has_way_in
 from aboard.errors import AboardError
 from aboard.model.access import Access
+from aboard.model.board_limits import BoardLimits
 from aboard.server.actors import owner
 from aboard.server.api_app import api_app
 from aboard.server.guarded import Place, guarded, login_options
@@ -27,6 +29,7 @@ from aboard.server.listening import is_loopback, url_of
 from aboard.server.registration import Registration
 from aboard.server.serving import serve
 
+_ANY_NUMBER = 10**9
 _log = logging.getLogger("aboard.server")
 
 
@@ -73,7 +76,8 @@ class CatalogServer:
             registration.publish(url, self._token.text)
         self._announce(url, control, person, is_first=was_closed)
         if options.private and registration is not None:
-            serve(IdleStop(app, options.idle_timeout, registration.is_published), listener)
+            is_needed = catalog.boards.has_living
+            serve(IdleStop(app, options.idle_timeout, registration.is_published, is_needed), listener)
         else:
             serve(app, listener)
 
@@ -88,10 +92,24 @@ class CatalogServer:
             own_store=own_store,
             may_add_stores=self._is_personal,
             logins=login_options(self._settings),
+            roots=None if self._is_personal else self._settings.serve.roots,
+            template=self._settings.template,
+            boards=self._board_rules(),
         )
         control = Control(catalog, options)
         stack.callback(control.close)
         return control
+
+    def _board_rules(self) -> BoardRules:
+        limits = self._settings.boards
+        return BoardRules(
+            limits=BoardLimits(
+                server=limits.limit_per_person or _ANY_NUMBER,
+                process=limits.process_limit_per_person or _ANY_NUMBER,
+                total=limits.limit_total or None,
+            ),
+            plugins=None if self._is_personal else self._settings.serve.plugins,
+        )
 
     def _announce(self, url: str, control: Control, person: str, *, is_first: bool) -> None:
         catalog, stores = str(control.catalog), [one.uri for one in control.stores()]

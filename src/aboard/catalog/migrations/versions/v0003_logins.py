@@ -7,7 +7,7 @@ from alembic import op
 from aboard.catalog.columns import Moment, Number, Words
 
 revision = "0003"
-down_revision = "0001"
+down_revision = "0002"
 
 
 def upgrade() -> None:
