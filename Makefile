@@ -27,6 +27,7 @@ run: setup  ## sample runs, and a board that shows them
 test: setup test-native  ## everything that needs no machine-learning framework
 	scripts/ensure-chromium
 	scripts/ensure-azurite
+	scripts/ensure-oidc-provider
 	scripts/ensure-postgres
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 

@@ -59,7 +59,7 @@ class Tokens:
         with self._database.reading() as connection:
             query = select(tokens.c.hash, users.c.disabled).join_from(tokens, users).where(where)
             found = connection.execute(query).first()
-            if found is None or not hmac.comparedigest(found.hash, digest(form.group(2))) or found.disabled:
+            if found is None or not hmac.compare_digest(found.hash, digest(form.group(2))) or found.disabled:
                 return None
             (token,) = _read(connection, where)
         if not token.is_valid(at):

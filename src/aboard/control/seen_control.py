@@ -21,6 +21,7 @@ from aboard.model.access import Access
 from aboard.model.names import check_workspace_name
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
+from aboard.model.uid import check_uid
 from aboard.model.user import Role
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class SeenControl:
 
     def heartbeat(self, uid: str) -> RunState:
         """Note a sign of life."""
-        self.access.check(Role.EDITOR, self.catalog.runs.by_uid(uid).workspace)
+        self.access.check(Role.EDITOR, self.catalog.runs.by_uid(check_uid(uid)).workspace)
         return self._control.heartbeat(uid)
 
     def stores(self) -> list[StoreStatus]:

@@ -8,6 +8,7 @@ must say by its Origin that a page of this server sent it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from urllib.parse import quote, unquote, urlencode
 
@@ -30,6 +31,7 @@ from aboard.server.short_answers import (
     text_answer,
 )
 
+_log = logging.getLogger("aboard.server")
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _EXCHANGE = f"{PREFIX}/login/exchange"
 _OPEN_TO_ALL = frozenset({"/healthz", "/readyz", f"{PREFIX}/login"})
@@ -57,6 +59,9 @@ class LoginGuard:
             answer = await self._answer(scope, headers, receive)
         except AboardError as error:
             answer = _refusal(scope, error)
+        except Exception:
+            _log.exception("it could not be found out who asks for %s", scope["path"])
+            answer = _refusal(scope, AboardError("the server failed", hint="see its log"))
         is_inside = answer in (self._app, self._counted)
         await (_Limited(answer, self._largest_request) if is_inside else answer)(scope, receive, send)
 
