@@ -25,6 +25,7 @@ from aboard.model.user import Role
 from aboard.server.api_app import api_app
 from aboard.server.guarded import Place, guarded, login_options
 from aboard.server.listening import listen, url_of
+from aboard.server.serving import server_config
 from support.processes import until
 
 BOSS = "boss"
@@ -132,7 +133,7 @@ def team_server(
         person=Access.whole(ensure_administrator(catalog, BOSS)),
     )
     outer = guarded(app, control, replace(settings), place, settings.login.mode)
-    server = uvicorn.Server(uvicorn.Config(outer, log_config=None, timeout_graceful_shutdown=1))
+    server = uvicorn.Server(server_config(outer))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
