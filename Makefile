@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-sanitized test-frameworks check lint fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
+.PHONY: setup run test test-sanitized test-frameworks check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -56,6 +56,10 @@ lint: setup  ## linters, types, layers, formatting
 	$(BIN)/clang-format --dry-run --Werror $$(find native -name '*.?pp')
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+	$(BIN)/python scripts/write_openapi.py --check
+
+openapi: setup  ## docs/openapi.json, the document of the API
+	$(BIN)/python scripts/write_openapi.py
 
 fmt: setup
 	$(BIN)/ruff check --fix --quiet || true

@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import getpass
+from typing import Annotated
 
-from starlette.requests import Request
+from fastapi import Depends, Request
+
+from aboard.model.access import Access
 
 
-def actor_of(request: Request) -> str:
-    """The name under which a change is recorded."""
-    return str(getattr(request.app.state, "actor", ""))
+async def _asking(request: Request) -> Access:
+    return Access.whole(str(getattr(request.app.state, "actor", "")))
+
+
+Asking = Annotated[Access, Depends(_asking)]
+"""As the type of a parameter of a handler: who asks, and what they may do where."""
 
 
 def owner() -> str:

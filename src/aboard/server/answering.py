@@ -1,105 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns functions into routes: a call comes in, a document goes out, and an error is a document too."""
+"""Turns plain functions into path operations: typed parameters come in, a document goes out.
+
+Handlers are small and run on threads, because stores and databases block. What they return is encoded by
+`aboard.api.wire`, the same rules that the client reads by; `openapi.py` makes the document of the API from their types.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
-import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
-from urllib.parse import unquote
+from typing import Any, TypeVar
 
 import orjson
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import QueryParams
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from aboard.api import PREFIX
-from aboard.api.failure import to_failure
 from aboard.api.wire import from_wire, to_wire
-from aboard.errors import AboardError, InvalidValue
-from aboard.server.actors import actor_of
+from aboard.errors import InvalidValue
 
-_log = logging.getLogger("aboard.server")
 _T = TypeVar("_T")
 _LARGEST_BODY = 16 << 20
-_LARGE = 10**18
+_QUICKLY_READ = 64 << 10
+
+Handler = Callable[..., object]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request, read whole."""
+class Operations:
+    """The path operations of one part of the API, below its prefix. `tag` groups them in the document."""
 
-    query: QueryParams
-    path: dict[str, str]
-    content: bytes
-    actor: str
-    """Who asks, as the record of changes will name them."""
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+        self.routes: list[APIRoute] = []
 
-    def body(self, kind: type[_T]) -> _T:
-        """The document that was sent."""
-        try:
-            document = orjson.loads(self.content or b"{}")
-        except orjson.JSONDecodeError as error:
-            raise InvalidValue(f"the request is not JSON: {error}") from None
-        return from_wire(kind, document, "the request")
-
-    def name(self, part: str) -> str:
-        """A name in the path. A slash in it is escaped twice, because paths are taken apart after the first time."""
-        return unquote(self.path[part])
-
-    def text(self, name: str) -> str | None:
-        return self.query.get(name) or None
-
-    def texts(self, name: str) -> list[str]:
-        return [text for text in self.query.getlist(name) if text]
-
-    def flag(self, name: str) -> bool:
-        text = self.query.get(name, "").lower()
-        if text not in ("", "0", "1", "true", "false"):
-            raise InvalidValue(f"{name}={text!r} is neither true nor false")
-        return text in ("1", "true")
-
-    def number(self, name: str, otherwise: int, least: int = -_LARGE, most: int = _LARGE) -> int:
-        text = self.query.get(name)
-        if not text:
-            return otherwise
-        digits = text.removeprefix("-")
-        if not (digits.isascii() and digits.isdecimal() and len(digits) < 18 and least <= int(text) <= most):
-            allowed = f" from {least} to {most}" if most < _LARGE else ""
-            raise InvalidValue(f"{name}={text!r} is not a whole number{allowed}")
-        return int(text)
+    def add(self, method: str, path: str, handler: Handler, *, after: Callable[[], None] | None = None) -> None:
+        """Have `handler` answer. Its docstring describes it; `after` is called when the answer has been sent."""
+        told = inspect.getdoc(handler) or ""
+        route = APIRoute(
+            f"{PREFIX}/{path}",
+            _answering(handler, after),
+            methods=[method],
+            tags=[self._tag],
+            operation_id=f"{self._tag}_{handler.__name__}",
+            summary=told.partition("\n")[0].rstrip("."),
+            description=told,
+            response_model=None,
+        )
+        self.routes.append(route)
 
 
-Handler = Callable[[Call], object]
+def sent(kind: type[_T]) -> Any:
+    """Marks a parameter, by `Annotated`, as the document of this kind that was sent."""
+
+    async def read(request: Request) -> _T:
+        content = await _content(request)
+        if len(content) > _QUICKLY_READ:
+            return await run_in_threadpool(_understood, kind, content)
+        return _understood(kind, content)
+
+    return Depends(_Sent(kind, read))
 
 
-def route(path: str, handler: Handler, method: str = "GET", *, after: Callable[[], None] | None = None) -> Route:
-    """A route below the prefix of the API. `after` is called when the answer has been sent."""
+class _Sent:
+    """Reads what is sent; `kind` is what it is, for the document of the API."""
 
-    async def endpoint(request: Request) -> Response:
-        try:
-            content = await _read(request)
-            call = Call(request.query_params, dict(request.path_params), content, actor_of(request))
-            told = await run_in_threadpool(lambda: _document(handler(call)))
-        except ClientDisconnect:
-            return Response(status_code=499)
-        except AboardError as error:
-            return failure(error)
-        except Exception:
-            _log.exception("%s %s failed", request.method, request.url.path)
-            return failure(AboardError("the server failed", hint="see its log"))
-        task = BackgroundTask(after) if after is not None else None
-        return Response(told, media_type="application/json", background=task)
+    def __init__(self, kind: type[Any], read: Callable[[Request], Any]) -> None:
+        self.kind, self._read = kind, read
 
-    return Route(f"{PREFIX}/{path}", endpoint, methods=[method])
+    async def __call__(self, request: Request) -> Any:
+        return await self._read(request)
 
 
-def _document(told: object) -> bytes:
+def sent_kind(dependency: object) -> type[Any] | None:
+    """The kind of document that a dependency of a handler reads; None if it reads none."""
+    return dependency.kind if isinstance(dependency, _Sent) else None
+
+
+def _answering(handler: Handler, after: Callable[[], None] | None) -> Callable[..., Response]:
+    @functools.wraps(handler)
+    def answer(*arguments: Any, **parameters: Any) -> Response:
+        told = handler(*arguments, **parameters)
+        response = told if isinstance(told, Response) else Response(encoded(told), media_type="application/json")
+        if after is not None:
+            response.background = BackgroundTask(after)
+        return response
+
+    return answer
+
+
+def encoded(told: object) -> bytes:
+    """A document as it is sent."""
     wire = to_wire(told)
     try:
         return orjson.dumps(wire)
@@ -108,15 +102,18 @@ def _document(told: object) -> bytes:
         return json.dumps(wire).encode()
 
 
-def failure(error: AboardError) -> Response:
-    """The answer that tells of an error."""
-    return Response(orjson.dumps(to_failure(error)), error.status, media_type="application/json")
-
-
-async def _read(request: Request) -> bytes:
+async def _content(request: Request) -> bytes:
     content = bytearray()
     async for piece in request.stream():
         content += piece
         if len(content) > _LARGEST_BODY:
             raise InvalidValue(f"the request is larger than {_LARGEST_BODY} bytes", hint="name fewer runs at once")
     return bytes(content)
+
+
+def _understood(kind: type[_T], content: bytes) -> _T:
+    try:
+        document = orjson.loads(content or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise InvalidValue(f"the request is not JSON: {error}") from None
+    return from_wire(kind, document, "the request")

@@ -5,49 +5,53 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from fastapi import FastAPI
+from starlette.responses import PlainTextResponse
 
+from aboard import __version__
 from aboard.api import PREFIX
 from aboard.control.control import Control
-from aboard.errors import UnknownName
-from aboard.server.answering import failure
+from aboard.server.failing import tell_failures
 from aboard.server.group_routes import GroupRoutes
+from aboard.server.head_requests import HeadAsGet
+from aboard.server.openapi import document_of
 from aboard.server.run_routes import RunRoutes
 from aboard.server.selection_routes import SelectionRoutes
 from aboard.server.server_routes import ServerRoutes
 
 
-def api_app(
-    control: Control, *, personal: bool, private: bool, actor: str, remember: Callable[[str], None]
-) -> Starlette:
+def api_app(control: Control, *, personal: bool, private: bool, actor: str, remember: Callable[[str], None]) -> FastAPI:
     """`personal`: it serves one person, who is given fresh lists. `private`: in the background, and ends when asked."""
-    routes = [
-        Route("/", _front),
-        Route("/healthz", _health),
-        *RunRoutes(control, is_fresh=personal).routes(),
-        *SelectionRoutes(control, is_fresh=personal).routes(),
-        *GroupRoutes(control, is_fresh=personal).routes(),
-        *ServerRoutes(control, private=private, remember=remember).routes(),
-    ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
+    app = FastAPI(
+        title="aboard",
+        version=__version__,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,  # such a page would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.actor = actor
+    app.add_middleware(HeadAsGet)
+    tell_failures(app)
+    app.add_api_route("/", _front, include_in_schema=False, response_model=None)
+    app.add_api_route(
+        "/healthz", _health, operation_id="server_health", summary="Health", tags=["server"], response_model=None
+    )
+    for room in (
+        RunRoutes(control, is_fresh=personal),
+        SelectionRoutes(control, is_fresh=personal),
+        GroupRoutes(control, is_fresh=personal),
+        ServerRoutes(control, private=private, remember=remember),
+    ):
+        app.router.routes.extend(room.routes())
+    app.openapi = lambda: document_of(app)
     return app
 
 
-async def _front(_: Request) -> Response:
+async def _front() -> PlainTextResponse:
     return PlainTextResponse(f"This is an aboard server. Its API is below {PREFIX}/; see docs/server.md.\n")
 
 
-async def _health(_: Request) -> Response:
-    return JSONResponse({"status": "ok"})
-
-
-async def _no_route(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    answer = failure(UnknownName(f"{request.method} {request.url.path} is not served here", hint="see docs/server.md"))
-    answer.status_code = error.status_code
-    return answer
+async def _health() -> dict[str, str]:
+    """Whether the process answers."""
+    return {"status": "ok"}

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from starlette.routing import Route
+from typing import Annotated
+
+from fastapi.routing import APIRoute
 
 from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
 from aboard.api.page import Page
 from aboard.control.control import Control
 from aboard.model.experiment import Experiment
 from aboard.model.workspace import Workspace
-from aboard.server.answering import Call, route
+from aboard.server.actors import Asking
+from aboard.server.answering import Operations, sent
+from aboard.server.parameters import After, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
 
 _LOOK_SECONDS = 3.0
 
@@ -21,69 +25,82 @@ class GroupRoutes:
     def __init__(self, control: Control, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
-    def routes(self) -> list[Route]:
-        return [
-            route("workspaces", self.list_workspaces),
-            route("workspaces", self.add_workspace, "POST"),
-            route("workspaces/{name}", self.get_workspace),
-            route("workspaces/{name}", self.change_workspace, "PATCH"),
-            route("workspaces/{name}/delete", self.delete_workspace, "POST"),
-            route("workspaces/{name}/restore", self.restore_workspace, "POST"),
-            route("experiments", self.list_experiments),
-            route("experiments", self.add_experiment, "POST"),
-            route("experiments/{name}/delete", self.delete_experiment, "POST"),
-            route("experiments/{name}/restore", self.restore_experiment, "POST"),
-            route("experiments/{name}", self.get_experiment),
-            route("experiments/{name}", self.change_experiment, "PATCH"),
-        ]
+    def routes(self) -> list[APIRoute]:
+        operations = Operations("groups")
+        operations.add("GET", "workspaces", self.list_workspaces)
+        operations.add("POST", "workspaces", self.add_workspace)
+        operations.add("GET", "workspaces/{name}", self.get_workspace)
+        operations.add("PATCH", "workspaces/{name}", self.change_workspace)
+        operations.add("POST", "workspaces/{name}/delete", self.delete_workspace)
+        operations.add("POST", "workspaces/{name}/restore", self.restore_workspace)
+        operations.add("GET", "experiments", self.list_experiments)
+        operations.add("POST", "experiments", self.add_experiment)
+        operations.add("POST", "experiments/{name}/delete", self.delete_experiment)
+        operations.add("POST", "experiments/{name}/restore", self.restore_experiment)
+        operations.add("GET", "experiments/{name}", self.get_experiment)
+        operations.add("PATCH", "experiments/{name}", self.change_experiment)
+        return operations.routes
 
-    def list_workspaces(self, call: Call) -> Page[Workspace]:
+    def list_workspaces(self, access: Asking, in_bin: InBin = False) -> Page[Workspace]:
+        """All workspaces, with how much is in them."""
         self._look()
-        return Page(tuple(self._control.catalog.workspaces.list(in_bin=call.flag("bin"))))
+        return Page(tuple(self._control.catalog.workspaces.list(in_bin=in_bin)))
 
-    def add_workspace(self, call: Call) -> Workspace:
-        new = call.body(NewWorkspace)
+    def add_workspace(self, new: Annotated[NewWorkspace, sent(NewWorkspace)], access: Asking) -> Workspace:
+        """Make a workspace."""
         return self._control.catalog.workspaces.add(new.name, description=new.description)
 
-    def get_workspace(self, call: Call) -> Workspace:
+    def get_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+        """One workspace, also when it is in the bin."""
         self._look()
-        return self._control.catalog.workspaces.get(call.name("name"))
+        return self._control.catalog.workspaces.get(name)
 
-    def change_workspace(self, call: Call) -> Workspace:
-        return self._control.groups.change_workspace(call.name("name"), call.body(WorkspaceChange), call.actor)
+    def change_workspace(
+        self, name: WorkspaceName, change: Annotated[WorkspaceChange, sent(WorkspaceChange)], access: Asking
+    ) -> Workspace:
+        """Rename or describe a workspace."""
+        return self._control.groups.change_workspace(name, change, access.name)
 
-    def delete_workspace(self, call: Call) -> Workspace:
-        return self._control.groups.delete_workspace(call.name("name"), call.actor)
+    def delete_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+        """Put a workspace into the bin, with its experiments and runs."""
+        return self._control.groups.delete_workspace(name, access.name)
 
-    def restore_workspace(self, call: Call) -> Workspace:
-        return self._control.groups.restore_workspace(call.name("name"), call.actor)
+    def restore_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+        """Take a workspace out of the bin, and what went with it."""
+        return self._control.groups.restore_workspace(name, access.name)
 
-    def list_experiments(self, call: Call) -> Page[Experiment]:
+    def list_experiments(
+        self, workspaces: Workspaces, access: Asking, limit: Limit = 50, after: After = None, in_bin: InBin = False
+    ) -> Page[Experiment]:
+        """A page of experiments, newest first, with how many runs are in which state."""
         self._look()
         page = self._control.catalog.experiments.list(
-            workspaces=call.texts("workspace") or None,
-            limit=call.number("limit", 50),
-            after=call.text("after"),
-            in_bin=call.flag("bin"),
+            workspaces=workspaces or None, limit=limit, after=after or None, in_bin=in_bin
         )
         return Page(tuple(page.items), page.next)
 
-    def add_experiment(self, call: Call) -> Experiment:
-        new = call.body(NewExperiment)
+    def add_experiment(self, new: Annotated[NewExperiment, sent(NewExperiment)], access: Asking) -> Experiment:
+        """Make an experiment."""
         return self._control.catalog.experiments.add(new.workspace, new.name, description=new.description)
 
-    def get_experiment(self, call: Call) -> Experiment:
+    def get_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
+        """One experiment, also when it is in the bin."""
         self._look()
-        return self._control.references.experiment(call.name("name"))
+        return self._control.references.experiment(name)
 
-    def change_experiment(self, call: Call) -> Experiment:
-        return self._control.groups.change_experiment(call.name("name"), call.body(ExperimentChange), call.actor)
+    def change_experiment(
+        self, name: ExperimentName, change: Annotated[ExperimentChange, sent(ExperimentChange)], access: Asking
+    ) -> Experiment:
+        """Rename or describe an experiment, or give it other tags."""
+        return self._control.groups.change_experiment(name, change, access.name)
 
-    def delete_experiment(self, call: Call) -> Experiment:
-        return self._control.groups.delete_experiment(call.name("name"), call.actor)
+    def delete_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
+        """Put an experiment into the bin, with its runs."""
+        return self._control.groups.delete_experiment(name, access.name)
 
-    def restore_experiment(self, call: Call) -> Experiment:
-        return self._control.groups.restore_experiment(call.name("name"), call.actor)
+    def restore_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
+        """Take an experiment out of the bin, and the runs that went with it."""
+        return self._control.groups.restore_experiment(name, access.name)
 
     def _look(self) -> None:
         if self._is_fresh:

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta, timezone
-from typing import NamedTuple
+from typing import Annotated
 
-from starlette.routing import Route
+from fastapi import Depends, Query
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator
 
 from aboard.api.page import Page
 from aboard.api.runs import (
@@ -33,12 +36,54 @@ from aboard.model.metric_summary import MetricSummary
 from aboard.model.query.fields import parse_field
 from aboard.model.query.parser import parse_query
 from aboard.model.query.sorting import NEWEST_FIRST, parse_sort
-from aboard.model.query.syntax import And, Column, ColumnKind, Hparam, Metric, Order, Query
+from aboard.model.query.syntax import And, Column, ColumnKind, Hparam, Metric, Order
 from aboard.model.query.syntax import Comparison as Condition
+from aboard.model.query.syntax import Query as Filter
 from aboard.model.run import Run
-from aboard.server.answering import Call, route
+from aboard.server.actors import Asking
+from aboard.server.answering import Operations, sent
+from aboard.server.parameters import After, Identifier, InBin, Limit, RunName, Where, Workspaces, Zone, said
 
 _LOOK_SECONDS = 3.0
+
+_Columns = Annotated[
+    list[str],
+    Query(default_factory=list, description="Fields that will be looked at, as `hparams.lr`; all without it."),
+]
+_Tags = Annotated[
+    list[str], Query(alias="tag", default_factory=list, description="Tags; all without it."), AfterValidator(said)
+]
+_Logdirs = Annotated[
+    list[str],
+    Query(alias="logdir", default_factory=list, description="Logdirs, `.` for the run itself; all without it."),
+]
+_Compared = Annotated[
+    list[str], Query(alias="run", default_factory=list, description="Two runs, as `?run=run1&run=run2`.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Which runs are meant."""
+
+    workspaces: Sequence[str] | None
+    experiment: str | None
+    where: str | None
+    zone: int
+    in_bin: bool
+
+
+async def _asked(
+    workspaces: Workspaces,
+    experiment: Annotated[str | None, Query(description="`exp7`, `7`, or a name.")] = None,
+    where: Where = None,
+    zone: Zone = 0,
+    in_bin: InBin = False,
+) -> _Asked:
+    return _Asked(workspaces or None, experiment, where, zone, in_bin)
+
+
+_Which = Annotated[_Asked, Depends(_asked)]
 
 
 class RunRoutes:
@@ -47,94 +92,120 @@ class RunRoutes:
     def __init__(self, control: Control, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
-    def routes(self) -> list[Route]:
-        return [
-            route("runs", self.list),
-            route("runs", self.register, "POST"),
-            route("runs", self.change, "PATCH"),
-            route("run-count", self.count),
-            route("comparison", self.compare),
-            route("runs/delete", self.delete, "POST"),
-            route("runs/restore", self.restore, "POST"),
-            route("runs/{uid}/heartbeat", self.heartbeat, "POST"),
-            route("runs/{run}/metrics", self.metrics),
-            route("runs/{run}/series", self.series),
-            route("runs/{run}", self.get),
-            route("fields", self.fields),
-            route("usage", self.usage),
-            route("retention", self.retain, "POST"),
-        ]
+    def routes(self) -> Sequence[APIRoute]:
+        operations = Operations("runs")
+        operations.add("GET", "runs", self.list)
+        operations.add("POST", "runs", self.register)
+        operations.add("PATCH", "runs", self.change)
+        operations.add("GET", "run-count", self.count)
+        operations.add("GET", "comparison", self.compare)
+        operations.add("POST", "runs/delete", self.delete)
+        operations.add("POST", "runs/restore", self.restore)
+        operations.add("POST", "runs/{uid}/heartbeat", self.heartbeat)
+        operations.add("GET", "runs/{run}/metrics", self.metrics)
+        operations.add("GET", "runs/{run}/series", self.series)
+        operations.add("GET", "runs/{run}", self.get)
+        operations.add("GET", "fields", self.fields)
+        operations.add("GET", "usage", self.usage)
+        operations.add("POST", "retention", self.retain)
+        return operations.routes
 
-    def list(self, call: Call) -> Page[Run]:
+    def list(
+        self,
+        asked: _Which,
+        columns: _Columns,
+        access: Asking,
+        sort: Annotated[str | None, Query(description="As `-metrics.loss.min`; newest first without it.")] = None,
+        limit: Limit = 50,
+        after: After = None,
+    ) -> Page[Run]:
+        """A page of runs."""
         self._look()
-        asked = self._asked(call)
-        hparams, metrics = _fields(call.texts("columns"))
+        hparams, metrics = _fields(said(columns))
         page = self._control.catalog.runs.list(
             workspaces=asked.workspaces,
-            where=asked.where,
-            sort=parse_sort(text) if (text := call.text("sort")) else NEWEST_FIRST,
-            limit=call.number("limit", 50),
-            after=call.text("after"),
+            where=self._filter(asked),
+            sort=parse_sort(sort) if sort else NEWEST_FIRST,
+            limit=limit,
+            after=after or None,
             in_bin=asked.in_bin,
             hparams=hparams,
             metrics=metrics,
         )
         return Page(tuple(page.items), page.next)
 
-    def count(self, call: Call) -> RunCount:
+    def count(self, asked: _Which, access: Asking) -> RunCount:
+        """How many runs `GET runs` would show on all its pages."""
         self._look()
-        asked = self._asked(call)
-        count = self._control.catalog.runs.count(workspaces=asked.workspaces, where=asked.where, in_bin=asked.in_bin)
+        count = self._control.catalog.runs.count(
+            workspaces=asked.workspaces, where=self._filter(asked), in_bin=asked.in_bin
+        )
         return RunCount(count=count)
 
-    def get(self, call: Call) -> Run:
+    def get(self, run: RunName, access: Asking) -> Run:
+        """A run with everything that is known of it, also when it is in the bin."""
         self._look()
-        return self._control.references.run(call.name("run"))
+        return self._control.references.run(run)
 
-    def metrics(self, call: Call) -> dict[str, MetricSummary]:
-        return dict(self.get(call).metrics)
+    def metrics(self, run: RunName, access: Asking) -> dict[str, MetricSummary]:
+        """Last, smallest and largest value of each metric of a run."""
+        return dict(self.get(run, access).metrics)
 
-    def series(self, call: Call) -> Page[Series]:
-        run = self.get(call)
-        return Page(tuple(self._control.series(run, call.texts("tag"), call.query.getlist("logdir"))))
+    def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: Asking) -> Page[Series]:
+        """Every point of the named curves of a run, or of all."""
+        return Page(tuple(self._control.series(self.get(run, access), tags, logdirs)))
 
-    def compare(self, call: Call) -> Comparison:
+    def compare(
+        self,
+        named: _Compared,
+        access: Asking,
+    ) -> Comparison:
+        """Two runs, and all that is not the same in them."""
         self._look()
-        named = call.texts("run")
         if len(named) != 2:
             raise InvalidValue(f"{len(named)} runs are named", hint="two are compared: ?run=run1&run=run2")
         return compare(*map(self._control.references.run, named))
 
-    def change(self, call: Call) -> RunsChanged:
+    def change(self, change: Annotated[RunChange, sent(RunChange)], access: Asking) -> RunsChanged:
+        """Change some runs: name, workspace, experiment, tags, a note."""
         self._look()
-        return _told(self._control.runs.change(call.body(RunChange), call.actor))
+        return _told(self._control.runs.change(change, access.name))
 
-    def delete(self, call: Call) -> RunsChanged:
+    def delete(self, named: Annotated[RunsNamed, sent(RunsNamed)], access: Asking) -> RunsChanged:
+        """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
         self._look()
-        named = call.body(RunsNamed)
         runs = self._control.references.runs(named.runs)
-        return _told(self._control.runs.delete(runs, call.actor, files=named.files))
+        return _told(self._control.runs.delete(runs, access.name, files=named.files))
 
-    def restore(self, call: Call) -> RunsChanged:
+    def restore(self, named: Annotated[RunsNamed, sent(RunsNamed)], access: Asking) -> RunsChanged:
+        """Take runs out of the bin."""
         self._look()
-        runs = self._control.references.runs(call.body(RunsNamed).runs)
-        return _told(self._control.runs.restore(runs, call.actor))
+        return _told(self._control.runs.restore(self._control.references.runs(named.runs), access.name))
 
-    def register(self, call: Call) -> Run:
-        return self._control.register(call.body(NewRun))
+    def register(self, new: Annotated[NewRun, sent(NewRun)], access: Asking) -> Run:
+        """Give a run that is about to begin its number, and a name where it has none."""
+        return self._control.register(new)
 
-    def heartbeat(self, call: Call) -> HeartbeatAnswer:
-        return HeartbeatAnswer(status=self._control.heartbeat(call.name("uid")))
+    def heartbeat(self, uid: Identifier, access: Asking) -> HeartbeatAnswer:
+        """A sign of life of a run."""
+        return HeartbeatAnswer(status=self._control.heartbeat(uid))
 
-    def fields(self, call: Call) -> FieldNames:
+    def fields(self, workspaces: Workspaces, access: Asking) -> FieldNames:
+        """Names of all hyperparameters and metrics that runs have."""
         self._look()
-        workspaces, fields = call.texts("workspace") or None, self._control.catalog.fields
-        return FieldNames(hparams=tuple(fields.hparams(workspaces)), metrics=tuple(fields.metrics(workspaces)))
+        within, fields = workspaces or None, self._control.catalog.fields
+        return FieldNames(hparams=tuple(fields.hparams(within)), metrics=tuple(fields.metrics(within)))
 
-    def usage(self, call: Call) -> Usage:
+    def usage(
+        self,
+        workspaces: Workspaces,
+        access: Asking,
+        by: Annotated[str, Query(description="workspace, experiment, user, store or status.")] = "workspace",
+        in_bin: InBin = False,
+    ) -> Usage:
+        """Storage that runs take, the largest group first."""
         self._look()
-        by = call.text("by") or "workspace"
-        found = self._control.catalog.usage.by(by, names=call.texts("workspace") or None, in_bin=call.flag("bin"))
+        found = self._control.catalog.usage.by(by, names=workspaces or None, in_bin=in_bin)
         rows = tuple(UsageRow(group=one.group, runs=one.runs, files=one.files, bytes=one.bytes) for one in found)
         return Usage(
             by=by,
@@ -144,31 +215,25 @@ class RunRoutes:
             bytes=sum(row.bytes for row in rows),
         )
 
-    def retain(self, call: Call) -> RetentionResult:
+    def retain(self, asked: Annotated[RetentionAsked, sent(RetentionAsked)], access: Asking) -> RetentionResult:
+        """Delete what a rule names, or with `dry_run` tell what that would be. Runs that are not over stay."""
         self._look()
-        return self._control.retain(call.body(RetentionAsked), call.actor)
+        return self._control.retain(asked, access.name)
 
     def _look(self) -> None:
         if self._is_fresh:
             self._control.look_now(_LOOK_SECONDS)
 
-    def _asked(self, call: Call) -> _Asked:
-        workspaces = call.texts("workspace") or None
-        where: Query | None = None
-        if text := call.text("where"):
-            where = parse_query(text, zone=timezone(timedelta(minutes=call.number("zone", 0, -1440 + 1, 1440 - 1))))
-            self._control.catalog.fields.check(where, text, workspaces)
-        if named := call.text("experiment"):
+    def _filter(self, asked: _Asked) -> Filter | None:
+        where: Filter | None = None
+        if text := asked.where:
+            where = parse_query(text, zone=timezone(timedelta(minutes=asked.zone)))
+            self._control.catalog.fields.check(where, text, asked.workspaces)
+        if named := asked.experiment:
             number = self._control.references.experiment(named).number
             inside = Condition(Column("experiment_number", ColumnKind.NUMBER), Order.EQUAL, number)
             where = inside if where is None else And((inside, where))
-        return _Asked(workspaces, where, call.flag("bin"))
-
-
-class _Asked(NamedTuple):
-    workspaces: Sequence[str] | None
-    where: Query | None
-    in_bin: bool
+        return where
 
 
 def _fields(columns: Sequence[str]) -> tuple[Sequence[str] | None, Sequence[str] | None]:

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from datetime import timedelta, timezone
+from typing import Annotated
 
-from starlette.routing import Route
+from fastapi.routing import APIRoute
 
 from aboard.api.selections import Selected, SelectionAsked
 from aboard.control.control import Control
 from aboard.errors import InvalidValue
 from aboard.model.selection_words import parse_selection
-from aboard.server.answering import Call, route
+from aboard.server.actors import Asking
+from aboard.server.answering import Operations, sent
 
 _LOOK_SECONDS = 3.0
 _DAY_MINUTES = 24 * 60
@@ -23,11 +25,13 @@ class SelectionRoutes:
     def __init__(self, control: Control, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
-    def routes(self) -> list[Route]:
-        return [route("selections/resolve", self.resolve, "POST")]
+    def routes(self) -> list[APIRoute]:
+        operations = Operations("selections")
+        operations.add("POST", "selections/resolve", self.resolve)
+        return operations.routes
 
-    def resolve(self, call: Call) -> Selected:
-        asked = call.body(SelectionAsked)
+    def resolve(self, asked: Annotated[SelectionAsked, sent(SelectionAsked)], access: Asking) -> Selected:
+        """The runs that a selection means now; see docs/selections.md."""
         if not -_DAY_MINUTES < asked.zone < _DAY_MINUTES:
             raise InvalidValue(f"zone={asked.zone} is no zone", hint="write minutes east of Greenwich, as 120")
         selection = parse_selection(

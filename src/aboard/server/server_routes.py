@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from typing import Annotated
 
-from starlette.routing import Route
+from fastapi.routing import APIRoute
 
 from aboard import __version__
 from aboard.api import VERSION
@@ -16,7 +17,9 @@ from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded
 from aboard.control.control import Control
 from aboard.errors import Forbidden
 from aboard.model.times import now
-from aboard.server.answering import Call, route
+from aboard.server.actors import Asking
+from aboard.server.answering import Operations, sent
+from aboard.server.parameters import Identifier
 
 
 class ServerRoutes:
@@ -26,17 +29,18 @@ class ServerRoutes:
         self._control, self._private, self._remember = control, private, remember
         self._started = now()
 
-    def routes(self) -> list[Route]:
-        return [
-            route("info", self.info),
-            route("stores", self.stores),
-            route("stores", self.add_store, "POST"),
-            route("reindex", self.reindex, "POST"),
-            route("reindex/{task}", self.reindex_state),
-            route("shutdown", self.shutdown, "POST", after=_end if self._private else None),
-        ]
+    def routes(self) -> list[APIRoute]:
+        operations = Operations("server")
+        operations.add("GET", "info", self.info)
+        operations.add("GET", "stores", self.stores)
+        operations.add("POST", "stores", self.add_store)
+        operations.add("POST", "reindex", self.reindex)
+        operations.add("GET", "reindex/{task}", self.reindex_state)
+        operations.add("POST", "shutdown", self.shutdown, after=_end if self._private else None)
+        return operations.routes
 
-    def info(self, _: Call) -> ServerInfo:
+    def info(self, access: Asking) -> ServerInfo:
+        """Who answers, and how well it knows its stores."""
         return ServerInfo(
             version=__version__,
             api=VERSION,
@@ -47,23 +51,28 @@ class ServerRoutes:
             stores=tuple(self._control.stores()),
         )
 
-    def stores(self, _: Call) -> Page[StoreStatus]:
+    def stores(self, access: Asking) -> Page[StoreStatus]:
+        """The stores that the server follows."""
         return Page(tuple(self._control.stores()))
 
-    def add_store(self, call: Call) -> StoreStatus:
-        added = self._control.add_store(call.body(StoreAdded).uri)
+    def add_store(self, asked: Annotated[StoreAdded, sent(StoreAdded)], access: Asking) -> StoreStatus:
+        """Follow another store; only the server of one person does that."""
+        added = self._control.add_store(asked.uri)
         self._remember(added.uri)
         return added
 
-    def reindex(self, call: Call) -> ReindexState:
-        state = self._control.reindex(call.body(ReindexAsked).store)
+    def reindex(self, asked: Annotated[ReindexAsked, sent(ReindexAsked)], access: Asking) -> ReindexState:
+        """Begin to read all runs of a store anew."""
+        state = self._control.reindex(asked.store)
         self._remember(state.store)
         return state
 
-    def reindex_state(self, call: Call) -> ReindexState:
-        return self._control.reindex_state(call.name("task"))
+    def reindex_state(self, task: Identifier, access: Asking) -> ReindexState:
+        """How far a reindexing is."""
+        return self._control.reindex_state(task)
 
-    def shutdown(self, _: Call) -> dict[str, str]:
+    def shutdown(self, access: Asking) -> dict[str, str]:
+        """End a private server; others are ended by whoever started them."""
         if not self._private:
             raise Forbidden("this server is ended by whoever started it", hint="Ctrl-C where it runs, or SIGTERM")
         return {"status": "ending"}

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of stores that are open for reading: one pool for everything in the process that shows points of runs.
+
+Whoever wants to read takes a lease and gives it back. Reading happens on a few threads of the store's own, so a store
+that does not answer holds up nobody but who waits for it, and of these only so many. What nobody has leased stays open
+until the memory is needed, the longest unused goes first.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from aboard.control.open_run import OpenRun, RunPlace
+from aboard.control.store_readers import StoreReaders
+
+_MEMORY_LIMIT = 1 << 30
+_MOST_OPEN = 512
+_FOLLOW_SECONDS = 1.0
+_FIRST_SECONDS = 20.0  # somebody waits, and knows nothing yet
+_AGAIN_SECONDS = 2.0  # what was read before can be shown
+
+
+class OpenRuns:
+    """The pool. `memory_limit` is for what runs have decoded, `most_open` for how many are open that nobody uses."""
+
+    def __init__(self, *, memory_limit: int = _MEMORY_LIMIT, most_open: int = _MOST_OPEN) -> None:
+        self._memory_limit, self._most_open = memory_limit, most_open
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[RunPlace, OpenRun] = OrderedDict()
+        self._stores: dict[str, StoreReaders] = {}
+        self._ended = threading.Event()
+        self._follower: threading.Thread | None = None
+
+    def take(self, place: RunPlace, *, follow: bool = False) -> OpenRun:
+        """A run that stays open until `give_back`. Never waits: the reading of a run that was not open begins.
+
+        With `follow` it is kept up to date in the background, as boards want it.
+        """
+        with self._lock:
+            run = self._runs.get(place)
+            if run is None:
+                run = self._runs[place] = OpenRun(place, self._readers(place.store))
+            self._runs.move_to_end(place)
+            run.leases += 1
+            run.followers += follow
+            if follow and self._follower is None:
+                self._follower = threading.Thread(target=self._follow, name="aboard-open-runs", daemon=True)
+                self._follower.start()
+        run.want()
+        return run
+
+    def give_back(self, run: OpenRun, *, follow: bool = False) -> None:
+        """End a lease; `follow` as it was taken."""
+        with self._lock:
+            run.leases -= 1
+            run.followers -= follow
+        self._make_room()
+
+    @contextmanager
+    def fresh(self, places: Sequence[RunPlace], *, max_age: float = _FOLLOW_SECONDS) -> Generator[list[OpenRun]]:
+        """Runs as they were at most `max_age` seconds ago, where their stores answer, and else as they were read last.
+
+        Of a run that could not be read at all, `failure` says why.
+        """
+        with ExitStack() as leases:
+            runs = [self.take(place) for place in places]
+            for run in runs:
+                leases.callback(self.give_back, run)
+            end = time.monotonic() + _FIRST_SECONDS
+            for run in runs:
+                run.want(max_age)
+            for run in runs:
+                run.wait(_AGAIN_SECONDS if run.is_read else max(0.0, end - time.monotonic()))
+            yield runs
+
+    def forget(self, uid: str) -> None:
+        """Close a run whose files are gone."""
+        with self._lock:
+            gone = [self._runs.pop(place) for place in list(self._runs) if place.uid == uid]
+        for run in gone:
+            run.close()
+
+    def close(self) -> None:
+        """Close all runs; reading that is under way is not waited for."""
+        self._ended.set()
+        with self._lock:
+            runs, stores = list(self._runs.values()), list(self._stores.values())
+            self._runs.clear()
+        for readers in stores:
+            readers.close()
+        for run in runs:
+            run.close()
+
+    @property
+    def open_count(self) -> int:
+        """How many runs are open."""
+        return len(self._runs)
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes the open runs hold."""
+        with self._lock:
+            return sum(run.memory for run in self._runs.values())
+
+    def _readers(self, store: str) -> StoreReaders:
+        readers = self._stores.get(store)
+        if readers is None:
+            readers = self._stores[store] = StoreReaders()
+        return readers
+
+    def _follow(self) -> None:
+        while not self._ended.wait(_FOLLOW_SECONDS):
+            with self._lock:
+                followed = [run for run in self._runs.values() if run.followers]
+            for run in followed:
+                run.want(_FOLLOW_SECONDS)
+
+    def _make_room(self) -> None:
+        with self._lock:
+            idle = [run for run in self._runs.values() if not run.leases]
+            used, count = sum(run.memory for run in self._runs.values()), len(idle)
+            gone: list[OpenRun] = []
+            for run in idle:
+                if used <= self._memory_limit and count <= self._most_open:
+                    break
+                used, count = used - run.memory, count - 1
+                gone.append(self._runs.pop(run.place))
+        for run in gone:
+            run.close()
