@@ -25,11 +25,12 @@ from aboard.catalog.reindex import Reindexed, reindex
 from aboard.catalog.runs import Runs
 from aboard.catalog.seen import Seen
 from aboard.catalog.selected_runs import SelectedRuns
-from aboard.catalog.server_lock import ServerLock
+from aboard.catalog.server_lock import lock_catalog
 from aboard.catalog.sessions import Sessions
 from aboard.catalog.tokens import Tokens
 from aboard.catalog.usage import UsageOfRuns
 from aboard.catalog.workspaces import Workspaces
+from aboard.process_lock import ProcessLock
 
 
 class SeenCatalog:
@@ -51,7 +52,7 @@ class SeenCatalog:
 class Catalog(SeenCatalog):
     """An open catalog, seen whole. Its parts may be used by several threads at once."""
 
-    def __init__(self, database: Database, lock: ServerLock | None, *, few: int = FEW) -> None:
+    def __init__(self, database: Database, lock: ProcessLock | None, *, few: int = FEW) -> None:
         super().__init__(database, few=few)
         self._lock = lock
         self.boards = Boards(database)
@@ -76,7 +77,7 @@ class Catalog(SeenCatalog):
         if address.path is not None:
             refuse_network_file_system(address.path)
         database = Database(address)
-        lock = ServerLock(address.path) if address.path is not None and not beside_server else None
+        lock = lock_catalog(address.path) if address.path is not None and not beside_server else None
         try:
             database.write(lambda connection: bring_up_to_date(connection, str(address)))
         except BaseException:
