@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
@@ -58,7 +58,7 @@ class ControlOptions:
     """How long a look at the stores is good enough for who wants to see the latest."""
     roots: Sequence[str] | None = None
     """Folders and URIs below which boards may show plain event files; None for anywhere: the server of one person."""
-    boards: BoardRules = BoardRules()
+    boards: BoardRules = field(default_factory=BoardRules)
     template: str = "{workspace}_{run}_{logdir}"
     """How boards call runs of the catalog."""
 
