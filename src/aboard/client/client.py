@@ -13,6 +13,7 @@ from aboard.client.boards import BoardsClient
 from aboard.client.groups import ExperimentsClient, WorkspacesClient
 from aboard.client.private_server import PrivateServer
 from aboard.client.runs import RunsClient
+from aboard.client.served_run import ServedExperiment, ServedRun
 from aboard.client.transport import Address, Transport
 from aboard.config.settings import load_settings
 
@@ -31,8 +32,8 @@ class Client:
         self._fixed: Transport | None = None
         if settings.server:
             self._fixed = Transport(Address.of(settings.server, settings.token), timeout=timeout)
-        self.runs = RunsClient(self._transport)
-        self.experiments = ExperimentsClient(self._transport)
+        self.runs = RunsClient(self._transport, lambda run: ServedRun.of(run, self))
+        self.experiments = ExperimentsClient(self._transport, lambda one: ServedExperiment.of(one, self))
         self.workspaces = WorkspacesClient(self._transport)
         self.boards = BoardsClient(self._transport, is_private=self.is_private)
 
