@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-native test-frameworks check openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
+.PHONY: setup run test test-sanitized test-frameworks check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -24,14 +24,15 @@ run: setup  ## sample runs, and a board that shows them
 	test -d runs/demo || $(BIN)/aboard demo runs/demo
 	$(BIN)/aboard view runs/demo --no-browser
 
-test: setup test-native  ## everything that needs no machine-learning framework
+# Four processes on two cores: tests wait for servers and browsers more than they compute.
+test: setup  ## everything that needs no machine-learning framework
 	scripts/ensure-chromium
 	scripts/ensure-azurite
 	scripts/ensure-postgres
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
-
-test-native: setup  ## the C++ core, under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native plain
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile
+
+test-sanitized: setup  ## the C++ core under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native sanitized
 	scripts/test-native thread
 
@@ -47,7 +48,9 @@ $(FRAMEWORKS)/.installed: $(SOURCES)
 test-frameworks: $(FRAMEWORKS)/.installed  ## torch, TensorFlow and JAX, in an environment of their own
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks
 
-check: setup  ## linters, types, layers, formatting
+check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
+
+lint: setup  ## linters, types, layers, formatting
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror $$(find native -name '*.?pp')

@@ -23,16 +23,17 @@ from aboard.catalog.people import People
 from aboard.catalog.reindex import Reindexed, reindex
 from aboard.catalog.runs import Runs
 from aboard.catalog.selected_runs import SelectedRuns
-from aboard.catalog.server_lock import ServerLock
+from aboard.catalog.server_lock import lock_catalog
 from aboard.catalog.tokens import Tokens
 from aboard.catalog.usage import UsageOfRuns
 from aboard.catalog.workspaces import Workspaces
+from aboard.process_lock import ProcessLock
 
 
 class Catalog:
     """An open catalog. Its parts may be used by several threads at once."""
 
-    def __init__(self, database: Database, lock: ServerLock | None, *, few: int = FEW) -> None:
+    def __init__(self, database: Database, lock: ProcessLock | None, *, few: int = FEW) -> None:
         self._database = database
         self._lock = lock
         self.workspaces = Workspaces(database)
@@ -59,7 +60,7 @@ class Catalog:
         if address.path is not None:
             refuse_network_file_system(address.path)
         database = Database(address)
-        lock = ServerLock(address.path) if address.path is not None and not beside_server else None
+        lock = lock_catalog(address.path) if address.path is not None and not beside_server else None
         try:
             database.write(lambda connection: bring_up_to_date(connection, str(address)))
         except BaseException:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aboard.errors import AboardError
 from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
-from aboard.run.supervisor.spool_lock import SpoolLock
+from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.unattended import UnattendedRun
 
 _log = logging.getLogger("aboard.run")
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
         signal.signal(which, signal.SIG_IGN)
     folder = Path(arguments[0]).absolute()
     try:
-        with SpoolLock(folder):
+        with spool_locked(folder):
             waiting = LogSpool(folder) if is_log_spool(folder) else UnattendedRun(folder)
             states = waiting.ship_to_the_end(FLUSH_SECONDS)
     except AboardError as error:

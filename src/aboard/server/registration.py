@@ -8,7 +8,6 @@ it. Stores that were named while it ran are followed again the next time.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import threading
@@ -20,6 +19,7 @@ from typing import cast
 from aboard import __version__
 from aboard.errors import Conflict, StorageUnavailable
 from aboard.model.times import now, time_text
+from aboard.process_lock import LockHeld, ProcessLock
 
 _TRIES = 20
 _PAUSE_SECONDS = 0.1
@@ -35,10 +35,9 @@ class Registration:
         self._writing = threading.Lock()
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = os.open(self._folder / "running.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lock = self._take()
         except OSError as error:
             raise StorageUnavailable(f"{self._folder} cannot be written: {error.strerror}") from error
-        self._take()
 
     def publish(self, url: str, token: str) -> None:
         """Let programs know where the server is."""
@@ -79,30 +78,25 @@ class Registration:
                 self._write(self._stores, document)
 
     def withdraw(self) -> None:
-        """Be found no more; the files of the locks stay, because removing one would let two hold it."""
+        """Be found no more."""
         with contextlib.suppress(OSError):
             self._address.unlink()
-        with contextlib.suppress(OSError):
-            os.ftruncate(self._lock, 0)
-            os.close(self._lock)
+        self._lock.release()
 
-    def _take(self) -> None:
+    def _take(self) -> ProcessLock:
         # Whoever looks whether the lock is free holds it for a moment.
+        holder = ""
         for tries_left in reversed(range(_TRIES)):
             try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if not tries_left:
-                    holder = os.pread(self._lock, 20, 0).decode("ascii", "replace").strip()
-                    os.close(self._lock)
-                    raise Conflict(
-                        f"a server of {self._folder.parent} is running already, process {holder or 'unknown'}",
-                        hint="use that one, end it, or give this one a catalog of its own with --catalog",
-                    ) from None
+                return ProcessLock(self._folder / "running.lock")
+            except LockHeld as held:
+                holder = held.holder
+            if tries_left:
                 time.sleep(_PAUSE_SECONDS)
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        raise Conflict(
+            f"a server of {self._folder.parent} is running already, process {holder or 'unknown'}",
+            hint="use that one, end it, or give this one a catalog of its own with --catalog",
+        )
 
     def _write(self, path: Path, document: Mapping[str, object]) -> None:
         aside = path.with_name(f"{path.name}.{os.getpid()}.aside")

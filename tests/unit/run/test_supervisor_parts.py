@@ -19,7 +19,7 @@ from aboard.run.supervisor.find_run import find_run
 from aboard.run.supervisor.gpus import Gpus
 from aboard.run.supervisor.output_log import OutputLog
 from aboard.run.supervisor.python_state import interpreter_of
-from aboard.run.supervisor.spool_lock import SpoolLock
+from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
 
@@ -94,9 +94,9 @@ def test_runs_are_found_by_name_and_read_once(tmp_path: Path) -> None:
 
 
 def test_one_process_at_a_time_works_on_a_spool(tmp_path: Path) -> None:
-    with SpoolLock(tmp_path / "spool"), pytest.raises(RunClaimed, match=f"process {os.getpid()} of this machine"):
-        SpoolLock(tmp_path / "spool")
-    with SpoolLock(tmp_path / "spool"):
+    with spool_locked(tmp_path / "spool"), pytest.raises(RunClaimed, match=f"process {os.getpid()} of this machine"):
+        spool_locked(tmp_path / "spool").__enter__()
+    with spool_locked(tmp_path / "spool"):
         pass
 
 

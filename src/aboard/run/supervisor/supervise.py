@@ -28,7 +28,7 @@ from aboard.run.supervisor.own_files import SHARED
 from aboard.run.supervisor.python_state import python_state
 from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.server_contact import ServerContact
-from aboard.run.supervisor.spool_lock import SpoolLock
+from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.talk import Talk
 
 _CANCELLED_BY = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
@@ -39,7 +39,7 @@ def supervise(request: RunRequest, talk: Talk) -> int:
     server = ServerContact()
     found = identify(request, talk, server)
     first = place_of(request, found.run, 1)
-    with SpoolLock(first.spool), server.kept_informed(found.run.uid):
+    with spool_locked(first.spool), server.kept_informed(found.run.uid):
         make_folders(first)
         destination = Destination(
             folder=first.spool,

@@ -16,7 +16,7 @@ from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.leftovers import ship_leftovers
 from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
 from aboard.run.supervisor.shipping import is_complete
-from aboard.run.supervisor.spool_lock import SpoolLock
+from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.unattended import UnattendedRun
 from aboard.ship import Spool
 
@@ -52,7 +52,7 @@ def sync(folders: list[Path], *, timeout: float, clean: bool) -> Iterator[Synced
     """Ship one after the other, each within `timeout` seconds; the trouble of one does not stop the others."""
     for folder in folders:
         try:
-            with SpoolLock(folder):
+            with spool_locked(folder):
                 synced = _sync_one(folder, timeout)
                 if clean and synced.state in {"shipped", "complete"}:
                     synced = _cleaned(synced)
