@@ -10,7 +10,6 @@ from aboard.control.references import References
 from aboard.control.selections import Selections
 from aboard.model.access import Access
 from aboard.model.board import Board
-from aboard.model.names import folded
 from aboard.model.selected_run import SelectedRun
 from aboard.model.selection import NumberKind, Numbers, Selection
 from aboard.model.selection_words import parse_word
@@ -18,7 +17,8 @@ from aboard.model.selection_words import parse_word
 
 def selections_of(catalog: Catalog, access: Access) -> Selections:
     """Selections as this person means them."""
-    return Selections(catalog, References(catalog))
+    seen = catalog.seen_by(access.seen)
+    return Selections(seen, References(seen))
 
 
 def kept_selection(board: Board) -> Selection:
@@ -37,8 +37,8 @@ class BoardSelection:
 
     def __init__(self, board: Board, catalog: Catalog) -> None:
         self._selection = kept_selection(board)
-        self._scope = None if board.scope is None else frozenset(board.scope)
-        self._selections = Selections(catalog, References(catalog))
+        seen = catalog.seen_by(None if board.scope is None else frozenset(board.scope))
+        self._selections = Selections(seen, References(seen))
         self.is_live = self._selection.is_live
         self.folders: Sequence[str] = ()
         if self._selection.entries:
@@ -46,5 +46,4 @@ class BoardSelection:
 
     def resolve(self) -> list[SelectedRun]:
         """The runs that are meant now."""
-        found = self._selections.resolve(self._selection).runs
-        return [run for run in found if self._scope is None or folded(run.workspace) in self._scope]
+        return list(self._selections.resolve(self._selection).runs)
