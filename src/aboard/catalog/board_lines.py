@@ -54,7 +54,8 @@ class BoardLines:
         query = query.order_by(number if tail is None else number.desc()).limit(head if tail is None else tail)
         with self._database.reading() as connection:
             rows = connection.execute(query).all()
-        return sorted((BoardLine(id, at, LineLevel(said), text) for id, at, said, text in rows), key=lambda one: one.id)
+        lines = [BoardLine(row.id, row.at, LineLevel(row.level), row.text) for row in rows]
+        return sorted(lines, key=lambda line: line.id)
 
 
 def write_line(

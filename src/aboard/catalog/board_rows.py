@@ -43,9 +43,7 @@ def row_of(board: Board) -> dict[str, Any]:
     }
 
 
-def read_boards(
-    connection: Connection, where: Sequence[ColumnElement[bool]], limit: int | None = None
-) -> list[Board]:
+def read_boards(connection: Connection, where: Sequence[ColumnElement[bool]], limit: int | None = None) -> list[Board]:
     """The boards for which something holds, oldest first."""
     query = select(boards, workspaces.c.name.label("workspace")).join_from(boards, workspaces).where(*where)
     rows = connection.execute(query.order_by(boards.c.created, boards.c.id).limit(limit)).mappings()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 
 from aboard.api.boards import BoardChange, BoardReading, NewBoard
@@ -45,7 +45,7 @@ _WORKSPACE = "default"
 class BoardRules:
     """What a server allows."""
 
-    limits: BoardLimits = BoardLimits()
+    limits: BoardLimits = field(default_factory=BoardLimits)
     plugins: tuple[str, ...] | None = ()
     """Installed plugins of TensorBoard that boards may load; None for all."""
 
@@ -171,9 +171,7 @@ class BoardUses:
     def reading(self, text: str, access: Access) -> BoardReading:
         """How far the runs of a board were read; it is opened for that."""
         hosted = self._hosting.use(self.get(text, access).id, access)
-        return BoardReading(
-            runs=len(hosted.selected), runs_read=hosted.read_count, problems=tuple(hosted.problems)
-        )
+        return BoardReading(runs=len(hosted.selected), runs_read=hosted.read_count, problems=tuple(hosted.problems))
 
     def lines(
         self,

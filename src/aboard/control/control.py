@@ -58,7 +58,7 @@ class ControlOptions:
     """How long a look at the stores is good enough for who wants to see the latest."""
     roots: Sequence[str] | None = None
     """Folders and URIs below which boards may show plain event files; None for anywhere: the server of one person."""
-    boards: BoardRules = BoardRules()
+    boards: BoardRules = field(default_factory=BoardRules)
     template: str = "{workspace}_{run}_{logdir}"
     """How boards call runs of the catalog."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain folders and URIs with event files, of which no catalog knows: each is open once, for all boards that show it."""
+"""Plain folders and URIs of event files, of which no catalog knows: each is open once, for all boards that show it."""
 
 from __future__ import annotations
 

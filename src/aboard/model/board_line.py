@@ -20,7 +20,7 @@ class LineLevel(StrEnum):
 
     @property
     def and_above(self) -> tuple[LineLevel, ...]:
-        """This level and those that matter more."""
+        """The level itself and those that matter more."""
         order = list(LineLevel)
         return tuple(order[order.index(self) :])
 

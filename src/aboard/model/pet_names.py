@@ -14,7 +14,7 @@ _ADVERBS = """
     plainly politely promptly properly proudly quickly quietly rapidly rarely readily really richly sharply shyly
     silently simply slowly smoothly snugly softly solidly steadily strongly surely swiftly tenderly thankfully
     tidily timely truly usually vastly vividly warmly weekly wholly widely wisely yearly
-""".split()
+""".split()  # noqa: SIM905  a list of three hundred literals would be three hundred lines
 _ADJECTIVES = """
     able agile alert amber ample apt azure balmy blithe blue bold brave breezy brief bright brisk broad calm candid
     careful cheery civil clean clear clever close coastal cool copper coral cosmic cozy crisp curious cute dainty
@@ -27,7 +27,7 @@ _ADJECTIVES = """
     social soft solar solid sonic spry stable starry steady stellar still strong sturdy subtle sunny super sure
     sweet swift tall tender tidal tidy tiny trim true trusty upbeat useful valid vast verdant vital vivid warm wise
     witty wonderful young zesty
-""".split()
+""".split()  # noqa: SIM905  a list of three hundred literals would be three hundred lines
 _NOUNS = """
     acorn albatross alder alpaca anchor antelope apple apricot aspen atlas aurora badger bamboo banjo barley basil
     bay beacon beaver beech bell birch bison bluebell bobcat brook buffalo butterfly cactus canyon cardinal caribou
@@ -44,15 +44,16 @@ _NOUNS = """
     salmon sapphire seal sequoia shell shore sky snow sparrow spruce squirrel star starling stork stream summit sun
     swallow swan tapir teal thistle thrush thunder tide tiger topaz tortoise toucan trout tulip tundra turtle valley
     violet walnut walrus waterfall wave weasel whale willow wind wolf wombat wren yak zebra
-""".split()
+""".split()  # noqa: SIM905  a list of three hundred literals would be three hundred lines
 _TRIES = 20
 
 
 def pet_name(taken: Container[str] = (), *, chance: random.Random | None = None) -> str:
     """A name that is not among those `taken`; the last resort is a number at its end."""
     chance = chance or random.SystemRandom()
-    for _ in range(_TRIES):
-        name = "-".join(map(chance.choice, (_ADVERBS, _ADJECTIVES, _NOUNS)))
+    names = ("-".join(map(chance.choice, (_ADVERBS, _ADJECTIVES, _NOUNS))) for _ in range(_TRIES))
+    name = ""
+    for name in names:
         if name not in taken:
             return name
     number = 2

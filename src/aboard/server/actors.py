@@ -13,7 +13,7 @@ from aboard.model.access import Access
 from aboard.server.short_answers import ACCESS
 
 
-async def _asking(request: Request) -> Access:
+async def asking(request: Request) -> Access:
     """Without a guard that tells people apart, all who get here are the one person that the application was told."""
     access = request.scope.get(ACCESS)
     if isinstance(access, Access):
@@ -24,7 +24,7 @@ async def _asking(request: Request) -> Access:
     return Access.whole(str(actor))
 
 
-Asking = Annotated[Access, Depends(_asking)]
+Asking = Annotated[Access, Depends(asking)]
 """As the type of a parameter of a handler: who asks, and what they may do where."""
 
 

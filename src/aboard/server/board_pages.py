@@ -8,10 +8,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
@@ -24,7 +23,7 @@ from aboard.server.wsgi_bridge import WSGIBridge
 if TYPE_CHECKING:
     from aboard.control.hosted_board import HostedBoard
 
-_log = logging.getLogger("aboard.server")
+_T = TypeVar("_T")
 _WORKERS, _AT_ONCE_OF_ONE = 32, 8  # pictures in a slow store may keep one board waiting, and no other
 _OPENING_THREADS = 8
 _UUID_LENGTH = 36
@@ -49,7 +48,8 @@ class BoardPages:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        _, place, board_id, *rest = [*path.split("/", 3), "", "", ""][:4] if path.count("/") > 1 else ["", path, "", ""]
+        place, _, below = path.lstrip("/").partition("/")
+        board_id, _, rest = below.partition("/")
         if place == "_tb":
             bridge = self._bridge or await self._run(self._make_bridge)
             await bridge(scope, receive, send)
@@ -58,7 +58,7 @@ class BoardPages:
         boards = self._control.boards
         if place == "proxy" or len(board_id) != _UUID_LENGTH:
             board = await self._run(boards.get, board_id, access)
-            await _moved(scope, path, f"boards/{board.id}/{rest[0]}")(scope, receive, send)
+            await _moved(scope, path, f"boards/{board.id}/{rest}")(scope, receive, send)
             return
         hosting = self._control.hosting
         hosted = hosting.find(board_id)
@@ -67,7 +67,7 @@ class BoardPages:
         async with self._turns.setdefault(hosted, asyncio.Semaphore(_AT_ONCE_OF_ONE)):
             await bridge(scope, receive, send)
 
-    async def _run(self, work: Callable[..., object], *arguments: object):  # noqa: ANN202
+    async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._openers, work, *arguments)
 
     def _make_bridge(self) -> WSGIBridge:
@@ -87,5 +87,3 @@ def _moved(scope: Scope, path: str, target: str) -> ShortAnswer:
     query = scope["query_string"].decode("latin-1")
     location = up + quote(target) + (f"?{query}" if query else "")
     return ShortAnswer(307, headers=[("location", location)])
-
-

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
+from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardReading, NewBoard
@@ -44,20 +45,20 @@ class BoardRoutes:
     def __init__(self, control: Control, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
-    def router(self) -> APIRouter:
-        routes = Operations("boards")
-        routes.add("POST", "boards", self.create)
-        routes.add("GET", "boards", self.list)
-        routes.add("GET", "boards/{board}", self.get)
-        routes.add("PATCH", "boards/{board}", self.change)
-        routes.add("DELETE", "boards/{board}", self.delete)
-        routes.add("POST", "boards/{board}/start", self.start)
-        routes.add("POST", "boards/{board}/stop", self.stop)
-        routes.add("POST", "boards/{board}/kill", self.kill)
-        routes.add("GET", "boards/{board}/logs", self.logs)
-        routes.add("GET", "boards/{board}/runs", self.runs)
-        routes.add("GET", "boards/{board}/reading", self.reading)
-        return routes.router
+    def routes(self) -> list[APIRoute]:
+        operations = Operations("boards")
+        operations.add("POST", "boards", self.create)
+        operations.add("GET", "boards", self.list)
+        operations.add("GET", "boards/{board}", self.get)
+        operations.add("PATCH", "boards/{board}", self.change)
+        operations.add("DELETE", "boards/{board}", self.delete)
+        operations.add("POST", "boards/{board}/start", self.start)
+        operations.add("POST", "boards/{board}/stop", self.stop)
+        operations.add("POST", "boards/{board}/kill", self.kill)
+        operations.add("GET", "boards/{board}/logs", self.logs)
+        operations.add("GET", "boards/{board}/runs", self.runs)
+        operations.add("GET", "boards/{board}/reading", self.reading)
+        return operations.routes
 
     def create(self, new: Annotated[NewBoard, sent(NewBoard)], access: Asking) -> BoardCreated:
         """Make a board, or open the one again that this person has of the same runs, template and settings."""
@@ -96,9 +97,7 @@ class BoardRoutes:
         """One board."""
         return told(self._control.boards.get(board, access))
 
-    def change(
-        self, board: BoardName, change: Annotated[BoardChange, sent(BoardChange)], access: Asking
-    ) -> BoardInfo:
+    def change(self, board: BoardName, change: Annotated[BoardChange, sent(BoardChange)], access: Asking) -> BoardInfo:
         """Describe a board otherwise, or give it another template or lifetime."""
         return told(self._control.boards.change(board, change, access))
 
@@ -184,5 +183,3 @@ def told(board: Board) -> BoardInfo:
 
 def _moment(text: str | None) -> datetime | None:
     return parse_time(text) if text else None
-
-
