@@ -12,6 +12,7 @@ from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded
 from aboard.client.groups import ExperimentsClient, WorkspacesClient
 from aboard.client.private_server import PrivateServer
 from aboard.client.runs import RunsClient
+from aboard.client.series import SeriesClient
 from aboard.client.transport import Address, Transport
 from aboard.config.settings import load_settings
 
@@ -31,6 +32,7 @@ class Client:
         if settings.server:
             self._fixed = Transport(Address.of(settings.server, settings.token), timeout=timeout)
         self.runs = RunsClient(self._transport)
+        self.series = SeriesClient(self._transport)
         self.experiments = ExperimentsClient(self._transport)
         self.workspaces = WorkspacesClient(self._transport)
 

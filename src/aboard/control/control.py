@@ -12,9 +12,12 @@ from pathlib import Path
 from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
+from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
 from aboard.control.group_changes import GroupChanges
 from aboard.control.indexing import RunIndexer
+from aboard.control.open_run import RunPlace
+from aboard.control.open_runs import OpenRuns
 from aboard.control.references import References
 from aboard.control.reindexing import Reindexing
 from aboard.control.retaining import retain
@@ -23,13 +26,16 @@ from aboard.control.run_edits import RunEditor
 from aboard.control.run_series import run_series
 from aboard.control.selections import Selections
 from aboard.errors import Forbidden, UnknownName
+from aboard.model.access import Access
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
+from aboard.model.selected_run import SelectedRun
 from aboard.model.times import now
 from aboard.model.uid import check_uid
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
+from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
 from aboard.store.uri import parse_uri
 
@@ -66,6 +72,7 @@ class Control:
         self.runs = RunChanges(catalog, self.references, self._editor)
         self.groups = GroupChanges(catalog, self.references, self._indexer, self._editor)
         self._reindexing = Reindexing(catalog)
+        self.open_runs = OpenRuns()
         self._followers: dict[str, StoreFollower] = {}
         self._lock = threading.Lock()
         self._looked = 0.0
@@ -77,6 +84,7 @@ class Control:
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
         self._reindexing.stop()
+        self.open_runs.close()
         with self._lock:
             followers = list(self._followers.values())
         for follower in followers:
@@ -120,9 +128,27 @@ class Control:
         """Delete what a rule names."""
         return retain(self.catalog, self.runs, asked, actor)
 
+    def place_of(self, run: Run | SelectedRun) -> RunPlace:
+        """Where the files of a run are, for the pool of open runs; only a store that is followed is ever opened."""
+        if not run.store:
+            raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
+        return RunPlace(self._store(run.store).uri, run.uid)
+
+    def folder_of(self, run: Run) -> RunFolder:
+        """The documents and files of a run."""
+        return self._editor.folder_of(run)
+
     def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
-        """Curves of a run, read from its store."""
-        return run_series(self._editor.folder_of(run).store, run, tags, logdirs)
+        """Every point of curves of a run."""
+        return run_series(self.open_runs, self.place_of(run), run, tags, logdirs)
+
+    def curves(self, runs: Sequence[str], asked: CurvesAsked, access: Access) -> FoundCurves:
+        """Curves of several runs at once."""
+        named = self.references.selected(runs)
+        for run in named:
+            if not access.sees(run.workspace):
+                raise self.references.unknown_run(run.name)
+        return curves_of(self.open_runs, {self.place_of(run): run for run in named}, asked)
 
     def register(self, new: NewRun) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""
@@ -177,6 +203,7 @@ class Control:
         return self._follow(uri).store
 
     def _forget(self, uid: str) -> None:
+        self.open_runs.forget(uid)
         for follower in list(self._followers.values()):
             follower.forget(uid)
 

@@ -17,6 +17,7 @@ from aboard.server.head_requests import HeadAsGet
 from aboard.server.openapi import document_of
 from aboard.server.run_routes import RunRoutes
 from aboard.server.selection_routes import SelectionRoutes
+from aboard.server.series_routes import SeriesRoutes
 from aboard.server.server_routes import ServerRoutes
 
 
@@ -39,6 +40,7 @@ def api_app(control: Control, *, personal: bool, private: bool, actor: str, reme
     )
     for room in (
         RunRoutes(control, is_fresh=personal),
+        SeriesRoutes(control),
         SelectionRoutes(control, is_fresh=personal),
         GroupRoutes(control, is_fresh=personal),
         ServerRoutes(control, private=private, remember=remember),
