@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
 from aboard.api.server import ReindexState, StoreStatus
@@ -16,6 +17,7 @@ from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
 from aboard.control.group_changes import GroupChanges
 from aboard.control.indexing import RunIndexer
+from aboard.control.media import Media
 from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.references import References
@@ -39,6 +41,7 @@ from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
 from aboard.store.uri import parse_uri
 
+_T = TypeVar("_T")
 _LEAVE_SECONDS = 5.0
 # Somebody waits for the answer.
 _PATIENCE = Patience(connect_seconds=5, stall_seconds=20, request_seconds=60, retries=3, retry_seconds=20)
@@ -134,13 +137,27 @@ class Control:
             raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
         return RunPlace(self._store(run.store).uri, run.uid)
 
-    def folder_of(self, run: Run) -> RunFolder:
-        """The documents and files of a run."""
-        return self._editor.folder_of(run)
-
     def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
         """Every point of curves of a run."""
         return run_series(self.open_runs, self.place_of(run), run, tags, logdirs)
+
+    def seen(self, name: str, access: Access) -> SelectedRun:
+        """The run that is meant, if who asks may see it; else it is as if it were not there."""
+        (run,) = self.references.selected([name])
+        if not access.sees(run.workspace):
+            raise self.references.unknown_run(name)
+        return run
+
+    def media(self, name: str, access: Access) -> Media:
+        """Values of a run that are no numbers."""
+        return Media(self.open_runs, self.place_of(self.seen(name, access)))
+
+    def with_files(self, name: str, access: Access, read: Callable[[RunFolder], _T]) -> _T:
+        """Read documents or files of a run, on the threads of its store."""
+        run = self.seen(name, access)
+        place = self.place_of(run)
+        folder = RunFolder(self._store(run.store), run.uid)
+        return self.open_runs.readers(place.store).call(lambda: read(folder))
 
     def curves(self, runs: Sequence[str], asked: CurvesAsked, access: Access) -> FoundCurves:
         """Curves of several runs at once."""

@@ -12,8 +12,10 @@ from aboard import __version__
 from aboard.api import PREFIX
 from aboard.control.control import Control
 from aboard.server.failing import tell_failures
+from aboard.server.file_routes import FileRoutes
 from aboard.server.group_routes import GroupRoutes
 from aboard.server.head_requests import HeadAsGet
+from aboard.server.media_routes import MediaRoutes
 from aboard.server.openapi import document_of
 from aboard.server.run_routes import RunRoutes
 from aboard.server.selection_routes import SelectionRoutes
@@ -41,6 +43,8 @@ def api_app(control: Control, *, personal: bool, private: bool, actor: str, reme
     for room in (
         RunRoutes(control, is_fresh=personal),
         SeriesRoutes(control),
+        MediaRoutes(control),
+        FileRoutes(control),
         SelectionRoutes(control, is_fresh=personal),
         GroupRoutes(control, is_fresh=personal),
         ServerRoutes(control, private=private, remember=remember),

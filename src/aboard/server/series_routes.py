@@ -121,11 +121,8 @@ class SeriesRoutes:
         after: Annotated[str, Query(description="`next` of the page before.")] = "",
     ) -> Page[TagInfo]:
         """The tags of a run by logdir and name: what each holds, and how far it has come."""
-        (named,) = self._control.references.selected([run])
-        if not access.sees(named.workspace):
-            raise self._control.references.unknown_run(run)
-        asked = TagsAsked(prefix=prefix, kind=kind, limit=limit, after=after)
-        return list_tags(self._control.open_runs, self._control.place_of(named), asked)
+        place = self._control.place_of(self._control.seen(run, access))
+        return list_tags(self._control.open_runs, place, TagsAsked(prefix=prefix, kind=kind, limit=limit, after=after))
 
 
 def _accepted(accept: str) -> SeriesFormat:
