@@ -100,6 +100,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
         until(lambda: server.started)
         yield Client(url_of(listener, ""), TOKEN)
     finally:
+        control.changes.close()  # as `serve` does it
         server.should_exit = True
         thread.join(10)
         listener.close()

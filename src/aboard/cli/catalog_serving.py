@@ -65,9 +65,9 @@ class CatalogServer:
             registration.publish(url, self._token)
         self._announce(url, catalog=str(catalog), stores=[one.uri for one in control.stores()])
         if options.private and registration is not None:
-            serve(IdleStop(app, options.idle_timeout, registration.is_published), listener)
+            serve(IdleStop(app, options.idle_timeout, registration.is_published), listener, control.changes.close)
         else:
-            serve(app, listener)
+            serve(app, listener, control.changes.close)
 
     def _control(self, catalog: Catalog, stack: contextlib.ExitStack) -> Control:
         own_store: Path | None = self._settings.home / "store" if self._is_personal else None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typing import TypeVar
 from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
+from aboard.control.changes import Changes
 from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
 from aboard.control.group_changes import GroupChanges
@@ -25,6 +27,7 @@ from aboard.control.reindexing import Reindexing
 from aboard.control.retaining import retain
 from aboard.control.run_changes import RunChanges
 from aboard.control.run_edits import RunEditor
+from aboard.control.run_news import RunNews
 from aboard.control.run_series import run_series
 from aboard.control.selections import Selections
 from aboard.errors import Forbidden, UnknownName
@@ -70,7 +73,9 @@ class Control:
         self.references = References(catalog)
         self.selections = Selections(catalog, self.references)
         self._options = options
-        self._indexer = RunIndexer(catalog)
+        self.changes = Changes()
+        self._news = RunNews(self.changes)
+        self._indexer = RunIndexer(catalog, self._news.tell)
         self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)
         self.runs = RunChanges(catalog, self.references, self._editor)
         self.groups = GroupChanges(catalog, self.references, self._indexer, self._editor)
@@ -86,6 +91,7 @@ class Control:
 
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
+        self.changes.close()
         self._reindexing.stop()
         self.open_runs.close()
         with self._lock:
@@ -221,6 +227,8 @@ class Control:
 
     def _forget(self, uid: str) -> None:
         self.open_runs.forget(uid)
+        with contextlib.suppress(UnknownName):
+            self._news.tell_purged(self.catalog.runs.by_uid(uid))
         for follower in list(self._followers.values()):
             follower.forget(uid)
 

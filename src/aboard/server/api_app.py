@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse
 from aboard import __version__
 from aboard.api import PREFIX
 from aboard.control.control import Control
+from aboard.server.event_routes import EventRoutes
 from aboard.server.failing import tell_failures
 from aboard.server.file_routes import FileRoutes
 from aboard.server.group_routes import GroupRoutes
@@ -45,6 +46,7 @@ def api_app(control: Control, *, personal: bool, private: bool, actor: str, reme
         SeriesRoutes(control),
         MediaRoutes(control),
         FileRoutes(control),
+        EventRoutes(control),
         SelectionRoutes(control, is_fresh=personal),
         GroupRoutes(control, is_fresh=personal),
         ServerRoutes(control, private=private, remember=remember),
