@@ -11,6 +11,7 @@ import typer
 from aboard import __version__
 from aboard.cli.experiments import app as experiments_app
 from aboard.cli.export_format import ExportFormat
+from aboard.cli.log_format import LogFormat
 from aboard.cli.runs import app as runs_app
 from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
 from aboard.cli.workspaces import app as workspaces_app
@@ -300,6 +301,9 @@ def server(
     private: Annotated[bool, typer.Option("--private", hidden=True)] = False,
     idle_timeout: Annotated[float, typer.Option("--idle-timeout", min=1, hidden=True)] = 1800.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with address and token.")] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option("--log-format", help="Lines for people, or JSON lines with ids of requests.")
+    ] = LogFormat.TEXT,
 ) -> None:
     """Serve the catalog of runs over HTTP to commands, scripts and colleagues."""
     from aboard.cli.server import ServerOptions, serve_catalog
@@ -313,6 +317,7 @@ def server(
             private=private,
             idle_timeout=idle_timeout,
             as_json=as_json,
+            log_format=log_format,
         )
     )
 

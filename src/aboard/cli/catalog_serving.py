@@ -23,6 +23,7 @@ from aboard.server.api_app import api_app
 from aboard.server.idleness import IdleStop
 from aboard.server.listening import is_loopback, url_of
 from aboard.server.registration import Registration
+from aboard.server.request_log import RequestLog
 from aboard.server.serving import serve
 
 _LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -49,18 +50,20 @@ class CatalogServer:
         remembering = registration if self._is_personal else None
         if remembering is not None:
             _follow_again(control, remembering.stores())
+        inner = api_app(
+            control,
+            personal=self._is_personal,
+            private=options.private,
+            actor=owner() if self._is_personal else "",
+            remember=remembering.remember if remembering is not None else _forget,
+        )
         app = AccessGuard(
-            api_app(
-                control,
-                personal=self._is_personal,
-                private=options.private,
-                actor=owner() if self._is_personal else "",
-                remember=remembering.remember if remembering is not None else _forget,
-            ),
+            inner,
             hosts=_LOOPBACK_NAMES | {self._host.lower()} if is_loopback(self._host) else None,
             token=self._token,
             cookie=f"aboard_server_{listener.getsockname()[1]}",
         )
+        app = RequestLog(app, inner.state.metrics, access_log=not options.private)
         if registration is not None:
             registration.publish(url, self._token)
         self._announce(url, catalog=str(catalog), stores=[one.uri for one in control.stores()])

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import secrets
 import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
@@ -31,6 +29,7 @@ class ServerOptions:
     """In the background, for the programs of one person."""
     idle_timeout: float
     as_json: bool
+    log_format: str = "text"
 
 
 def serve_catalog(options: ServerOptions) -> None:
@@ -38,6 +37,7 @@ def serve_catalog(options: ServerOptions) -> None:
     try:
         from aboard.cli.catalog_serving import CatalogServer
         from aboard.server.listening import is_loopback, listen
+        from aboard.server.log_lines import begin_log
     except ImportError as error:
         raise MissingPackage(
             f"aboard server needs packages that are not installed ({error.name})", hint="pip install 'aboard[server]'"
@@ -46,8 +46,7 @@ def serve_catalog(options: ServerOptions) -> None:
     settings = load_settings()
     host = options.host or _LOOPBACK
     token = secrets.token_urlsafe(32) if options.private else _token(settings, is_loopback=is_loopback(host))
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    begin_log(options.log_format)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, 0 if options.private else options.port))

@@ -42,6 +42,7 @@ from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
+from aboard.store.traffic import TrafficCount
 from aboard.store.uri import parse_uri
 
 _T = TypeVar("_T")
@@ -107,6 +108,11 @@ class Control:
         with self._lock:
             followers = list(self._followers.values())
         return [follower.status() for follower in followers]
+
+    def traffic(self) -> dict[str, TrafficCount]:
+        """What was asked of each store to follow it, and to change runs."""
+        with self._lock:
+            return {uri: follower.store.traffic.count() for uri, follower in self._followers.items()}
 
     def add_store(self, uri: str) -> StoreStatus:
         """Follow another store."""

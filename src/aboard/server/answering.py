@@ -45,6 +45,7 @@ class Operations:
         handler: Handler,
         *,
         content: Mapping[str, Any] | None = None,
+        prefix: str = PREFIX,
         after: Callable[[], None] | None = None,
     ) -> None:
         """Have `handler` answer. Its docstring describes it; `after` is called when the answer has been sent.
@@ -53,7 +54,7 @@ class Operations:
         """
         told = inspect.getdoc(handler) or ""
         route = APIRoute(
-            f"{PREFIX}/{path}",
+            f"{prefix}/{path}",
             _answering(handler, after, content or {}),
             methods=[method],
             tags=[self._tag],
