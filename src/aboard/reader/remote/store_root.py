@@ -139,6 +139,10 @@ class StoreRoot(RunRoot):
             if file.missing
         ]
 
+    def packed_for(self, folder: Path) -> tuple[Path, int, int] | None:
+        """Where what was decoded of a folder elsewhere lies on this machine, if there is such a thing."""
+        return self._copies.packed(self._relative(folder))
+
     def want(self, folder: Path) -> None:
         """Have all that was given back of a folder's files fetched again."""
         self._wanted.add(self._relative(folder))
