@@ -16,7 +16,12 @@ from aboard.reader.root import StoreUri
 from aboard.reader.run_collection import Follower, RunCollection
 from aboard.store import open_store
 from support.processes import until
-from support.trained_runs import StoredRun, stored_run
+from support.trained_runs import StoredRun, stored_run, without_columns
+
+
+@pytest.fixture(autouse=True)
+def _event_files_alone(monkeypatch):
+    without_columns(monkeypatch)
 
 
 @pytest.fixture

@@ -39,6 +39,7 @@ class CopyFolder:
         self._release = weakref.finalize(self, _release, lock, place if temporary else None)
         self._changing = threading.RLock()
         self._files: dict[str, CopiedFile] = {}
+        self._folders: dict[str, dict[str, CopiedFile]] = {}  # the same, by folder
         self._packed: dict[str, tuple[Path, int, int]] = {}
         self._can_punch = True
         shutil.rmtree(self._aside, ignore_errors=True)  # of a process that was killed
@@ -68,12 +69,12 @@ class CopyFolder:
     def files_in(self, folder: str) -> list[CopiedFile]:
         """The files directly in a folder of the tree."""
         with self._changing:
-            return [file for file in self._files.values() if (file.path.rpartition("/")[0] or ".") == folder]
+            return list(self._folders.get(folder, {}).values())
 
     def folders_with_gaps(self) -> set[str]:
         """Folders in which something is not here."""
         with self._changing:
-            return {file.path.rpartition("/")[0] or "." for file in self._files.values() if file.missing}
+            return {_folder_of(file) for file in self._files.values() if file.missing}
 
     def stamp(self, file: CopiedFile, modified: float | None) -> None:
         """Give a copy the time of what it is a copy of."""
@@ -100,7 +101,7 @@ class CopyFolder:
             except OSError:
                 is_true = False
             if is_true:
-                self._files[file.path] = file
+                self._know(file)
                 adopted.append(file)
             else:
                 self.local(file.path).unlink(missing_ok=True)
@@ -127,6 +128,7 @@ class CopyFolder:
         """Delete a copy, and the folders that become empty."""
         with self._changing:
             self._files.pop(file.path, None)
+            self._folders.get(_folder_of(file), {}).pop(file.path, None)
         path = self.local(file.path)
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
@@ -208,7 +210,11 @@ class CopyFolder:
         with self._changing, disk(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             new.aside.replace(target)
-            self._files[new.file.path] = new.file
+            self._know(new.file)
+
+    def _know(self, file: CopiedFile) -> None:
+        self._files[file.path] = file
+        self._folders.setdefault(_folder_of(file), {})[file.path] = file
 
     def _unit_path(self, unit: str) -> Path:
         return self._units / f"{_digest(unit)}.json"
@@ -258,6 +264,10 @@ class NewCopy:
         with contextlib.suppress(OSError):
             self._opened.close()
         self.aside.unlink(missing_ok=True)
+
+
+def _folder_of(file: CopiedFile) -> str:
+    return file.path.rpartition("/")[0] or "."
 
 
 def _digest(name: str) -> str:
