@@ -184,7 +184,7 @@ def main() -> None:
     parser.add_argument("--idle-seconds", type=float, default=30)
     parser.add_argument("--points", type=int, default=20)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place, seaweedfs(Path(place)) as server:
+    with tempfile.TemporaryDirectory() as place, seaweedfs(Path(place), volume_megabytes=512) as server:
         folder = Path(place) / "training"
         server.make_bucket(BUCKET)
         os.environ.update(server.environment())
