@@ -177,7 +177,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--sizes", nargs="*", default=["small", "middle"], choices=SIZES, help="of the runs")
     parser.add_argument("--cold-only", action="store_true")
-    parser.add_argument("--event-files-alone", action="store_true", help="as runs were sealed before there were columns")
+    parser.add_argument(
+        "--event-files-alone", action="store_true", help="without columns, as earlier versions sealed runs"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", nargs="*", default=[FAST, SLOW], choices=[FAST, SLOW])
     parser.add_argument("--idle-runs", type=int, default=1000)

@@ -198,9 +198,9 @@ int Logdir::save_index() {
 
 std::optional<std::string> Logdir::pack() {
   const std::lock_guard refreshing(refresh_mutex_);
-  const bool is_whole = !state_->broken && std::ranges::all_of(state_->files, [](const auto& file) {
-    return file->file.error() == 0;
-  }) && std::ranges::all_of(state_->tags, [](const Tag& tag) { return tag.scalars.is_sound(); });
+  const bool is_whole = !state_->broken &&
+                        std::ranges::all_of(state_->files, [](const auto& file) { return file->file.error() == 0; }) &&
+                        std::ranges::all_of(state_->tags, [](const Tag& tag) { return tag.scalars.is_sound(); });
   return is_whole ? Packed::save(*state_) : std::nullopt;
 }
 

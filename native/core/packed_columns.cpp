@@ -226,9 +226,8 @@ bool take_integers(ColumnTaker& taker, size_t count, Integer* to) noexcept {
 void put_numbers(std::span<const double> numbers, std::string& out) {
   std::vector<uint64_t> words(numbers.size());
   const bool floats = are_floats(numbers);
-  std::ranges::transform(numbers, words.begin(), [&](double number) {
-    return floats ? ordered(static_cast<float>(number)) : ordered(number);
-  });
+  std::ranges::transform(numbers, words.begin(),
+                         [&](double number) { return floats ? ordered(static_cast<float>(number)) : ordered(number); });
   put_column(floats ? Form::floats : Form::doubles, words, out);
 }
 

@@ -116,12 +116,8 @@ class PackedReader {
     std::vector<MediaEntry> entries(static_cast<size_t>(count));
     for (size_t i = 0; i < entries.size(); ++i) {
       if (words[4][i] >= files_ || words[5][i] > UINT32_MAX) return false;
-      entries[i] = {static_cast<int64_t>(words[0][i]),
-                    std::bit_cast<double>(words[1][i]),
-                    words[2][i],
-                    words[3][i],
-                    static_cast<uint32_t>(words[4][i]),
-                    static_cast<uint32_t>(words[5][i])};
+      entries[i] = {static_cast<int64_t>(words[0][i]),  std::bit_cast<double>(words[1][i]), words[2][i], words[3][i],
+                    static_cast<uint32_t>(words[4][i]), static_cast<uint32_t>(words[5][i])};
     }
     rows = MediaRows(entries);
     return packed.empty();

@@ -98,9 +98,7 @@ Place: TypeAlias = tuple[int, float, int, int, int, int]
 class Logdir:
     """A folder with event files, decoded and followed; see native/core/logdir.hpp."""
 
-    def __init__(
-        self, path: bytes, index: bytes = b"", packed: tuple[bytes, int, int] | None = None
-    ) -> None:
+    def __init__(self, path: bytes, index: bytes = b"", packed: tuple[bytes, int, int] | None = None) -> None:
         """Begins from the index file; without one from the packed form, a part of a file, if that is named."""
     def refresh(self, names: list[bytes], /) -> bool: ...
     def set_absent(self, parts: list[tuple[bytes, int, list[int]]], /) -> None:

@@ -22,7 +22,7 @@ _log = logging.getLogger("aboard.control")
 
 
 class RegularRetention:
-    """A thread that asks `retain` for each rule. Raises InvalidQuery at once for a rule that cannot be understood."""
+    """A thread that asks `retain` for each rule. Raises QueryError at once for a rule that cannot be understood."""
 
     def __init__(
         self,

@@ -33,9 +33,7 @@ def test_rules_are_read_in_their_order(tmp_path: Path) -> None:
         in_bin = true
         """,
     ) == (
-        RetentionRule(
-            where='status == "failed"', older_than_seconds=14 * 86400.0, workspaces=("lab", "other")
-        ),
+        RetentionRule(where='status == "failed"', older_than_seconds=14 * 86400.0, workspaces=("lab", "other")),
         RetentionRule(keep=5, files=True, in_bin=True),
     )
 

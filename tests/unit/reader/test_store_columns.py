@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sealed runs are read from their columns objects: the same as from event files, for fewer bytes, never believed blindly."""
+"""Sealed runs are read from their columns: the same as from event files, for fewer bytes, never believed blindly."""
 
 import json
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns object of a run on its way to this machine: checked against the manifest before anything of it is used."""
+"""The columns object of a run on its way here: checked against the manifest before anything of it is used."""
 
 from __future__ import annotations
 
