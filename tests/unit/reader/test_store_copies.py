@@ -208,6 +208,8 @@ def test_a_store_that_nobody_asks_has_no_threads(home, store, tmp_path):
     for name in ("a", "b"):
         stored_run(store, tmp_path, name, with_pictures)
     with aboard.open(store.uri) as opened:
-        until(lambda: not [one for one in threading.enumerate() if one.name.startswith("aboard-")])
+        until(
+            lambda: not [one for one in threading.enumerate() if one.name.startswith(("aboard-store", "aboard-fetch"))]
+        )
         opened.refresh()
         assert opened.runs["b/train"].scalars["loss"].steps.tolist() == list(range(40))
