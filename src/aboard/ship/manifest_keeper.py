@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from aboard.errors import AccessDenied
+from aboard.errors import AccessDenied, StoreError
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.ship.conditions import Conditions
@@ -83,7 +83,12 @@ class ManifestKeeper:
         if data is None:
             return None
         path = columns_path(self._manifest.serial + 1)
-        self._folder.store.put(self._folder.key(path), data)
+        try:
+            self._folder.store.put(self._folder.key(path), data)
+        except StoreError as error:
+            if error.temporary:
+                raise
+            return None  # the run must be sealed all the same
         return ColumnsMark(path, len(data), zlib.crc32(data))
 
     def put(self, files: GrowingFiles, *, status: RunState = RunState.RUNNING) -> None:

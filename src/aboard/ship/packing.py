@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aboard._native import Logdir
+from aboard.errors import StoreError
 from aboard.ship.scan import Found
 from aboard.store.run.columns_object import ColumnsHeader, OutlinedFile, PackedLogdir, render_columns
 from aboard.store.run.file_row import FileRow
@@ -41,10 +42,7 @@ class _Local(NamedTuple):
 
 
 def packed_columns(folder: RunFolder, rows: Iterable[FileRow], found: Iterable[Found]) -> bytes | None:
-    """The columns object of a run whose event files are complete; None where there should be none.
-
-    Raises StoreError when something must be fetched and cannot.
-    """
+    """The columns object of a run whose event files are complete; None where there should be none."""
     events = [row for row in rows if row.path.startswith(f"{EVENTS}/") and not row.gone and not row.link]
     size = sum(row.bytes for row in events)
     if not size or size > MOST_EVENT_BYTES:
@@ -53,7 +51,7 @@ def packed_columns(folder: RunFolder, rows: Iterable[FileRow], found: Iterable[F
     try:
         with tempfile.TemporaryDirectory(prefix="aboard-packing-") as place:
             data = _pack(_gathered(folder, events, sources, Path(place)), Path(place))
-    except (_NotToBePacked, OSError, MemoryError) as error:
+    except (_NotToBePacked, StoreError, OSError, MemoryError) as error:
         _log.debug("No columns are put for run %s: %s", folder.uid, error)
         return None
     # One object in place of several is worth it even when it is not smaller.

@@ -128,8 +128,8 @@ class Transfer:
         keeper.seal(lanes.growing.files, self.ended or RunState.LOST, columns)
 
     def _columns(self, lanes: _Lanes) -> bytes | None:
-        """Folders are read as they are, and need none."""
-        if not lanes.growing.in_segments:
+        """Folders are read as they are, and need none; nor does what is to go on soon, with little time left now."""
+        if not lanes.growing.in_segments or self.ended is RunState.PREEMPTED:
             return None
         return packed_columns(self._folder, lanes.growing.files.rows(), self._scan.files)
 

@@ -194,6 +194,9 @@ def test_a_run_that_goes_on_elsewhere_has_one_history_and_new_columns(store, tmp
         opened.refresh()
         check_all_is_there(opened, STEPS + 50)
         assert superseded(opened) == 100
+    with aboard.open(store.uri) as opened:  # from what is left of the first columns, and the new file
+        check_all_is_there(opened, STEPS + 50)
+        assert set(traffic(opened).requests) == {"list"}
     assert [entry.key for entry in again.folder.list(layout.COLUMNS)] == [columns_of(again).path]
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "another"))
     with aboard.open(store.uri) as opened:
@@ -234,6 +237,29 @@ def test_a_torn_last_record_is_kept(store, tmp_path):
     assert columns_of(run) is not None
     with aboard.open(store.uri) as opened:
         assert opened.runs["sealed/train"].scalars["loss"].steps.tolist() == list(range(9))
+
+
+def test_a_run_is_sealed_although_an_event_file_is_missing(store, tmp_path):
+    run = stored_run(store, tmp_path, "sealed", train)
+    again = run.again(tmp_path)
+    again.ship()
+    lost = next(row for row in run.folder.read_manifest().manifest.files if "/train/" in row.path)
+    store.delete([run.folder.key(path) for path in lost.objects()])
+    again.log(range(5), logdir="test")
+    again.finish()
+    assert columns_of(again) is None
+
+
+def test_a_preempted_run_has_none_until_it_is_over(store, tmp_path):
+    run = StoredRun.begin(store, tmp_path, "sealed")
+    train(run)
+    run.finish("preempted")
+    assert columns_of(run) is None
+    again = run.again(tmp_path)
+    again.finish()
+    assert columns_of(again) is not None
+    with aboard.open(store.uri) as opened:
+        check_all_is_there(opened)
 
 
 def test_folders_and_empty_runs_have_none(tmp_path):

@@ -158,9 +158,28 @@ class CopyFolder:
         """Where what was decoded of a folder elsewhere lies, if that is known."""
         return self._packed.get(folder)
 
-    def new_file(self, path: str, mark: str = "") -> NewCopy:
+    def new_file(self, path: str, mark: str = "", aside: Path | None = None) -> NewCopy:
         """Begin a copy that appears when it is published."""
-        return NewCopy(self, CopiedFile(path, mark=mark), self.aside(path))
+        return NewCopy(self, CopiedFile(path, mark=mark), aside or self.aside(path))
+
+    def publish_together(self, folder: str, staged: Path, copies: list[NewCopy]) -> list[CopiedFile]:
+        """Let copies that were made below `staged` appear below a folder, in one moment where nothing is there yet."""
+        target = self.local(folder)
+        with disk(target):
+            for copy in copies:
+                copy.finish()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with self._changing:
+                    staged.rename(target)
+                    for copy in copies:
+                        self._know(copy.file)
+            except OSError:
+                if not target.exists():
+                    raise
+                for copy in copies:
+                    self.take_in(copy)
+        return [copy.file for copy in copies]
 
     def aside(self, name: str) -> Path:
         """Where something is written before it is put in its place."""
@@ -252,10 +271,14 @@ class NewCopy:
         self.file.size, self.file.crc32 = end, UNKNOWN_CRC
         self.file.skipped.append((record, begin, end))
 
-    def publish(self) -> CopiedFile:
-        """Let it appear, in place of what was there before."""
+    def finish(self) -> None:
+        """Nothing more comes."""
         with disk(self.aside):
             self._opened.close()
+
+    def publish(self) -> CopiedFile:
+        """Let it appear, in place of what was there before."""
+        self.finish()
         self._folder.take_in(self)
         return self.file
 

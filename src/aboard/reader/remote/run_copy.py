@@ -7,6 +7,7 @@ One conditional GET tells whether there is anything new; once the manifest is se
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,13 +15,14 @@ from typing import Any
 from aboard.errors import DamagedDocument, InvalidValue, KeyNotFound, NewerFormat
 from aboard.model.run import Run
 from aboard.reader.remote.copied_file import UNKNOWN_CRC, CopiedFile
-from aboard.reader.remote.copy_folder import CopyFolder, NewCopy
+from aboard.reader.remote.copy_folder import CopyFolder, NewCopy, disk
 from aboard.reader.remote.fetched_columns import FetchedColumns
 from aboard.reader.remote.fetching import Fetching, Range
 from aboard.reader.remote.problems import Problems
 from aboard.reader.remote.skimming import copy_skimmed
 from aboard.store.keys import join_key
 from aboard.store.run import layout
+from aboard.store.run.columns_object import OutlinedFile
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.logical_file import ManifestOutdated, Piece, pieces_of, read_piece
 from aboard.store.run.manifest import Manifest, parse_manifest
@@ -275,14 +277,27 @@ class RunCopy:
             fetched.discard()
         self._columns = {join_key(self.key, folder): place for folder, place in fetched.places.items()}
         self._copies.keep_columns(self.key, self._columns)
-        files: list[CopiedFile] = []
-        for row, (outline, ends) in zip(rows, outlines, strict=True):
-            copy = self._copies.new_file(self._path(row))
-            copy.outline(outline, ends)
-            files.append(copy.publish())
-            self._copies.stamp(copy.file, row.modified)
-        self._show(files)
+        self._show(self._outlined(rows, outlines))
+        for row, file in zip(rows, self._files, strict=True):
+            self._copies.stamp(file, row.modified)
         return True
+
+    def _outlined(self, rows: Sequence[FileRow], outlines: list[tuple[OutlinedFile, bytes]]) -> list[CopiedFile]:
+        """Files of which only the ends are here. Columns speak of all of them, so all must appear at once."""
+        staged = self._copies.aside(f"{self.key}/")
+        new: list[NewCopy] = []
+        try:
+            for row, (outline, ends) in zip(rows, outlines, strict=True):
+                aside = staged / row.path
+                with disk(aside):
+                    aside.parent.mkdir(parents=True, exist_ok=True)
+                new.append(self._copies.new_file(self._path(row), aside=aside))
+                new[-1].outline(outline, ends)
+            return self._copies.publish_together(self.key, staged, new)
+        finally:
+            for copy in new:
+                copy.discard()
+            shutil.rmtree(staged, ignore_errors=True)
 
     def _drop_columns(self) -> None:
         self._copies.drop_columns(self.key, self._columns)
