@@ -205,9 +205,10 @@ def test_what_is_inside_young_runs_is_not_listed_again_and_again(folder):
     store, seconds = folder.store, [0.0]
     listing = RunListing(store, lambda: seconds[0])
     young = first_uid_at(now() - timedelta(minutes=10))
-    for uid in (young, new_uid()):
+    old = [first_uid_at(now() - timedelta(days=number + 1)) for number in range(40)]
+    for uid in (*old, young, new_uid()):
         store.put(f"{uid}/run.json", b"{}")
-    assert len(listing.new()) == 2
+    assert len(listing.new()) == 42
     started_from = []
     real = store.list_folders
     store.list_folders = lambda **where: started_from.append(where["start_after"]) or real(**where)
@@ -218,3 +219,9 @@ def test_what_is_inside_young_runs_is_not_listed_again_and_again(folder):
     seconds[0] = 61.0
     assert listing.new() == [behind]
     assert started_from[0] > young > behind > started_from[1]
+    fresh = [new_uid() for _ in range(20)]
+    for uid in fresh:
+        store.put(f"{uid}/run.json", b"{}")
+    assert listing.new() == fresh
+    assert listing.new() == []
+    assert started_from[3] == ""  # the names of all runs are fewer than what is inside of those
