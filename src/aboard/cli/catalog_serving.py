@@ -104,7 +104,9 @@ class CatalogServer:
         )
         control = Control(catalog, options)
         stack.callback(control.close)
-        retention = RegularRetention(control.seen_by(Access.whole(ACTOR)).retain, [_asked(rule) for rule in self._settings.retention])
+        retention = RegularRetention(
+            control.seen_by(Access.whole(ACTOR)).retain, [_asked(rule) for rule in self._settings.retention]
+        )
         stack.callback(retention.stop)
         return control
 

@@ -15,7 +15,7 @@ from aboard.api.runs import RetentionAsked, RetentionResult
 from aboard.errors import AboardError
 from aboard.model.query.parser import parse_query
 
-ACTOR = "retention"
+ACTOR = "retention"  # who is told to have deleted a run
 _FIRST_AFTER = 60.0  # what the stores have is known by then, for the most part
 _EVERY = 3600.0
 _log = logging.getLogger("aboard.control")
@@ -26,7 +26,7 @@ class RegularRetention:
 
     def __init__(
         self,
-        retain: Callable[[RetentionAsked, str], RetentionResult],
+        retain: Callable[[RetentionAsked], RetentionResult],
         rules: Sequence[RetentionAsked],
         *,
         first_after: float = _FIRST_AFTER,
@@ -57,7 +57,7 @@ class RegularRetention:
 
     def _apply(self, rule: RetentionAsked) -> None:
         try:
-            result = self._retain(rule, ACTOR)
+            result = self._retain(rule)
         except AboardError as error:
             _log.warning("A rule of retention failed, and is tried again later: %s", error)
             return

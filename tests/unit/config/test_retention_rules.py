@@ -42,7 +42,7 @@ def test_rules_are_read_in_their_order(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("[[retention]]\nolder = '3d'", "unknown key 'older'"),
-        ("[[retention]]\nolder_than = '3 months'", "'3 months' is not an age"),
+        ("[[retention]]\nolder_than = '3 months'", "'3 months' is not a length of time"),
         ("[[retention]]\nolder_than = 3", "older_than is 3, where str is expected"),
         ("[[retention]]\nkeep = true", "keep is True, where int is expected"),
         ("[[retention]]\nkeep = -1", "keep is -1"),

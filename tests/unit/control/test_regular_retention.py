@@ -12,8 +12,9 @@ import pytest
 from aboard.api.runs import RetentionAsked, RetentionResult
 from aboard.catalog.catalog import Catalog
 from aboard.control.control import Control, ControlOptions
-from aboard.control.regular_retention import RegularRetention
+from aboard.control.regular_retention import ACTOR, RegularRetention
 from aboard.errors import InvalidValue, StoreUnreachable, UnknownName
+from aboard.model.access import Access
 from aboard.model.run_states import RunState
 from aboard.store import open_store
 from support.processes import until
@@ -37,7 +38,7 @@ def test_rules_are_applied_in_turn_and_again(control: Control, tmp_path: Path) -
         RetentionAsked(where='status == "failed"'),
         RetentionAsked(in_bin=True, older_than_seconds=0, files=True),
     ]
-    retention = RegularRetention(control.retain, rules, first_after=0.01, every=0.05)
+    retention = RegularRetention(control.seen_by(Access.whole(ACTOR)).retain, rules, first_after=0.01, every=0.05)
 
     def is_gone(uid: str) -> bool:
         try:
@@ -57,11 +58,10 @@ def test_rules_are_applied_in_turn_and_again(control: Control, tmp_path: Path) -
 def test_a_rule_that_fails_is_told_and_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     applied = threading.Event()
 
-    def retain(asked: RetentionAsked, actor: str) -> RetentionResult:
+    def retain(asked: RetentionAsked) -> RetentionResult:
         if asked.keep_newest == 1:
             raise StoreUnreachable("s3://x does not answer")
         assert not asked.dry_run
-        assert actor == "retention"
         applied.set()
         return RetentionResult(dry_run=False, items=(), bytes=0)
 
@@ -74,4 +74,4 @@ def test_a_rule_that_fails_is_told_and_stops_no_other(caplog: pytest.LogCaptureF
 
 def test_a_rule_that_cannot_be_understood_is_refused_at_once() -> None:
     with pytest.raises(InvalidValue, match="hparams"):
-        RegularRetention(lambda asked, actor: pytest.fail("asked"), [RetentionAsked(where="hparams. <")])
+        RegularRetention(lambda asked: pytest.fail("asked"), [RetentionAsked(where="hparams. <")])
