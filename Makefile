@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-sanitized test-frameworks check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
+.PHONY: setup run test test-sanitized test-frameworks test-cluster check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -17,7 +17,7 @@ $(VENV)/.installed: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --group build --group native --group test --group check
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server]'
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server,docker,kubernetes]'
 	touch $@
 
 run: setup  ## sample runs, and a board that shows them
@@ -48,6 +48,11 @@ $(FRAMEWORKS)/.installed: $(SOURCES)
 
 test-frameworks: $(FRAMEWORKS)/.installed  ## torch, TensorFlow and JAX, in an environment of their own
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks
+
+# The daemons come from Debian when root may install them; without root the tests say what they leave out.
+test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm
+	scripts/ensure-cluster
+	scripts/test-cluster
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 
