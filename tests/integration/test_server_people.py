@@ -65,7 +65,6 @@ def _secret(server: TeamServer) -> tuple[int, str, int]:
 
 
 def test_what_one_may_not_see_is_as_if_it_did_not_exist(server: TeamServer):
-    number, uid, experiment = _secret(server)
     client = server.client("vic")
     assert [run.name for run in client.runs.list().items] == ["vision-base"]
     assert client.runs.count() == 1
@@ -156,7 +155,7 @@ def test_roles_allow_what_they_say_and_no_more(server: TeamServer):
         lambda: ada.people.change("ada", administrator=True),
         lambda: ada.tokens.create("x", person=BOSS),
         lambda: ada.tokens.list(everybody=True),
-        lambda: ada.people.changes(),
+        ada.people.changes,
         lambda: ada.reindex(str(server.catalog)),
         lambda: ada.add_store("/tmp"),
     ):
