@@ -113,7 +113,7 @@ class LoginPages:
             raise Forbidden("people log in at the proxy before this server")
         person = self._doors.person
         if person is not None and self._doors.is_personal_token(token):
-            return await run_in_threadpool(logins.begin_by_name, person.name)
+            return await self._doors.on_thread(lambda: logins.begin_by_name(person.name))
         secret = await self._doors.limited(
             scope, lambda: logins.begin_by_token(token) or logins.begin_by_code(token), account_of(token)
         )
@@ -134,8 +134,10 @@ class LoginPages:
                 failures.append(error)
                 return None
 
-        found = await self._doors.limited(scope, find)
+        self._doors.check_tries(scope)
+        found = await run_in_threadpool(find)  # not on the threads that find out who asks: providers may be slow
         if found is None:
+            self._doors.failed(scope)
             raise failures[0]
         secret, wanted = found
         return self._logged_in(secret, local_path(wanted), [oidc.cookie.removal()])
@@ -143,7 +145,7 @@ class LoginPages:
     async def _log_out(self, headers: Mapping[str, str]) -> ShortAnswer:
         cookie = self._doors.cookie
         if secret := cookie.read(headers):
-            await run_in_threadpool(self._doors.logins.end, secret)
+            await self._doors.on_thread(lambda: self._doors.logins.end(secret))
         gone = [("location", _LOGIN), cookie.removal(), ("clear-site-data", '"cache", "storage"')]
         return ShortAnswer(303, headers=gone)
 
@@ -160,7 +162,7 @@ class LoginPages:
 
     async def _token_for_program(self, form: Mapping[str, str], access: Access) -> ShortAnswer:
         port = _program(form)
-        code = await run_in_threadpool(self._code_for, access, form["challenge"])
+        code = await self._doors.on_thread(lambda: self._code_for(access, form["challenge"]))
         answer = urlencode({"code": code, "state": form.get("state", "")[:200]})
         return ShortAnswer(303, headers=[("location", f"http://127.0.0.1:{port}/?{answer}")])
 
