@@ -206,6 +206,14 @@ class TestWhatItShows:
             f"ws1_{run}" for run in ("one-run1_test", "one-run1_train", "one-run4_a/train", "one-run4_b/train")
         }
 
+    def test_of_too_many_runs_the_newest_are_shown(self, client: Client, monkeypatch: pytest.MonkeyPatch):
+        from aboard.control import hosted_board
+
+        monkeypatch.setattr(hosted_board, "MOST_SHOWN", 2)
+        board = client.boards.create("*").board
+        until_shown(client, board.uri, "ws1_two_train", "ws2_three_train")
+        assert client.boards.reading(board.id).problems == ("more than 2 runs are selected; the newest 2 are shown",)
+
     def test_a_value_that_a_run_lacks_is_called_none(self, client: Client):
         template = "{run}_{hparams.lr}_{experiment}_{metrics.acc.max}_{tags.best}"
         board = client.boards.create("run3", template=template).board
