@@ -51,7 +51,6 @@ class Limited:
 
 def watched(receive: Receive, may_stay: Callable[[], Awaitable[bool]]) -> Receive:
     """`receive`, which tells that the client has gone also when it may not stay; that is asked while one waits."""
-
     is_first = True
 
     async def receiving() -> Message:
