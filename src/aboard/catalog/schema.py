@@ -330,6 +330,8 @@ boards = Table(
     Column("shown", Json),  # the workspaces whose runs it showed when it was last looked at
     Column("run_count", BigInteger),  # how many runs these were
     Column("secret", Words),  # by which every process understands the addresses that another gave out
+    Column("unit", Words),  # of a board that is a process: its id, as long as something may be left of it
+    Column("unit_host", Words),  # the machine whose servers look after it
     Index("ix_boards_owner", "owner", "state"),
     Index("ix_boards_selection", "selection", "owner"),
     Index("ix_boards_workspace_id", "workspace_id", "created"),

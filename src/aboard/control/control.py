@@ -7,7 +7,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +28,7 @@ from aboard.control.open_folders import OpenFolders
 from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.people import PeopleDesk
+from aboard.control.process_boards import ProcessBoards, ProcessOptions
 from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_news import RunNews
@@ -35,7 +36,7 @@ from aboard.control.run_series import WholeSeries, run_series
 from aboard.control.seen_control import SeenControl
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.access import Access
-from aboard.model.board import Board
+from aboard.model.board import Board, BoardKind
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
@@ -74,6 +75,8 @@ class ControlOptions:
     boards: BoardRules = field(default_factory=BoardRules)
     template: str = "{workspace}_{run}_{logdir}"
     """How boards call runs of the catalog."""
+    process_home: Path | None = None
+    """Where boards that are processes keep copies of their runs, on a disk of this machine; None: there are none."""
 
 
 class Control:
@@ -101,8 +104,16 @@ class Control:
             plugins=options.boards.plugins,
             default_template=options.template,
         )
-        self._keeper = BoardKeeper(catalog, self.hosting, news.tell)
-        self.boards = BoardUses(catalog, self.hosting, self._folders, options.boards, self._tell_of_board)
+        self.processes = ProcessBoards(
+            catalog,
+            self._folders,
+            lambda: {uri: one.store for uri, one in list(self._followers.items())},
+            ProcessOptions(home=options.process_home, default_template=options.template),
+            news.tell,
+        )
+        self._keeper = BoardKeeper(catalog, self.hosting, news.tell, self.processes.used_at)
+        rules = replace(options.boards, has_processes=self.processes.can_start)
+        self.boards = BoardUses(catalog, self.hosting, self._folders, rules, self._tell_of_board)
         self._lock = threading.Lock()
         self._looked = 0.0
         if options.own_store is not None:
@@ -123,6 +134,7 @@ class Control:
         self.changes.close()
         self._reindexing.stop()
         self._keeper.stop(_LEAVE_SECONDS)
+        self.processes.stop(_LEAVE_SECONDS)
         self.hosting.close()
         self._folders.close()
         self.open_runs.close()
@@ -136,11 +148,14 @@ class Control:
 
     def _tell_of_board(self, board: Board, changed: str) -> None:
         self._keeper.wake()  # it may end at another time than before
+        if board.kind is BoardKind.PROCESS:
+            self.processes.wake()
         self._board_news.tell(board, changed)
 
     def keep_boards(self) -> None:
-        """Look after boards from now on: those whose time is over end."""
+        """Look after boards from now on: those whose time is over end, and processes are started and stopped."""
         self._keeper.start()
+        self.processes.start()
 
     def stores(self) -> list[StoreStatus]:
         """The stores that are followed."""
