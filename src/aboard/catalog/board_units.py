@@ -37,7 +37,7 @@ class BoardUnits:
     def claim(self, board_id: str, unit: str, host: str) -> bool:
         """Begin to start a board that waits; False when another was quicker, or somebody stopped it."""
         values = {"state": str(UnitState.STARTING), "unit": unit, "unit_host": host}
-        return self._change(board_id, UnitState.PENDING, None, values, f"is being started on {host}")
+        return self._change(board_id, UnitState.PENDING, None, values, f"is being started on {host.partition(':')[0]}")
 
     def answers(self, board_id: str, unit: str) -> bool:
         """Note that a board can be looked at; False when it is no longer starting."""
@@ -66,9 +66,7 @@ class BoardUnits:
 
         return self._database.write(work)
 
-    def _change(
-        self, board_id: str, before: UnitState, unit: str | None, values: dict[str, Any], line: str
-    ) -> bool:
+    def _change(self, board_id: str, before: UnitState, unit: str | None, values: dict[str, Any], line: str) -> bool:
         def work(connection: Connection) -> bool:
             found = _locked(connection, board_id)
             if found is None or found.state != str(before) or found.unit != unit:

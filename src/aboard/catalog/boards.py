@@ -23,7 +23,6 @@ from aboard.model.query.syntax import Pattern
 from aboard.model.times import now
 from aboard.model.unit_states import UnitState, check_unit_change
 
-
 _ENDING = frozenset({UnitState.STOPPING, *(state for state in UnitState if state.is_ended)})
 
 
@@ -122,11 +121,8 @@ class Boards:
             check_unit_change(found.name, UnitState(found.state), state)
             values: dict[str, object] = {"state": str(state)}
             if state.is_ended:
-                values |= {"ended": at, "exit_status": exit_status, "reason": reason}
-            elif state in (UnitState.PENDING, UnitState.STARTING):
-                values |= {"started": None, "ended": None, "exit_status": "", "reason": ""}
-            elif state is UnitState.RUNNING and found.state != state:
-                values |= {"started": at, "ended": None, "last_used": at}
+                state = UnitState.STOPPING if found.unit else UnitState.STOPPED
+            values |= {"state": str(state), "ended": None if found.unit else at}
             connection.execute(update(boards).where(boards.c.id == board_id).values(**values))
 
         self._database.write(work)
@@ -151,7 +147,9 @@ class Boards:
                 return False
             values: dict[str, object] = {"exit_status": exit_status, "reason": reason}
             # What is a process has stopped when that is gone: `BoardUnits.gone` says so.
-            values |= {"state": str(UnitState.STOPPING)} if found.unit else {"state": str(UnitState.STOPPED), "ended": at}
+            values |= (
+                {"state": str(UnitState.STOPPING)} if found.unit else {"state": str(UnitState.STOPPED), "ended": at}
+            )
             connection.execute(update(boards).where(boards.c.id == board_id).values(**values))
             write_line(connection, board_id, reason, at=at)
             return True

@@ -96,9 +96,7 @@ class Hosting:
     def open(self, board: Board, access: Access) -> HostedBoard:
         """Open a board that this person may see."""
         check_seen(board, (), access)
-        if board.state is not UnitState.RUNNING:
-            hint = f"start it again: aboard board start {board.id[:8]}" if board.state.is_ended else "wait a moment"
-            raise Conflict(f"the board {board.name} is {board.state}", hint=hint)
+        check_running(board)
         with self._lock:
             turn = self._opening.setdefault(board.id, threading.Lock())
         # One folder that does not answer must not keep other boards from being opened.
@@ -214,6 +212,13 @@ def check_seen(board: Board, shown: Iterable[str], access: Access) -> None:
     """Refuse a board as if it were not there, unless all workspaces that it shows may be looked at."""
     if not is_seen(board, access) or not all(access.sees(one) for one in shown):
         raise UnknownName(f"there is no board {board.id!r}", hint="`aboard board list` shows what there is")
+
+
+def check_running(board: Board) -> None:
+    """Refuse a board that cannot be looked at now."""
+    if board.state is not UnitState.RUNNING:
+        hint = f"start it again: aboard board start {board.id[:8]}" if board.state.is_ended else "wait a moment"
+        raise Conflict(f"the board {board.name} is {board.state}", hint=hint)
 
 
 def is_seen(board: Board, access: Access) -> bool:

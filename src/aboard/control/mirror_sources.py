@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from aboard.control.run_files import StoredFile
@@ -75,7 +76,7 @@ def _files_in_store(store: Store) -> Iterator[SourceFile]:
     for entry in store.list():
         folder, _, name = entry.key.rpartition("/")
         if _MARK in name:
-            yield SourceFile(folder, name, entry.size, lambda start, end, key=entry.key: store.get_range(key, start, end))
+            yield SourceFile(folder, name, entry.size, partial(store.get_range, entry.key))
 
 
 def _reading(path: Path) -> Callable[[int, int], bytes]:

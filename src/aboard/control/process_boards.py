@@ -8,6 +8,7 @@ the others.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import socket
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_mirror import BoardMirror
-from aboard.control.hosting import check_seen, touch_seconds
+from aboard.control.hosting import check_running, check_seen, touch_seconds
 from aboard.control.open_folders import OpenFolders
 from aboard.control.process_board import ProcessBoard
 from aboard.control.tensorboard_unit import PORT
@@ -158,9 +159,7 @@ class ProcessBoards:
     def _checked(self, target: Target, access: Access) -> Target:
         board = target.board
         check_seen(board, (), access)
-        if board.state is not UnitState.RUNNING:
-            hint = f"start it again: aboard board start {board.id[:8]}" if board.state.is_ended else "wait a moment"
-            raise Conflict(f"the board {board.name} is {board.state}", hint=hint)
+        check_running(board)
         if target.endpoint is None:
             machine = board.unit_host.partition(":")[0]
             raise Conflict(
@@ -193,10 +192,9 @@ class ProcessBoards:
         boards = {board.id: board for board in self._catalog.boards.units.cared_for()}
         for board in boards.values():
             if board.state is UnitState.PENDING and not board.unit:
-                if not self._catalog.boards.units.claim(board.id, new_uid(), self.host):
-                    continue
-                board = self._catalog.boards.get(board.id)
-            if board.unit_host == self.host:
+                if self._catalog.boards.units.claim(board.id, new_uid(), self.host):
+                    self._look_after(self._catalog.boards.get(board.id))
+            elif board.unit_host == self.host:
                 self._look_after(board)
         self._end_leftovers(boards)
         self._note_uses(boards)
@@ -213,10 +211,8 @@ class ProcessBoards:
         try:
             if kept.board.step(board):
                 self._known.pop(board.id, None)
-                try:
+                with contextlib.suppress(UnknownName):
                     self._told(self._catalog.boards.get(board.id), "state")
-                except UnknownName:
-                    pass
                 self.wake()
         except AboardError as error:
             _log.warning("The board %s is looked after later: %s", board.name, error.message)
