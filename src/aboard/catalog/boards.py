@@ -121,17 +121,28 @@ class Boards:
             check_unit_change(found.name, UnitState(found.state), state)
             values: dict[str, object] = {"state": str(state)}
             if state.is_ended:
-                state = UnitState.STOPPING if found.unit else UnitState.STOPPED
-            values |= {"state": str(state), "ended": None if found.unit else at}
+                values |= {"ended": at, "exit_status": exit_status, "reason": reason}
+            elif state in (UnitState.PENDING, UnitState.STARTING):
+                values |= {"started": None, "ended": None, "exit_status": "", "reason": ""}
+            elif state is UnitState.RUNNING and found.state != state:
+                values |= {"started": at, "ended": None, "last_used": at}
             connection.execute(update(boards).where(boards.c.id == board_id).values(**values))
 
         self._database.write(work)
         return self.get(board_id)
 
     def end(
-        self, board_id: str, *, exit_status: str, reason: str, not_used_since: datetime | None = None
+        self,
+        board_id: str,
+        *,
+        exit_status: str,
+        reason: str,
+        not_used_since: datetime | None = None,
+        at_once: bool = False,
     ) -> tuple[Board, bool]:
         """Stop a board, and whether this did it: one that has ended stays as it is.
+
+        One that is a process stops when that has ended; with `at_once` the machine of the process is not waited for.
 
         With `not_used_since` nothing is done if somebody, perhaps through another server process, used it later.
         """
@@ -143,13 +154,14 @@ class Boards:
             if found is None:
                 raise UnknownName(f"there is no board {board_id!r}")
             used_later = not_used_since is not None and found.last_used and found.last_used > not_used_since
-            if UnitState(found.state) in _ENDING or used_later:
+            before = UnitState(found.state)
+            if before.is_ended or (before is UnitState.STOPPING and not at_once) or used_later:
                 return False
             values: dict[str, object] = {"exit_status": exit_status, "reason": reason}
             # What is a process has stopped when that is gone: `BoardUnits.gone` says so.
-            values |= (
-                {"state": str(UnitState.STOPPING)} if found.unit else {"state": str(UnitState.STOPPED), "ended": at}
-            )
+            is_over = at_once or not found.unit
+            state = UnitState.STOPPED if is_over else UnitState.STOPPING
+            values |= {"state": str(state), "ended": at if is_over else None}
             connection.execute(update(boards).where(boards.c.id == board_id).values(**values))
             write_line(connection, board_id, reason, at=at)
             return True

@@ -13,6 +13,7 @@ from aboard.api.people import CodeAsked, CodeMade
 from aboard.client.selection_texts import several, whole_path, zone_minutes
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
+from aboard.model.board import BoardKind
 from aboard.model.board_line import BoardLine, LineLevel
 from aboard.model.durations import parse_duration
 from aboard.model.selected_run import SelectedRun
@@ -45,10 +46,12 @@ class BoardsClient:
         idle_timeout: Span | None = None,
         max_runtime: Span | None = None,
         settings: Mapping[str, object] | None = None,
+        kind: BoardKind = BoardKind.SERVER,
     ) -> BoardCreated:
         """Make a board over what a selection means, or open the one again that shows just the same.
 
         `sources` are words as `run343`, `exp7`, `ws1/base*`, a folder or `s3://bucket/path`; see docs/selections.md.
+        A board of the kind `process` is a stock TensorBoard behind the server; see docs/boards.md.
         """
         if where is not None and not where.strip():
             raise InvalidValue("the filter is empty", hint="a filter that says nothing would show every run")
@@ -63,6 +66,7 @@ class BoardsClient:
             idle_timeout=_seconds(idle_timeout, "idle_timeout"),
             max_runtime=_seconds(max_runtime, "max_runtime"),
             settings=settings or {},
+            kind=kind,
         )
         return self._transport().send(BoardCreated, "POST", "boards", new)
 

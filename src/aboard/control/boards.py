@@ -141,7 +141,7 @@ class BoardUses:
         board = self._own(text, access)
         word = "killed" if kill else "stopped"
         ended, has_ended = self._catalog.boards.end(
-            board.id, exit_status=word, reason=f"{word} by {access.name or 'somebody'}"
+            board.id, exit_status=word, reason=f"{word} by {access.name or 'somebody'}", at_once=kill
         )
         self._hosting.close_board(board.id)
         if has_ended:

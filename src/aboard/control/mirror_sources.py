@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from aboard.control.open_run import RunPlace
 from aboard.control.run_files import StoredFile
 from aboard.reader.root import Root
 from aboard.store.opening import open_store
@@ -32,13 +33,16 @@ class SourceFile:
 
 @dataclass(slots=True)
 class StoredRunSource:
-    """A run in a store: its manifest says what it has, and is asked for only when it has changed."""
+    """A run in a store. In a folder its files stand as they are; in a bucket its manifest says what it has."""
 
     run: RunFolder
     _etag: str = ""
 
     def changed_files(self) -> list[SourceFile] | None:
         """Its event files; None when nothing has changed since they were all copied."""
+        root = RunPlace(self.run.store.uri, self.run.uid).root
+        if isinstance(root, Path):
+            return list(files_below(root))
         found = self.run.read_manifest_if_changed(self._etag)
         if found is None:
             return None
