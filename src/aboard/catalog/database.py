@@ -61,6 +61,16 @@ class Database:
                     raise
         raise AssertionError  # the last try returns or raises
 
+    @contextlib.contextmanager
+    def connection_of_its_own(self) -> Generator[Any]:
+        """A connection of the driver that stays open, of PostgreSQL, where each statement is a transaction."""
+        with self._told(), self._engine.connect() as connection:
+            own = connection.connection.driver_connection
+            assert own is not None
+            connection.detach()  # it takes none of the pool's places
+            own.set_autocommit(True)
+            yield own
+
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()

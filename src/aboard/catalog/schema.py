@@ -349,6 +349,16 @@ board_lines = Table(
     sqlite_autoincrement=True,
 )
 
+reindexings = Table(
+    "reindexings",
+    metadata,
+    Column("id", Words, primary_key=True),
+    Column("store", Words, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("is_over", Boolean(create_constraint=False), nullable=False),
+    Column("facts", Json, nullable=False),
+)
+
 audit = Table(
     "audit",
     metadata,

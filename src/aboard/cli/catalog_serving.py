@@ -122,7 +122,9 @@ class CatalogServer:
         control = Control(catalog, options)
         stack.callback(control.close)
         retention = RegularRetention(
-            control.seen_by(Access.whole(ACTOR)).retain, [_asked(rule) for rule in self._settings.retention]
+            control.seen_by(Access.whole(ACTOR)).retain,
+            [_asked(rule) for rule in self._settings.retention],
+            alone=lambda: catalog.alone("retention"),
         )
         stack.callback(retention.stop)
         return control

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +17,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.control.board_keeper import BoardKeeper
 from aboard.control.board_news import BoardNews
 from aboard.control.boards import BoardRules, BoardUses
+from aboard.control.change_bridge import PEOPLE, ChangeBridge
 from aboard.control.changes import Changes
 from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
@@ -114,6 +115,11 @@ class Control:
         self._keeper = BoardKeeper(catalog, self.hosting, news.tell, self.processes.used_at)
         rules = replace(options.boards, has_processes=self.processes.can_start)
         self.boards = BoardUses(catalog, self.hosting, self._folders, rules, self._tell_of_board)
+        self._bridge: ChangeBridge | None = None
+        if catalog.is_shared:
+            self._bridge = ChangeBridge(catalog.notices, self.changes, self._heard)
+            self.logins.pass_on(self._bridge.tell_of_people)
+            self._bridge.start()
         self._lock = threading.Lock()
         self._looked = 0.0
         if options.own_store is not None:
@@ -132,6 +138,8 @@ class Control:
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
         self.changes.close()
+        if self._bridge is not None:
+            self._bridge.stop(_LEAVE_SECONDS)
         self._reindexing.stop()
         self._keeper.stop(_LEAVE_SECONDS)
         self.processes.stop(_LEAVE_SECONDS)
@@ -145,6 +153,21 @@ class Control:
         end = time.monotonic() + _LEAVE_SECONDS  # a store that does not answer is not waited for
         for follower in followers:
             follower.join(max(0.0, end - time.monotonic()))
+
+    def _heard(self, kind: str, facts: Mapping[str, object]) -> None:
+        """What changed through another server process; an empty kind: something, and nobody knows what."""
+        if kind in ("", PEOPLE):
+            self.logins.forget_here()
+        if kind in ("", "board"):
+            self._keeper.wake()
+            self.processes.wake()
+        if kind == "board":
+            board_id = str(facts.get("id", ""))
+            self.processes.look_anew(board_id)
+            if facts.get("changed") != "runs":
+                self.hosting.close_board(board_id)  # opened again when somebody asks, as it is now
+        if kind == "run" and "purged" in str(facts.get("changed", "")):
+            self.open_runs.forget(str(facts.get("uid", "")))
 
     def _tell_of_board(self, board: Board, changed: str) -> None:
         self._keeper.wake()  # it may end at another time than before

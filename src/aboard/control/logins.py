@@ -60,13 +60,23 @@ class Logins:
         self._catalog, self._options = catalog, options
         self._known: OrderedDict[str, tuple[Access, float]] = OrderedDict()
         self._changes = 0
+        self._told: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
 
     def forget(self) -> None:
-        """Look everybody up anew, because somebody's rights have changed."""
+        """Look everybody up anew, because somebody's rights have changed; in other server processes too."""
+        self.forget_here()
+        self._told()
+
+    def forget_here(self) -> None:
+        """Look everybody up anew, because another process says so."""
         with self._lock:
             self._known.clear()
             self._changes += 1
+
+    def pass_on(self, to: Callable[[], None]) -> None:
+        """Have `to` called when somebody's rights have changed."""
+        self._told = to
 
     def of_token(self, text: str) -> Access | None:
         """Whose token it is."""

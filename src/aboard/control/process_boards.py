@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
@@ -147,6 +147,12 @@ class ProcessBoards:
         if known is None or known.endpoint is None or time.monotonic() - known.at > _KNOWN_SECONDS:
             return None
         return self._checked(known, access)
+
+    def look_anew(self, board_id: str) -> None:
+        """Ask the catalog before a board is found the next time."""
+        known = self._known.get(board_id)
+        if known is not None:
+            self._known[board_id] = replace(known, at=known.at - _KNOWN_SECONDS)
 
     def used_at(self, board_id: str) -> float | None:
         """When somebody last asked for a board through this process, by the monotonic clock."""
