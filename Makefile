@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-sanitized test-frameworks test-cluster check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
+.PHONY: setup run test test-sanitized test-frameworks test-cluster test-servers check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -50,9 +50,17 @@ test-frameworks: $(FRAMEWORKS)/.installed  ## torch, TensorFlow and JAX, in an e
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks
 
 # The daemons come from Debian when root may install them; without root the tests say what they leave out.
-test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm
+test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm; three servers as one
 	scripts/ensure-cluster
 	scripts/test-cluster
+	$(MAKE) test-servers
+
+# What one server promises, of three over one PostgreSQL. Left out is what a process knows a moment before the others.
+test-servers: setup  ## runs, boards, series and live updates through three servers that take turns
+	scripts/ensure-postgres
+	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 2 -k 'postgresql and not an_experiment_grows' \
+	  tests/contract/test_server_boards.py tests/contract/test_server_events.py tests/contract/test_server_runs.py \
+	  tests/contract/test_server_selections.py tests/contract/test_server_series.py
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 

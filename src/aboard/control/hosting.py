@@ -187,12 +187,14 @@ class Hosting:
         is_first = not hosted.has_looked
         joined, left = hosted.look(self._stores())
         board = hosted.board
-        if (joined or left) and (tuple(sorted(hosted.shown)), len(hosted.selected)) != (board.shown, board.run_count):
+        is_news = (tuple(sorted(hosted.shown)), len(hosted.selected)) != (board.shown, board.run_count)
+        if (joined or left) and is_news:
             shown, count = tuple(sorted(hosted.shown)), len(hosted.selected)
             self._catalog.boards.note_shown(board.id, shown, count)
             hosted.board = replace(board, shown=shown, run_count=count)
             self._told(hosted.board, "runs")
-        if not is_first:
+        # Another process that has the board open may have written it down already.
+        if not is_first and (is_news or not self._catalog.is_shared):
             for numbers, what in ((joined, "joined"), (left, "left")):
                 if numbers:
                     self._catalog.board_lines.add(board.id, f"{_several(numbers)} {what}")
