@@ -97,7 +97,9 @@ class Hosting:
         """Open a board that this person may see."""
         check_seen(board, (), access)
         if board.state is not UnitState.RUNNING:
-            hint = f"start it again: aboard board start {board.id[:8]}" if board.state.is_ended else "wait a moment"
+            hint = (
+                f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
+            )
             raise Conflict(f"the board {board.name} is {board.state}", hint=hint)
         with self._lock:
             turn = self._opening.setdefault(board.id, threading.Lock())
@@ -116,7 +118,11 @@ class Hosting:
                     plugins=self._plugins,
                     default_template=self._default_template,
                 )
-                self._look(found)
+                try:
+                    self._look(found)
+                except BaseException:
+                    found.close()
+                    raise
                 with self._lock:
                     self._open[board.id] = found
                     self._opening.pop(board.id, None)
