@@ -88,7 +88,9 @@ class NamedRuns:
             return self._named
 
     def _rename(self, source: Mapping[str, RunReader]) -> None:
-        self._naming = {name: self._naming.get(name) or _Naming(self._columns(name)) for name in source}
+        self._naming = {name: self._naming.get(name) or _Naming({}) for name in source}
+        for name, naming in self._naming.items():
+            naming.columns = self._columns(name)  # a run may be called otherwise by now
         hparams = self._hparams(source)
         wishes: dict[str, Wish] = {}
         for name, run in source.items():
@@ -127,7 +129,8 @@ class _Naming:
         if not wanted.group:
             return self.columns.get(wanted.key)
         known = self.known.get(wanted)
-        return self.columns.get(f"{wanted.group}.{wanted.key}") if known is None else known
+        statistic = f".{wanted.statistic}" if wanted.statistic else ""
+        return self.columns.get(f"{wanted.group}.{wanted.key}{statistic}") if known is None else known
 
     def own_hparams(self, run: RunReader) -> Mapping[str, Value]:
         version = run.logdir.version

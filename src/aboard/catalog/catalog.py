@@ -11,6 +11,7 @@ from typing import Self
 from aboard.catalog.address import CatalogAddress
 from aboard.catalog.audit import Audit
 from aboard.catalog.bin import Bin
+from aboard.catalog.board_lines import BoardLines
 from aboard.catalog.boards import Boards
 from aboard.catalog.candidates import FEW
 from aboard.catalog.database import Database
@@ -42,6 +43,7 @@ class Catalog:
         self.fields = Fields(database)
         self.bin = Bin(database)
         self.boards = Boards(database)
+        self.board_lines = BoardLines(database)
         self.people = People(database)
         self.tokens = Tokens(database)
         self.audit = Audit(database)
@@ -67,6 +69,11 @@ class Catalog:
                 lock.release()
             raise
         return cls(database, lock, few=few)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other server processes may work with it at the same time."""
+        return not self._database.is_sqlite
 
     def reindex(self, documents: Iterable[object], *, store: str) -> Reindexed:
         """Make the catalog equal to what a store holds. See `reindex`."""

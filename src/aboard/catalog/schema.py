@@ -301,9 +301,25 @@ boards = Table(
     Column("exit_status", Words, nullable=False),
     Column("reason", Words, nullable=False),
     Column("settings", Json, nullable=False),
+    Column("scope", Json),  # the workspaces that its runs may come from; all when there is nothing
+    Column("shown", Json),  # the workspaces whose runs it showed when it was last looked at
+    Column("run_count", BigInteger),  # how many runs these were
+    Column("secret", Words),  # by which every process understands the addresses that another gave out
     Index("ix_boards_owner", "owner", "state"),
     Index("ix_boards_selection", "selection", "owner"),
     Index("ix_boards_workspace_id", "workspace_id", "created"),
+)
+
+board_lines = Table(
+    "board_lines",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("board_id", Words, ForeignKey("boards.id", ondelete="CASCADE"), nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("level", Words, nullable=False),
+    Column("text", Words, nullable=False),
+    Index("ix_board_lines_board_id", "board_id", "id"),
+    sqlite_autoincrement=True,
 )
 
 audit = Table(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, String, cast, exists, literal, or_, select
@@ -13,14 +13,16 @@ from aboard.catalog.database import Database
 from aboard.catalog.keys import stored_fold, stored_key
 from aboard.catalog.parts import parts_of
 from aboard.catalog.queries import QueryCompiler
+from aboard.catalog.run_reader import read_runs
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.scope import Scope
 from aboard.catalog.text_conditions import text_fits
 from aboard.errors import InvalidValue
 from aboard.model.query.syntax import Pattern, Query, conditions
+from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import NamedLike, NumberKind, Numbers
+from aboard.model.selection import NamedLike, NumberKind, Numbers, like_text
 from aboard.model.times import now
 
 MOST_RUNS = 200_000
@@ -59,7 +61,10 @@ class SelectedRuns:
         pattern, is_sqlite = entry.as_like(), self._database.is_sqlite
         fits = [text_fits(text, Pattern.LIKE, pattern, is_sqlite=is_sqlite) for text in texts]
         holds = [] if entry.pattern == "*" else [or_(*fits)]
-        return self._find(holds, where, workspace=entry.workspace, in_bin=in_bin)
+        if not entry.has_workspaces:
+            return self._find(holds, where, workspace=entry.workspace, in_bin=in_bin)
+        inside = text_fits(workspaces.c.name_key, Pattern.LIKE, like_text(entry.workspace), is_sqlite=is_sqlite)
+        return self._find([*holds, inside], where, in_bin=in_bin)
 
     def named(self, names: Sequence[str], workspace: str = "", *, in_bin: bool = False) -> list[SelectedRun]:
         """The runs that have one of these names or uids; capitals make no difference in names."""
@@ -73,6 +78,12 @@ class SelectedRuns:
     def of_store(self, store: str, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
         """The runs of a store."""
         return self._find([runs.c.store == stored_key(store)], where, in_bin=in_bin)
+
+    def described(self, numbers: Iterable[int], hparams: Sequence[str], metrics: Sequence[str]) -> Iterator[Run]:
+        """What is known of the runs with these numbers; of hyperparameters and metrics only the named ones."""
+        for some in parts_of(sorted(set(numbers))):
+            with self._database.reading() as connection:
+                yield from read_runs(connection, some, hparam_names=hparams, metric_names=metrics)
 
     def has_store(self, store: str) -> bool:
         """Whether a run, in the bin or not, is in this store."""

@@ -65,14 +65,24 @@ class CatalogServer:
             registration.publish(url, self._token)
         self._announce(url, catalog=str(catalog), stores=[one.uri for one in control.stores()])
         if options.private and registration is not None:
-            serve(IdleStop(app, options.idle_timeout, registration.is_published), listener)
+            is_needed = catalog.boards.has_living
+            serve(IdleStop(app, options.idle_timeout, registration.is_published, is_needed), listener)
         else:
             serve(app, listener)
 
     def _control(self, catalog: Catalog, stack: contextlib.ExitStack) -> Control:
         own_store: Path | None = self._settings.home / "store" if self._is_personal else None
         stores = self._options.stores or [self._settings.store]
-        control = Control(catalog, ControlOptions(stores=stores, own_store=own_store, may_add_stores=self._is_personal))
+        control = Control(
+            catalog,
+            ControlOptions(
+                stores=stores,
+                own_store=own_store,
+                may_add_stores=self._is_personal,
+                roots=None if self._is_personal else (),
+                template=self._settings.template,
+            ),
+        )
         stack.callback(control.close)
         return control
 

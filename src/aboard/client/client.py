@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aboard.api.page import Page
 from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
+from aboard.client.boards import BoardsClient
 from aboard.client.groups import ExperimentsClient, WorkspacesClient
 from aboard.client.private_server import PrivateServer
 from aboard.client.runs import RunsClient
@@ -33,6 +34,7 @@ class Client:
         self.runs = RunsClient(self._transport)
         self.experiments = ExperimentsClient(self._transport)
         self.workspaces = WorkspacesClient(self._transport)
+        self.boards = BoardsClient(self._transport, is_private=self.is_private)
 
     @property
     def is_private(self) -> bool:

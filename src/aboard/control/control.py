@@ -6,15 +6,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
+from aboard.control.board_keeper import BoardKeeper
+from aboard.control.boards import BoardRules, BoardUses
 from aboard.control.following import StoreFollower
 from aboard.control.group_changes import GroupChanges
+from aboard.control.hosting import Hosting
 from aboard.control.indexing import RunIndexer
+from aboard.control.open_folders import OpenFolders
+from aboard.control.open_runs import OpenRuns
 from aboard.control.references import References
 from aboard.control.reindexing import Reindexing
 from aboard.control.retaining import retain
@@ -51,6 +56,11 @@ class ControlOptions:
     bucket_interval: float = 5.0
     fresh_seconds: float = 0.2
     """How long a look at the stores is good enough for who wants to see the latest."""
+    roots: Sequence[str] | None = None
+    """Folders and URIs below which boards may show plain event files; None for anywhere: the server of one person."""
+    boards: BoardRules = field(default_factory=BoardRules)
+    template: str = "{workspace}_{run}_{logdir}"
+    """How boards call runs of the catalog."""
 
 
 class Control:
@@ -67,6 +77,13 @@ class Control:
         self.groups = GroupChanges(catalog, self.references, self._indexer, self._editor)
         self._reindexing = Reindexing(catalog)
         self._followers: dict[str, StoreFollower] = {}
+        self.open_runs = OpenRuns()
+        self._folders = OpenFolders(options.roots)
+        self.hosting = Hosting(
+            catalog, self.open_runs, self._folders, lambda: self._followers, default_template=options.template
+        )
+        self._keeper = BoardKeeper(catalog, self.hosting)
+        self.boards = BoardUses(catalog, self.hosting, self._folders, options.boards, self._keeper.wake)
         self._lock = threading.Lock()
         self._looked = 0.0
         if options.own_store is not None:
@@ -77,6 +94,10 @@ class Control:
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
         self._reindexing.stop()
+        self._keeper.stop(_LEAVE_SECONDS)
+        self.hosting.close()
+        self._folders.close()
+        self.open_runs.close()
         with self._lock:
             followers = list(self._followers.values())
         for follower in followers:
@@ -84,6 +105,10 @@ class Control:
         end = time.monotonic() + _LEAVE_SECONDS  # a store that does not answer is not waited for
         for follower in followers:
             follower.join(max(0.0, end - time.monotonic()))
+
+    def keep_boards(self) -> None:
+        """Look after boards from now on: those whose time is over end."""
+        self._keeper.start()
 
     def stores(self) -> list[StoreStatus]:
         """The stores that are followed."""

@@ -11,11 +11,12 @@ from fastapi import Depends, Request
 from aboard.model.access import Access
 
 
-async def _asking(request: Request) -> Access:
+async def asking(request: Request) -> Access:
+    """Who sent a request."""
     return Access.whole(str(getattr(request.app.state, "actor", "")))
 
 
-Asking = Annotated[Access, Depends(_asking)]
+Asking = Annotated[Access, Depends(asking)]
 """As the type of a parameter of a handler: who asks, and what they may do where."""
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from aboard import __version__
 from aboard.api import PREFIX
 from aboard.control.control import Control
+from aboard.server.actors import asking
+from aboard.server.board_pages import PLACES, BoardPages
+from aboard.server.board_routes import BoardRoutes
 from aboard.server.failing import tell_failures
 from aboard.server.group_routes import GroupRoutes
 from aboard.server.head_requests import HeadAsGet
@@ -41,9 +45,13 @@ def api_app(control: Control, *, personal: bool, private: bool, actor: str, reme
         RunRoutes(control, is_fresh=personal),
         SelectionRoutes(control, is_fresh=personal),
         GroupRoutes(control, is_fresh=personal),
+        BoardRoutes(control, is_fresh=personal),
         ServerRoutes(control, private=private, remember=remember),
     ):
         app.router.routes.extend(room.routes())
+    pages = BoardPages(control, lambda scope: asking(Request(scope)))
+    app.router.routes.extend(Route(f"{place}{{rest:path}}", pages) for place in PLACES)
+    control.keep_boards()
     app.openapi = lambda: document_of(app)
     return app
 
