@@ -81,8 +81,11 @@ class Hosting:
         """Open a board that this person may see."""
         check_seen(board, (), access)
         if board.state is not UnitState.RUNNING:
-            hint = f"start it again: aboard board start {board.id[:8]}" if board.state.is_ended else "wait a moment"
-            raise Conflict(f"the board {board.name} is {board.state}", hint=hint)
+            hint = (
+                f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
+            )
+            is_over = "has ended" if board.state.is_ended else f"is {board.state}"
+            raise Conflict(f"the board {board.name} {is_over}", hint=hint)
         with self._lock:
             turn = self._opening.setdefault(board.id, threading.Lock())
         # One folder that does not answer must not keep other boards from being opened.
