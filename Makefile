@@ -28,6 +28,7 @@ run: setup  ## sample runs, and a board that shows them
 test: setup  ## everything that needs no machine-learning framework
 	scripts/ensure-chromium
 	scripts/ensure-azurite
+	scripts/ensure-oidc-provider
 	scripts/ensure-postgres
 	scripts/test-native plain
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile

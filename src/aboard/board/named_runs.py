@@ -82,7 +82,8 @@ class NamedRuns:
             source, waited = self._source.runs, time.monotonic() - self._looked_at
             if source is not self._seen[0] or waited >= _LOOK_AGAIN_SECONDS:
                 seen = source, sum(run.logdir.version for run in source.values())
-                if seen != self._seen or waited >= _SETTLED_SECONDS:
+                is_new = source is not self._seen[0] or seen[1] != self._seen[1]
+                if is_new or waited >= _SETTLED_SECONDS:
                     self._rename(source)
                     self._seen, self._looked_at = seen, time.monotonic()
             return self._named

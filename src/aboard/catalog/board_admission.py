@@ -6,11 +6,12 @@ Both are decided in the transaction that makes or starts the board, and no two s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, func, insert, select, text, update
 
 from aboard.catalog.board_lines import write_line
 from aboard.catalog.board_rows import read_boards, row_of, selection_of
@@ -126,17 +127,20 @@ def _check_limits(connection: Connection, board: Board, limits: BoardLimits) -> 
     same_kind = [one for one in living if one.kind == board.kind]
     if len(same_kind) >= limits.of(board.kind):
         raise _too_many(board.owner, same_kind, limits.of(board.kind))
-    if limits.total is not None and len(living) >= limits.total:
-        raise _too_many(board.owner, living, limits.total)
+    everybody = select(func.count()).select_from(boards).where(boards.c.state.not_in(ended))
+    if limits.total is not None and (count := connection.execute(everybody).scalar_one()) >= limits.total:
+        problem = f"people have {count} boards that are not stopped, and {limits.total} are allowed in all"
+        raise BoardLimitExceeded(problem, hint=_spared(living) or "ask others to stop theirs")
 
 
-def _too_many(owner: str, living: Any, most: int) -> BoardLimitExceeded:
+def _too_many(owner: str, living: Sequence[Any], most: int) -> BoardLimitExceeded:
+    problem = f"{owner or 'this person'} has {len(living)} boards that are not stopped, and {most} are allowed"
+    return BoardLimitExceeded(problem, hint=_spared(living))
+
+
+def _spared(living: Sequence[Any]) -> str:
     some = ", ".join(f"{one.name} ({one.id[:8]})" for one in living[:_NAMED])
-    more = " …" if len(living) > _NAMED else ""
-    return BoardLimitExceeded(
-        f"{owner or 'this person'} has {len(living)} boards that are not stopped, and {most} are allowed",
-        hint=f"stop one that is no longer needed: {some}{more}",
-    )
+    return f"stop one that is no longer needed: {some}{' …' * (len(living) > _NAMED)}" if living else ""
 
 
 def _in_words(board: Board) -> str:

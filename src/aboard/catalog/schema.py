@@ -278,6 +278,31 @@ tokens = Table(
     Column("revoked", Moment),
 )
 
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hash", Words, primary_key=True),  # of what stands in the browser's cookie
+    Column("user_id", Number, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("token_id", Words, ForeignKey("tokens.id", ondelete="CASCADE")),  # with which the person came
+    Column("origin", Words, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("expires", Moment, nullable=False),
+    Column("last_used", Moment, nullable=False),
+    Index("ix_sessions_expires", "expires"),
+)
+
+# What may be shown once, in an address, and is a session or token from then on.
+login_codes = Table(
+    "login_codes",
+    metadata,
+    Column("hash", Words, primary_key=True),
+    Column("user_id", Number, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("challenge", Words, nullable=False),  # a digest of what the program that asked for it knows; or empty
+    Column("created", Moment, nullable=False),
+    Column("expires", Moment, nullable=False),
+    Index("ix_login_codes_expires", "expires"),
+)
+
 boards = Table(
     "boards",
     metadata,

@@ -16,6 +16,7 @@ from aboard.catalog.queries import QueryCompiler
 from aboard.catalog.run_reader import read_runs
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.scope import Scope
+from aboard.catalog.seen import Seen, inside_seen
 from aboard.catalog.text_conditions import text_fits
 from aboard.errors import InvalidValue
 from aboard.model.query.syntax import Pattern, Query, conditions
@@ -32,8 +33,8 @@ _FEW = 1000
 class SelectedRuns:
     """Finds the runs of one kind of entry, by number; of these, those for which `where` holds."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
 
     def all(self, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
         """All runs."""
@@ -88,7 +89,8 @@ class SelectedRuns:
     def has_store(self, store: str) -> bool:
         """Whether a run, in the bin or not, is in this store."""
         with self._database.reading() as connection:
-            return bool(connection.execute(select(exists().where(runs.c.store == stored_key(store)))).scalar())
+            inside = runs.c.store == stored_key(store), *inside_seen(runs.c.workspace_id, self._seen)
+            return bool(connection.execute(select(exists().where(*inside))).scalar())
 
     def missing_experiments(self, numbers: Iterable[int]) -> set[int]:
         """Those of these numbers that no experiment outside the bin has."""
@@ -96,6 +98,7 @@ class SelectedRuns:
         with self._database.reading() as connection:
             for some in parts_of(sorted(missing)):
                 query = select(experiments.c.id).where(experiments.c.id.in_(some), experiments.c.deleted.is_(None))
+                query = query.where(*inside_seen(experiments.c.workspace_id, self._seen))
                 missing -= set(connection.scalars(query))
         return missing
 
@@ -104,7 +107,8 @@ class SelectedRuns:
     ) -> list[SelectedRun]:
         with self._database.reading() as connection:
             asked = [condition.field for condition in conditions(where)] if where is not None else []
-            scope = Scope.of(connection, [workspace] if workspace else None, asked, in_bin=in_bin)
+            names = [workspace] if workspace else None
+            scope = Scope.of(connection, names, asked, in_bin=in_bin, seen=self._seen)
             filtered = self._filtered(connection, scope, where)
             columns = runs.c.id, runs.c.uid, runs.c.name, workspaces.c.name, runs.c.status, runs.c.experiment_id
             query = select(*columns, runs.c.store).join_from(runs, workspaces)

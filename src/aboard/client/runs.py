@@ -23,6 +23,7 @@ from aboard.api.runs import (
 )
 from aboard.api.selections import Selected, SelectionAsked
 from aboard.client.selection_texts import several, whole_path, zone_minutes
+from aboard.client.served_run import ServedRun
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
 from aboard.model.metric_summary import MetricSummary
@@ -40,8 +41,8 @@ _PAGE = 500
 class RunsClient:
     """The runs of a server; `Client.runs`."""
 
-    def __init__(self, transport: Callable[[], Transport]) -> None:
-        self._transport = transport
+    def __init__(self, transport: Callable[[], Transport], served: Callable[[Run], ServedRun]) -> None:
+        self._transport, self._served = transport, served
 
     def list(
         self,
@@ -54,13 +55,14 @@ class RunsClient:
         after: str | None = None,
         columns: Sequence[str] | None = None,
         in_bin: bool = False,
-    ) -> Page[Run]:
+    ) -> Page[ServedRun]:
         """One page of runs, newest first unless `sort` says otherwise (`-metrics.loss.min`, `hparams.lr desc`).
 
         `columns` are the fields that will be looked at (`hparams.lr`, `metrics.loss`); all are sent without it.
         """
         query = {**_filters(workspaces, experiment, where, in_bin), "sort": sort, "limit": limit, "after": after}
-        return self._transport().get(Page[Run], "runs", {**query, "columns": list(columns or ())})
+        page = self._transport().get(Page[Run], "runs", {**query, "columns": list(columns or ())})
+        return Page(tuple(map(self._served, page.items)), page.next)
 
     def iterate(
         self,
@@ -71,7 +73,7 @@ class RunsClient:
         sort: str | None = None,
         columns: Sequence[str] | None = None,
         in_bin: bool = False,
-    ) -> Iterator[Run]:
+    ) -> Iterator[ServedRun]:
         """All runs that `list` would show, page after page."""
         after: str | None = None
         while True:
@@ -102,9 +104,9 @@ class RunsClient:
         query = _filters(workspaces, experiment, where, in_bin)
         return self._transport().get(RunCount, "run-count", query).count
 
-    def get(self, run: str) -> Run:
+    def get(self, run: str) -> ServedRun:
         """A run with everything that is known of it, also when it is in the bin."""
-        return self._transport().get(Run, f"runs/{path_part(run)}")
+        return self._served(self._transport().get(Run, f"runs/{path_part(run)}"))
 
     def select(
         self,

@@ -11,7 +11,6 @@ from aboard.control.selections import Resolved, Selections
 from aboard.errors import UnknownName
 from aboard.model.access import Access
 from aboard.model.board import Board
-from aboard.model.names import folded
 from aboard.model.selected_run import SelectedRun
 from aboard.model.selection import Entry, Folder, NumberKind, Numbers, Selection
 from aboard.model.selection_words import parse_word
@@ -19,7 +18,8 @@ from aboard.model.selection_words import parse_word
 
 def selections_of(catalog: Catalog, access: Access) -> Selections:
     """Selections as this person means them."""
-    return Selections(catalog, References(catalog))
+    seen = catalog.seen_by(access.seen)
+    return Selections(seen, References(seen))
 
 
 def check_found(settled: Selection, resolved: Resolved) -> None:
@@ -54,8 +54,8 @@ class BoardSelection:
 
     def __init__(self, board: Board, catalog: Catalog) -> None:
         self._selection = kept_selection(board)
-        self._scope = None if board.scope is None else frozenset(board.scope)
-        self._selections = Selections(catalog, References(catalog))
+        seen = catalog.seen_by(None if board.scope is None else frozenset(board.scope))
+        self._selections = Selections(seen, References(seen))
         self.is_live = self._selection.is_live
         self.folders: Sequence[str] = ()
         if self._selection.entries:
@@ -63,5 +63,4 @@ class BoardSelection:
 
     def resolve(self) -> list[SelectedRun]:
         """The runs that are meant now."""
-        found = self._selections.resolve(self._selection).runs
-        return [run for run in found if self._scope is None or folded(run.workspace) in self._scope]
+        return list(self._selections.resolve(self._selection).runs)

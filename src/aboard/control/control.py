@@ -9,25 +9,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
+from aboard.api.runs import NewRun, Series
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_keeper import BoardKeeper
 from aboard.control.boards import BoardRules, BoardUses
 from aboard.control.following import StoreFollower
-from aboard.control.group_changes import GroupChanges
 from aboard.control.hosting import Hosting
 from aboard.control.indexing import RunIndexer
+from aboard.control.logins import LoginOptions, Logins
 from aboard.control.open_folders import OpenFolders
 from aboard.control.open_runs import OpenRuns
-from aboard.control.references import References
+from aboard.control.people import PeopleDesk
 from aboard.control.reindexing import Reindexing
-from aboard.control.retaining import retain
-from aboard.control.run_changes import RunChanges
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_series import run_series
-from aboard.control.selections import Selections
+from aboard.control.seen_control import SeenControl
 from aboard.errors import Forbidden, UnknownName
+from aboard.model.access import Access
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
@@ -52,6 +51,7 @@ class ControlOptions:
     """A store that need not be there yet."""
     may_add_stores: bool = False
     """Whether stores may be named later: by the one person whose server it is."""
+    logins: LoginOptions = field(default_factory=LoginOptions)
     folder_interval: float = 1.0
     bucket_interval: float = 5.0
     fresh_seconds: float = 0.2
@@ -68,13 +68,10 @@ class Control:
 
     def __init__(self, catalog: Catalog, options: ControlOptions) -> None:
         self.catalog = catalog
-        self.references = References(catalog)
-        self.selections = Selections(catalog, self.references)
+        self.logins = Logins(catalog, options.logins)
         self._options = options
         self._indexer = RunIndexer(catalog)
         self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)
-        self.runs = RunChanges(catalog, self.references, self._editor)
-        self.groups = GroupChanges(catalog, self.references, self._indexer, self._editor)
         self._reindexing = Reindexing(catalog)
         self._followers: dict[str, StoreFollower] = {}
         self.open_runs = OpenRuns()
@@ -90,6 +87,14 @@ class Control:
             self._follow(str(options.own_store))
         for uri in options.stores:
             self._follow(uri)
+
+    def seen_by(self, access: Access) -> SeenControl:
+        """What this person may see and do. The methods here ask nobody who they are."""
+        return SeenControl(self, access, self._indexer, self._editor)
+
+    def people_for(self, access: Access) -> PeopleDesk:
+        """What this person may see and change of people."""
+        return PeopleDesk(access, self.catalog, self.logins)
 
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
@@ -140,10 +145,6 @@ class Control:
     def reindex_state(self, task: str) -> ReindexState:
         """How far a reindexing is."""
         return self._reindexing.state(task)
-
-    def retain(self, asked: RetentionAsked, actor: str) -> RetentionResult:
-        """Delete what a rule names."""
-        return retain(self.catalog, self.runs, asked, actor)
 
     def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
         """Curves of a run, read from its store."""

@@ -27,7 +27,7 @@ from aboard.model.names import folded
 from aboard.model.selected_run import SelectedRun
 
 _SHARE = 20  # looking at what a board shows takes at most this part of the time
-_LIVE_SECONDS, _FIXED_SECONDS, _LONGEST_SECONDS = 1.0, 10.0, 60.0
+_LIVE_SECONDS, _FIXED_SECONDS, _LONGEST_SECONDS = 1.0, 3.0, 60.0
 
 
 class HostedBoard:

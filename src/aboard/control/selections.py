@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aboard.catalog.catalog import Catalog
+from aboard.catalog.catalog import SeenCatalog
 from aboard.catalog.selected_runs import MOST_RUNS
 from aboard.control.references import References, check_workspace, in_workspace, several
 from aboard.errors import InvalidValue, UnknownName
@@ -38,7 +38,7 @@ class Resolved:
 class Selections:
     """Finds out what selections mean."""
 
-    def __init__(self, catalog: Catalog, references: References) -> None:
+    def __init__(self, catalog: SeenCatalog, references: References) -> None:
         self._catalog, self._references, self._selected = catalog, references, catalog.selected
 
     def settle(self, selection: Selection, *, in_bin: bool = False) -> Selection:

@@ -10,12 +10,12 @@ from aboard.model.board import BoardKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardLimits:
-    """The most boards of one person that are not stopped."""
+    """The most boards of one person that are not stopped; and of all people together."""
 
     server: int = 100
     process: int = 5
     total: int | None = None
-    """Of both kinds together; None for no such limit."""
+    """Of both kinds and of everybody; None for no such limit."""
 
     def of(self, kind: BoardKind) -> int:
         """The most of this kind."""

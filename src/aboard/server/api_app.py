@@ -19,13 +19,25 @@ from aboard.server.failing import tell_failures
 from aboard.server.group_routes import GroupRoutes
 from aboard.server.head_requests import HeadAsGet
 from aboard.server.openapi import document_of
+from aboard.server.people_routes import PeopleRoutes
 from aboard.server.run_routes import RunRoutes
 from aboard.server.selection_routes import SelectionRoutes
 from aboard.server.server_routes import ServerRoutes
 
 
-def api_app(control: Control, *, personal: bool, private: bool, actor: str, remember: Callable[[str], None]) -> FastAPI:
-    """`personal`: it serves one person, who is given fresh lists. `private`: in the background, and ends when asked."""
+def api_app(
+    control: Control,
+    *,
+    personal: bool,
+    private: bool,
+    remember: Callable[[str], None],
+    actor: str | None = None,
+    login_mode: str = "personal",
+) -> FastAPI:
+    """`personal`: it serves one person, who is given fresh lists. `private`: in the background, and ends when asked.
+
+    `actor` is who asks, where no guard before the application finds that out.
+    """
     app = FastAPI(
         title="aboard",
         version=__version__,
@@ -47,6 +59,7 @@ def api_app(control: Control, *, personal: bool, private: bool, actor: str, reme
         GroupRoutes(control, is_fresh=personal),
         BoardRoutes(control, is_fresh=personal),
         ServerRoutes(control, private=private, remember=remember),
+        PeopleRoutes(control, login_mode),
     ):
         app.router.routes.extend(room.routes())
     pages = BoardPages(control, lambda scope: asking(Request(scope)))
