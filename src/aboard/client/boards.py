@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardReading, NewBoard
 from aboard.api.page import Page
+from aboard.api.people import CodeAsked, CodeMade
 from aboard.client.selection_texts import several, whole_path, zone_minutes
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
@@ -126,10 +127,12 @@ class BoardsClient:
         return self._transport().get(BoardInfo, f"boards/{path_part(board)}")
 
     def address(self, board: BoardInfo) -> str:
-        """Where a browser finds the board now; to a private server it carries what opens it."""
-        address = self._transport().address
-        token = f"?token={address.token}" if self._is_private and address.token else ""
-        return f"{address.url}{board.uri}{token}"
+        """Where a browser finds the board now; to a private server it carries a code that opens it once."""
+        transport = self._transport()
+        if not self._is_private:
+            return f"{transport.address.url}{board.uri}"
+        made = transport.send(CodeMade, "POST", "login/codes", CodeAsked(path=board.uri))
+        return f"{transport.address.url}{made.path}"
 
     def start(self, board: str) -> BoardInfo:
         """Start a board that has ended; one that runs stays as it is."""
