@@ -88,7 +88,8 @@ def list_boards(options: BoardListOptions) -> None:
         )
     )
     if options.as_json:
-        print_json({"items": [told(client, board) for board in boards], "next": None})
+        url = client.url
+        print_json({"items": [{**told(board), "url": f"{url}{board.uri}"} for board in boards], "next": None})
     elif options.quiet:
         for board in boards:
             typer.echo(board.id)

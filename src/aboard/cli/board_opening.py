@@ -24,16 +24,15 @@ _PROBLEMS = 5
 
 def show_board(client: Client, board: BoardInfo, *, open_browser: bool) -> None:
     """Print where a board is; with `open_browser` open it, if it shows anything soon."""
-    address = client.boards.address(board)
     typer.echo("TensorBoard is running at: ", nl=False)
-    typer.secho(address, fg=typer.colors.GREEN)
+    typer.secho(client.boards.address(board), fg=typer.colors.GREEN)
     if not open_browser:
         return
     reading = _until_seen(client, board)
     for problem in reading.problems[:_PROBLEMS]:
         say(f"note: {problem}", sys.stderr)
     if reading.logdirs:
-        open_page(address)
+        open_page(client.boards.address(board))  # another one: that of a private server opens it once
     else:
         say(
             f"There is nothing to see yet, so no browser is opened; `aboard board open {board.name}` opens it later.",

@@ -73,15 +73,16 @@ def start_board(options: StartOptions) -> None:
         typer.echo(created.board.id)
         return
     if options.as_json:
-        print_json({**told(client, created.board), "reopened": created.reopened})
+        address = client.boards.address(created.board)
+        print_json({**told(created.board), "url": address, "reopened": created.reopened})
         return
     _announce(created)
     show_board(client, created.board, open_browser=options.open_browser)
 
 
-def told(client: Client, board: BoardInfo) -> dict[str, object]:
-    """A board as one document, with the address for a browser."""
-    return {**cast("dict[str, object]", to_wire(board)), "url": client.boards.address(board)}
+def told(board: BoardInfo) -> dict[str, object]:
+    """A board as one document."""
+    return cast("dict[str, object]", to_wire(board))
 
 
 def with_config(options: StartOptions, config_file: str | None, pairs: Sequence[str]) -> StartOptions:
