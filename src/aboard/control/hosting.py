@@ -84,8 +84,8 @@ class Hosting:
             hint = (
                 f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
             )
-            is_over = "has ended" if board.state.is_ended else f"is {board.state}"
-            raise Conflict(f"the board {board.name} {is_over}", hint=hint)
+            over = ": it has ended" if board.state.is_ended else ""
+            raise Conflict(f"the board {board.name} is {board.state}{over}", hint=hint)
         with self._lock:
             turn = self._opening.setdefault(board.id, threading.Lock())
         # One folder that does not answer must not keep other boards from being opened.
