@@ -82,11 +82,24 @@ def test_it_serves_its_stores_to_who_has_the_token_and_ends_in_order(machine: Ma
         assert server.status("/api/v1/nothing", Authorization=bearer) == 404
         assert server.status("/api/v1/runs", "DELETE", Authorization=bearer) == 405
         ended = machine.aboard("reindex", machine.store, ABOARD_SERVER=server.url, ABOARD_TOKEN="no " * 9)
-        assert (ended.code, "a token is needed" in ended.err) == (1, True)
+        assert (ended.code, "this token opens nothing here" in ended.err) == (1, True)
         server.process.send_signal(signal.SIGTERM)
         ended = finish(server.process)
         assert (ended.code, "Traceback" in ended.err) == (0, False)
         assert not (machine.home / "server/server.json").exists()
+
+
+def test_open_streams_end_with_the_server(machine: Machine):
+    with serving(machine) as server:
+        request = urllib.request.Request(
+            f"{server.url}/api/v1/events", headers={"Authorization": f"Bearer {server.token}"}
+        )
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as stream:
+            assert stream.readline() == b"retry: 2000\n"
+            server.process.send_signal(signal.SIGTERM)
+            assert b"Traceback" not in stream.read()  # to its proper end, else IncompleteRead is raised
+        ended = finish(server.process)
+        assert (ended.code, "Traceback" in ended.err) == (0, False)
 
 
 def test_a_second_server_on_one_catalog_is_refused(machine: Machine, tmp_path: Path):

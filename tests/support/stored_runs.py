@@ -22,6 +22,7 @@ from aboard.model.uid import new_uid
 from aboard.server.access import AccessGuard
 from aboard.server.api_app import api_app
 from aboard.server.listening import listen, url_of
+from aboard.server.request_log import RequestLog
 from aboard.store import Store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.file_row import FileRow
@@ -92,6 +93,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
     control = Control(catalog, ControlOptions(stores=stores, **given))
     app = api_app(control, personal=personal, private=False, actor="tester", remember=lambda _: None)
     guarded = AccessGuard(app, hosts=frozenset({"127.0.0.1"}), token=TOKEN, cookie="aboard_test")
+    guarded = RequestLog(guarded, app.state.metrics, access_log=True)
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(guarded, log_config=None, timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -100,6 +102,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
         until(lambda: server.started)
         yield Client(url_of(listener, ""), TOKEN)
     finally:
+        control.changes.close()  # as `serve` does it
         server.should_exit = True
         thread.join(10)
         listener.close()

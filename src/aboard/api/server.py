@@ -84,3 +84,22 @@ class ReindexState:
     def is_over(self) -> bool:
         """Whether nothing more happens."""
         return self.state != "running"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Whether the process answers."""
+
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """Whether the server can do its work."""
+
+    status: str
+    """ready, degraded, or not ready."""
+    database: str
+    """ok, or the code of what is wrong."""
+    stores: int
+    failing_stores: int

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
+from sqlalchemy import select
+
 from aboard.catalog.address import CatalogAddress
 from aboard.catalog.audit import Audit
 from aboard.catalog.bin import Bin
@@ -100,6 +102,11 @@ class Catalog(SeenCatalog):
     def reindex(self, documents: Iterable[object], *, store: str) -> Reindexed:
         """Make the catalog equal to what a store holds. See `reindex`."""
         return reindex(self._database, documents, store)
+
+    def check(self) -> None:
+        """Ask the database something small; raises CatalogUnavailable when it does not answer."""
+        with self._database.reading() as connection:
+            connection.execute(select(1))
 
     def close(self) -> None:
         """Close every connection and let another server have it."""

@@ -12,11 +12,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, cast, delete, func, insert, select
+from sqlalchemy import Connection, Table, cast, delete, func, insert, select, text
 from sqlalchemy.dialects.postgresql import REGCLASS
 
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.schema import metadata
+from aboard.catalog.schema import metadata, retired_numbers
 from aboard.errors import Conflict, StorageUnavailable
 
 _PART = 2000
@@ -99,11 +99,18 @@ def _copy_table(reading: Connection, writing: Connection, table: Table) -> None:
 
 
 def _continue_numbers(connection: Connection, table: Table) -> None:
-    """Numbers that were given before are never given again. SQLite sees to that itself."""
+    """Numbers that were given before are never given again, also not those of what was purged."""
     key = table.autoincrement_column
     if key is None:
         return
-    highest = connection.execute(select(func.max(key))).scalar()
-    if connection.dialect.name == "postgresql" and highest is not None:
+    retired = select(func.max(retired_numbers.c.number)).where(retired_numbers.c.kind == table.name)
+    highest = max(connection.execute(query).scalar() or 0 for query in (select(func.max(key)), retired))
+    if not highest:
+        return
+    if connection.dialect.name == "postgresql":
         counter = func.pg_get_serial_sequence(table.name, key.name)
         connection.execute(select(func.setval(cast(counter, REGCLASS), highest)))
+        return
+    which = {"name": table.name}
+    connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :name"), which)
+    connection.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :seq)"), {**which, "seq": highest})

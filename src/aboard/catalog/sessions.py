@@ -88,4 +88,5 @@ def _read(connection: Connection, at: datetime, where: ColumnElement[bool]) -> l
         tokens.c.expires.is_(None) | (tokens.c.expires > at),
     )
     rows = connection.execute(query.where(where, *valid).order_by(sessions.c.created.desc())).mappings()
-    return [Session(**{**row, "scopes": tuple(row["scopes"] or ())}) for row in rows]
+    plain = ("user", "origin", "created", "expires", "last_used")
+    return [Session(scopes=tuple(row["scopes"] or ()), **{name: row[name] for name in plain}) for row in rows]

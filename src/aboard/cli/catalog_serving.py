@@ -27,6 +27,7 @@ from aboard.server.guarded import Place, guarded, login_options
 from aboard.server.idleness import IdleStop
 from aboard.server.listening import is_loopback, url_of
 from aboard.server.registration import Registration
+from aboard.server.request_log import RequestLog
 from aboard.server.serving import serve
 
 _ANY_NUMBER = 10**9
@@ -72,14 +73,16 @@ class CatalogServer:
             person=Access.whole(person),
         )
         app = guarded(inner, control, self._settings, where, self._mode)
+        app = RequestLog(app, inner.state.metrics, access_log=not options.private)
         if registration is not None:
             registration.publish(url, self._token.text)
         self._announce(url, control, person, is_first=was_closed)
         if options.private and registration is not None:
             is_needed = catalog.boards.has_living
-            serve(IdleStop(app, options.idle_timeout, registration.is_published, is_needed), listener)
+            idle = IdleStop(app, options.idle_timeout, registration.is_published, is_needed)
+            serve(idle, listener, control.changes.close)
         else:
-            serve(app, listener)
+            serve(app, listener, control.changes.close)
 
     def _needs_person(self, catalog: Catalog) -> bool:
         """The one person of a personal server; else the first administrator, while there is none."""

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import secrets
 import signal
-import sys
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
@@ -32,12 +30,14 @@ class ServerOptions:
     """In the background, for the programs of one person."""
     idle_timeout: float = 1800.0
     as_json: bool = False
+    log_format: str | None = None
 
     def settings(self) -> Settings:
         """The settings that hold with these flags."""
         if self.private:  # what was settled for a server of all is not meant for this one
             return replace(load_settings(), serve=ServeSettings(port=0), login=LoginSettings())
         flags = {"serve.host": self.host, "serve.port": self.port, "login.mode": self.login}
+        flags["serve.log_format"] = self.log_format
         return load_settings({**flags, "serve.catalog": self.catalog, "serve.stores": tuple(self.stores) or None})
 
 
@@ -55,12 +55,12 @@ def serve_catalog(options: ServerOptions) -> None:
     with needed_packages():
         from aboard.cli.catalog_serving import CatalogServer
         from aboard.server.listening import is_loopback, listen
+        from aboard.server.log_lines import begin_log
 
     settings = options.settings()
     host = settings.serve.host
     token = server_token(settings, is_loopback=is_loopback(host), is_private=options.private)
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    begin_log(settings.serve.log_format)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings.serve.port))

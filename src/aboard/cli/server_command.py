@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from aboard.cli.log_format import LogFormat
+
 app = typer.Typer(help="Serve the catalog of runs over HTTP to commands, scripts and colleagues.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -41,6 +43,10 @@ def server(
     check: Annotated[
         bool, typer.Option("--check", help="Serve nothing; say whether settings, catalog, stores and login are good.")
     ] = False,
+    log_format: Annotated[
+        LogFormat | None,
+        typer.Option("--log-format", help="Lines for people, or JSON lines with ids of requests.", show_default="text"),
+    ] = None,
     private: Annotated[bool, typer.Option("--private", hidden=True)] = False,
     idle_timeout: Annotated[float, typer.Option("--idle-timeout", min=1, hidden=True)] = 1800.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with address and token.")] = False,
@@ -59,6 +65,7 @@ def server(
         private=private,
         idle_timeout=idle_timeout,
         as_json=as_json,
+        log_format=None if log_format is None else str(log_format),
     )
     if check:
         from aboard.cli.server_check import check_server

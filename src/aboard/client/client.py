@@ -14,6 +14,7 @@ from aboard.client.groups import ExperimentsClient, WorkspacesClient
 from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.private_server import PrivateServer
 from aboard.client.runs import RunsClient
+from aboard.client.series import SeriesClient
 from aboard.client.served_run import ServedExperiment, ServedRun
 from aboard.client.transport import Address, Transport
 from aboard.config.credentials import client_settings
@@ -34,6 +35,7 @@ class Client:
         if settings.server:
             self._fixed = Transport(Address.of(settings.server, settings.token), timeout=timeout)
         self.runs = RunsClient(self._transport, lambda run: ServedRun.of(run, self))
+        self.series = SeriesClient(self._transport)
         self.experiments = ExperimentsClient(self._transport, lambda one: ServedExperiment.of(one, self))
         self.workspaces = WorkspacesClient(self._transport)
         self.boards = BoardsClient(self._transport, is_private=self.is_private)

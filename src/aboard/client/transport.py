@@ -21,6 +21,7 @@ from aboard.errors import InvalidValue, ServerUnavailable
 
 _T = TypeVar("_T")
 Query = Mapping[str, object]
+_JSON = "application/json"
 _READING_TRIES = 3
 _PAUSE_SECONDS = 0.2
 _LARGEST_ANSWER = 1 << 30
@@ -70,13 +71,13 @@ class Transport:
 
     def get(self, kind: type[_T], path: str, query: Query | None = None) -> _T:
         """Ask for something. Asked again when the connection broke: reading twice does no harm."""
-        return self._understood(kind, self.bytes(path, query))
+        return self._understood(kind, self.bytes(path, query, accept=_JSON))
 
-    def bytes(self, path: str, query: Query | None = None) -> bytes:
+    def bytes(self, path: str, query: Query | None = None, *, accept: str = "*/*") -> bytes:
         """As `get`, for an answer that is no document."""
         for tries_left in reversed(range(_READING_TRIES)):
             try:
-                return self._asked("GET", path, query, None, None)
+                return self._asked("GET", path, query, None, None, accept)
             except ServerUnavailable:
                 if not tries_left:
                     raise
@@ -86,23 +87,27 @@ class Transport:
     def send(self, kind: type[_T], method: str, path: str, body: object = None, *, timeout: float | None = None) -> _T:
         """Have something changed; asked once, because a change whose answer was lost may have happened."""
         data = b"" if body is None else json.dumps(to_wire(body)).encode()
-        return self._understood(kind, self._asked(method, path, None, data, timeout))
+        return self._understood(kind, self._asked(method, path, None, data, timeout, _JSON))
 
-    def _asked(self, method: str, path: str, query: Query | None, body: bytes | None, timeout: float | None) -> bytes:
+    def _asked(
+        self, method: str, path: str, query: Query | None, body: bytes | None, timeout: float | None, accept: str
+    ) -> bytes:
         try:
-            return self._answer(method, path, query, body, timeout)
+            return self._answer(method, path, query, body, timeout, accept)
         except ServerUnavailable as error:
             # Nothing was sent to who did not listen, so even a change can be asked for once more.
             if self._renew is None or not isinstance(_cause(error), ConnectionRefusedError):
                 raise
             self.address = self._renew()
-            return self._answer(method, path, query, body, timeout)
+            return self._answer(method, path, query, body, timeout, accept)
 
-    def _answer(self, method: str, path: str, query: Query | None, body: bytes | None, timeout: float | None) -> bytes:
+    def _answer(
+        self, method: str, path: str, query: Query | None, body: bytes | None, timeout: float | None, accept: str
+    ) -> bytes:
         url = f"{self.address.url}{PREFIX}/{path}"
         if query and (pairs := list(_pairs(query))):
             url = f"{url}?{urllib.parse.urlencode(pairs)}"
-        headers = {"Accept": "application/json", "User-Agent": f"aboard/{__version__}"}
+        headers = {"Accept": accept, "User-Agent": f"aboard/{__version__}"}
         if body:
             headers["Content-Type"] = "application/json"
         if self.address.token:

@@ -70,9 +70,9 @@ class Credentials:
         except (OSError, ValueError) as error:
             hint = "remove it and `aboard login` again"
             raise InvalidValue(f"cannot read the logins in {self.path}: {error}", hint=hint) from error
-        found = cast("Mapping[str, object]", document) if isinstance(document, dict) else {}
-        version = found.get("version")
-        if found.get("format") != _FORMAT or not isinstance(version, list) or version[:1] != [_VERSION]:
+        found = cast("Mapping[str, object]", document if isinstance(document, dict) else {})
+        version = cast("list[object]", found.get("version") or [])
+        if found.get("format") != _FORMAT or version[:1] != [_VERSION]:
             hint = "it was written by a newer aboard: upgrade this one, or remove the file and `aboard login` again"
             raise InvalidValue(f"{self.path} does not hold logins that this version knows", hint=hint)
         return found

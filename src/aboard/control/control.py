@@ -3,26 +3,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from aboard.api.runs import NewRun, Series
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_keeper import BoardKeeper
 from aboard.control.boards import BoardRules, BoardUses
+from aboard.control.changes import Changes
+from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
 from aboard.control.hosting import Hosting
 from aboard.control.indexing import RunIndexer
 from aboard.control.logins import LoginOptions, Logins
+from aboard.control.media import Media
 from aboard.control.open_folders import OpenFolders
+from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.people import PeopleDesk
 from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
+from aboard.control.run_news import RunNews
 from aboard.control.run_series import run_series
 from aboard.control.seen_control import SeenControl
 from aboard.errors import Forbidden, UnknownName
@@ -30,13 +37,17 @@ from aboard.model.access import Access
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
+from aboard.model.selected_run import SelectedRun
 from aboard.model.times import now
 from aboard.model.uid import check_uid
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
+from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
+from aboard.store.traffic import TrafficCount
 from aboard.store.uri import parse_uri
 
+_T = TypeVar("_T")
 _LEAVE_SECONDS = 5.0
 # Somebody waits for the answer.
 _PATIENCE = Patience(connect_seconds=5, stall_seconds=20, request_seconds=60, retries=3, retry_seconds=20)
@@ -70,7 +81,9 @@ class Control:
         self.catalog = catalog
         self.logins = Logins(catalog, options.logins)
         self._options = options
-        self._indexer = RunIndexer(catalog)
+        self.changes = Changes()
+        self._news = RunNews(self.changes)
+        self._indexer = RunIndexer(catalog, self._news.tell)
         self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)
         self._reindexing = Reindexing(catalog)
         self._followers: dict[str, StoreFollower] = {}
@@ -98,6 +111,7 @@ class Control:
 
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
+        self.changes.close()
         self._reindexing.stop()
         self._keeper.stop(_LEAVE_SECONDS)
         self.hosting.close()
@@ -120,6 +134,11 @@ class Control:
         with self._lock:
             followers = list(self._followers.values())
         return [follower.status() for follower in followers]
+
+    def traffic(self) -> dict[str, TrafficCount]:
+        """What was asked of each store to follow it, and to change runs."""
+        with self._lock:
+            return {uri: follower.store.traffic.count() for uri, follower in self._followers.items()}
 
     def add_store(self, uri: str) -> StoreStatus:
         """Follow another store."""
@@ -146,9 +165,36 @@ class Control:
         """How far a reindexing is."""
         return self._reindexing.state(task)
 
+    def place_of(self, run: Run | SelectedRun) -> RunPlace:
+        """Where the files of a run are, for the pool of open runs; only a store that is followed is ever opened."""
+        if not run.store:
+            raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
+        return RunPlace(self._store(run.store).uri, run.uid)
+
     def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
-        """Curves of a run, read from its store."""
-        return run_series(self._editor.folder_of(run).store, run, tags, logdirs)
+        """Every point of curves of a run."""
+        return run_series(self.open_runs, self.place_of(run), run, tags, logdirs)
+
+    def seen(self, name: str, access: Access) -> SelectedRun:
+        """The run that is meant, if who asks may see it; else it is as if it were not there."""
+        (run,) = self.seen_by(access).references.selected([name])
+        return run
+
+    def media(self, name: str, access: Access) -> Media:
+        """Values of a run that are no numbers."""
+        return Media(self.open_runs, self.place_of(self.seen(name, access)))
+
+    def with_files(self, name: str, access: Access, read: Callable[[RunFolder], _T]) -> _T:
+        """Read documents or files of a run, on the threads of its store."""
+        run = self.seen(name, access)
+        place = self.place_of(run)
+        folder = RunFolder(self._store(run.store), run.uid)
+        return self.open_runs.readers(place.store).call(lambda: read(folder))
+
+    def curves(self, runs: Sequence[str], asked: CurvesAsked, access: Access) -> FoundCurves:
+        """Curves of several runs at once."""
+        named = self.seen_by(access).references.selected(runs)
+        return curves_of(self.open_runs, {self.place_of(run): run for run in named}, asked)
 
     def register(self, new: NewRun) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""
@@ -203,6 +249,9 @@ class Control:
         return self._follow(uri).store
 
     def _forget(self, uid: str) -> None:
+        self.open_runs.forget(uid)
+        with contextlib.suppress(UnknownName):
+            self._news.tell_purged(self.catalog.runs.by_uid(uid))
         for follower in list(self._followers.values()):
             follower.forget(uid)
 

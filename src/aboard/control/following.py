@@ -236,7 +236,8 @@ class StoreFollower:
             with suppress(Conflict, UnknownName):
                 run = self._catalog.runs.by_uid(watched.uid)
                 heard = f"No sign of life since {time_text(run.heartbeat)}." if run.heartbeat else "No sign of life."
-                self._catalog.runs.change_status(run.number or 0, RunState.LOST, at=run.heartbeat, reason=heard)
+                lost = self._catalog.runs.change_status(run.number or 0, RunState.LOST, at=run.heartbeat, reason=heard)
+                self._indexer.noticed(lost)
             watched.status = RunState.LOST
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -169,7 +170,9 @@ class Hosting:
         joined, left = hosted.look(self._stores())
         board = hosted.board
         if (joined or left) and (tuple(sorted(hosted.shown)), len(hosted.selected)) != (board.shown, board.run_count):
-            self._catalog.boards.note_shown(board.id, sorted(hosted.shown), len(hosted.selected))
+            shown, count = tuple(sorted(hosted.shown)), len(hosted.selected)
+            self._catalog.boards.note_shown(board.id, shown, count)
+            hosted.board = replace(board, shown=shown, run_count=count)
         if not is_first:
             for numbers, what in ((joined, "joined"), (left, "left")):
                 if numbers:

@@ -28,8 +28,9 @@ _STRIPES = 256
 class RunIndexer:
     """Puts runs into one catalog."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, told: Callable[[Sequence[Run]], None] = lambda _: None) -> None:
+        """`told` hears of all runs that were put."""
+        self._catalog, self._told = catalog, told
         self._putting = threading.Lock()
         self._changing: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()
@@ -43,7 +44,8 @@ class RunIndexer:
             loaded = read_runs(store, part)
             with self._putting:
                 untouched = [one for one in loaded if self._is_untouched(one.uid, before)]
-                self._catalog.runs.put_many([one.run for one in untouched if one.run is not None])
+                put = self._catalog.runs.put_many([one.run for one in untouched if one.run is not None])
+            self._told(put)
             results += loaded
             if done is not None:
                 done(len(results))
@@ -52,7 +54,13 @@ class RunIndexer:
     def put(self, run: Run) -> Run:
         """Put a run that the caller has written itself."""
         with self._putting:
-            return self._catalog.runs.put(run)
+            put = self._catalog.runs.put(run)
+        self._told([put])
+        return put
+
+    def noticed(self, run: Run) -> None:
+        """Let those know who want to hear of changes, of one that was made in the catalog alone."""
+        self._told([run])
 
     @contextlib.contextmanager
     def changing(self, uids: Iterable[str]) -> Generator[None]:

@@ -176,7 +176,9 @@ class Logins:
 
     def _access(self, name: str, scopes: tuple[str, ...] = ()) -> Access:
         user = self._catalog.people.get(name)
-        roles = {} if user.is_administrator else self._catalog.people.roles(name, in_bin_too=True)
+        roles: Mapping[str, Role] = {}
+        if not user.is_administrator:
+            roles = self._catalog.people.roles(name, in_bin_too=True)
         return Access(
             name=user.name,
             is_administrator=user.is_administrator,

@@ -6,9 +6,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from aboard.control.store_readers import StoreReaders
 from aboard.errors import AboardError, StoreUnreachable
@@ -19,6 +20,7 @@ from aboard.reader.run_reader import RunReader
 from aboard.store.run.layout import EVENTS
 
 _log = logging.getLogger("aboard.control")
+_T = TypeVar("_T")
 _POINT_BYTES = 24
 _TAG_BYTES = 300
 _RUN_BYTES = 50_000
@@ -102,6 +104,10 @@ class OpenRun:
         reading = self._reading
         if reading is not None:
             self._readers.wait(reading, seconds)
+
+    def call(self, work: Callable[[], _T]) -> _T:
+        """Have something read, on the threads of the store, and wait for it."""
+        return self._readers.call(work)
 
     def close(self) -> None:
         """Give everything back; who still holds a reader can go on with what it has."""

@@ -77,6 +77,11 @@ class OpenRuns:
                 run.wait(_AGAIN_SECONDS if run.is_read else max(0.0, end - time.monotonic()))
             yield runs
 
+    def readers(self, store: str) -> StoreReaders:
+        """The threads that read from a store."""
+        with self._lock:
+            return self._readers(store)
+
     def forget(self, uid: str) -> None:
         """Close a run whose files are gone."""
         with self._lock:

@@ -44,6 +44,24 @@ class References:
             raise InvalidValue("no run is named", hint=_HOW)
         return list(found.values())
 
+    def selected(self, texts: Sequence[str]) -> list[SelectedRun]:
+        """As `runs`, with as much of each as tells where it is; numbers, which programs send, are looked up at once."""
+        entries = [_one(text, NumberKind.RUN) for text in texts if text.strip()]
+        if not entries:
+            raise InvalidValue("no run is named", hint=_HOW)
+        numbers = [entry.first for entry in entries if isinstance(entry, Numbers)]
+        numbered = self._catalog.selected.numbered(numbers, in_bin=False) if numbers else {}
+        found: dict[str, SelectedRun] = {}
+        for entry in entries:
+            run = numbered.get(entry.first) if isinstance(entry, Numbers) else None
+            if run is not None:
+                check_workspace(run, entry.workspace)
+            run = run or self.run_of(entry, in_bin=False) or self.run_of(entry, in_bin=True)
+            if run is None:
+                raise self.unknown_run(str(entry))
+            found[run.uid] = run
+        return list(found.values())
+
     def run_of(self, entry: Numbers | Named, *, in_bin: bool) -> SelectedRun | None:
         """The one run that has this number, or this name or uid; an error if several have the name."""
         if isinstance(entry, Named):

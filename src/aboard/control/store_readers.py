@@ -6,9 +6,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
-_THREADS = 4
+from aboard.errors import StoreUnreachable
+
+_THREADS = 6
+_ANSWER_SECONDS = 30.0
 _WAITING = 24
+_T = TypeVar("_T")
 
 
 class StoreReaders:
@@ -31,6 +36,23 @@ class StoreReaders:
             return
         try:
             reading.wait(seconds)
+        finally:
+            self._waiting.release()
+
+    def call(self, work: Callable[[], _T], seconds: float = _ANSWER_SECONDS) -> _T:
+        """Have something done, and wait for it."""
+        if not self._waiting.acquire(blocking=False):
+            raise StoreUnreachable("too many wait for this store already", hint="try again in a while")
+        try:
+            future = self._threads.submit(work)
+        except RuntimeError as error:
+            self._waiting.release()
+            raise StoreUnreachable("the server is ending", hint="ask again when it is back") from error
+        try:
+            return future.result(seconds)
+        except TimeoutError:
+            future.cancel()
+            raise StoreUnreachable(f"the store has not answered for {seconds:g} s", hint="try again later") from None
         finally:
             self._waiting.release()
 

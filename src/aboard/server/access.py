@@ -27,7 +27,7 @@ from aboard.server.short_answers import (
 
 _HOW = "open the address that was printed at the start, or set ABOARD_TOKEN to what stands behind token="
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_OPEN_TO_ALL = frozenset({"/healthz"})
+_OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
 _KEPT_IN_PATHS = "/:@!$&'()*+,;=~"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import orjson
@@ -26,6 +26,7 @@ from aboard.errors import InvalidValue
 _T = TypeVar("_T")
 _LARGEST_BODY = 16 << 20
 _QUICKLY_READ = 64 << 10
+_CONTENT = "content_kinds"
 
 Handler = Callable[..., object]
 
@@ -37,12 +38,24 @@ class Operations:
         self._tag = tag
         self.routes: list[APIRoute] = []
 
-    def add(self, method: str, path: str, handler: Handler, *, after: Callable[[], None] | None = None) -> None:
-        """Have `handler` answer. Its docstring describes it; `after` is called when the answer has been sent."""
+    def add(
+        self,
+        method: str,
+        path: str,
+        handler: Handler,
+        *,
+        content: Mapping[str, Any] | None = None,
+        prefix: str = PREFIX,
+        after: Callable[[], None] | None = None,
+    ) -> None:
+        """Have `handler` answer. Its docstring describes it; `after` is called when the answer has been sent.
+
+        A handler that returns a response of its own says by `content` which kind each content type stands for.
+        """
         told = inspect.getdoc(handler) or ""
         route = APIRoute(
-            f"{PREFIX}/{path}",
-            _answering(handler, after),
+            f"{prefix}/{path}",
+            _answering(handler, after, content or {}),
             methods=[method],
             tags=[self._tag],
             operation_id=f"{self._tag}_{handler.__name__}",
@@ -80,7 +93,14 @@ def sent_kind(dependency: object) -> type[Any] | None:
     return dependency.kind if isinstance(dependency, _Sent) else None
 
 
-def _answering(handler: Handler, after: Callable[[], None] | None) -> Callable[..., Response]:
+def content_kinds(route: APIRoute) -> Mapping[str, Any]:
+    """The content types of an operation that makes its own responses, and what stands in each."""
+    return getattr(route.endpoint, _CONTENT, {})
+
+
+def _answering(
+    handler: Handler, after: Callable[[], None] | None, content: Mapping[str, Any]
+) -> Callable[..., Response]:
     @functools.wraps(handler)
     def answer(*arguments: Any, **parameters: Any) -> Response:
         told = handler(*arguments, **parameters)
@@ -89,6 +109,7 @@ def _answering(handler: Handler, after: Callable[[], None] | None) -> Callable[.
             response.background = BackgroundTask(after)
         return response
 
+    setattr(answer, _CONTENT, content)
     return answer
 
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncGenerator, Callable
 
+import anyio.to_thread
 from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -15,14 +17,22 @@ from aboard.control.control import Control
 from aboard.server.actors import asking
 from aboard.server.board_pages import PLACES, BoardPages
 from aboard.server.board_routes import BoardRoutes
+from aboard.server.event_routes import EventRoutes
 from aboard.server.failing import tell_failures
+from aboard.server.file_routes import FileRoutes
 from aboard.server.group_routes import GroupRoutes
 from aboard.server.head_requests import HeadAsGet
+from aboard.server.health_routes import HealthRoutes
+from aboard.server.media_routes import MediaRoutes
 from aboard.server.openapi import document_of
 from aboard.server.people_routes import PeopleRoutes
 from aboard.server.run_routes import RunRoutes
 from aboard.server.selection_routes import SelectionRoutes
+from aboard.server.series_routes import SeriesRoutes
+from aboard.server.server_metrics import ServerMetrics
 from aboard.server.server_routes import ServerRoutes
+
+_THREADS = 100
 
 
 def api_app(
@@ -45,16 +55,21 @@ def api_app(
         docs_url=None,  # such a page would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=_with_threads,
     )
     app.state.actor = actor
     app.add_middleware(HeadAsGet)
     tell_failures(app)
     app.add_api_route("/", _front, include_in_schema=False, response_model=None)
-    app.add_api_route(
-        "/healthz", _health, operation_id="server_health", summary="Health", tags=["server"], response_model=None
-    )
+    metrics = ServerMetrics(control)
+    app.state.metrics = metrics
     for room in (
+        HealthRoutes(control, metrics),
         RunRoutes(control, is_fresh=personal),
+        SeriesRoutes(control),
+        MediaRoutes(control),
+        FileRoutes(control),
+        EventRoutes(control),
         SelectionRoutes(control, is_fresh=personal),
         GroupRoutes(control, is_fresh=personal),
         BoardRoutes(control, is_fresh=personal),
@@ -69,10 +84,12 @@ def api_app(
     return app
 
 
+@contextlib.asynccontextmanager
+async def _with_threads(_: FastAPI) -> AsyncGenerator[None]:
+    """Handlers that wait for stores, of which each may hold up a few, leave enough threads for the others."""
+    anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+    yield
+
+
 async def _front() -> PlainTextResponse:
     return PlainTextResponse(f"This is an aboard server. Its API is below {PREFIX}/; see docs/server.md.\n")
-
-
-async def _health() -> dict[str, str]:
-    """Whether the process answers."""
-    return {"status": "ok"}

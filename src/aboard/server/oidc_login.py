@@ -52,6 +52,10 @@ class _Begun:
                 return None
 
 
+def _random() -> str:
+    return secrets.token_urlsafe(32)
+
+
 class OidcLogin:
     """Sends browsers to the provider and makes people of what they bring back."""
 
@@ -60,7 +64,7 @@ class OidcLogin:
 
     def leave(self, wanted: str) -> ShortAnswer:
         """To the provider; `wanted` is where the person goes afterwards."""
-        begun = _Begun(*(secrets.token_urlsafe(32) for _ in range(3)), wanted[:1000])
+        begun = _Begun(_random(), _random(), _random(), wanted[:1000])
         challenge = base64.urlsafe_b64encode(hashlib.sha256(begun.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
 import threading
 import time
@@ -146,10 +147,8 @@ class OidcProvider:
 
 def has_jwt() -> None:
     """Refuse where the package is missing that checks signatures."""
-    try:
-        import jwt  # noqa: F401 - looked for
-    except ImportError as error:
-        raise MissingPackage("login by OpenID needs PyJWT", hint="pip install 'aboard[server]'") from error
+    if importlib.util.find_spec("jwt") is None:
+        raise MissingPackage("login by OpenID needs PyJWT", hint="pip install 'aboard[server]'")
 
 
 def _check_address(address: str, issuer: str) -> None:

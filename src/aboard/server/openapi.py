@@ -15,7 +15,7 @@ from aboard import errors
 from aboard.api import VERSION
 from aboard.api.failure import to_failure
 from aboard.errors import AboardError
-from aboard.server.answering import sent_kind
+from aboard.server.answering import content_kinds, sent_kind
 from aboard.server.wire_schema import Schema, WireSchemas
 
 _DESCRIPTION = """Runs, experiments, workspaces and boards of an aboard server.
@@ -31,6 +31,7 @@ _EXAMPLES: tuple[AboardError, ...] = (
     errors.Conflict("a workspace 'main' is there already", hint="choose another name"),
     errors.StoreUnreachable("s3://bucket/runs does not answer in time", hint="try again later"),
 )
+_BINARY: Schema = {"type": "string", "format": "binary"}
 _FAILURE = {"$ref": "#/components/responses/Failure"}
 
 
@@ -70,11 +71,11 @@ def _fill(operation: dict[str, Any], route: APIRoute, schemas: WireSchemas) -> N
             if kind is not None:
                 operation["requestBody"] = {"required": True, "content": _json(schemas.of(kind))}
     told = hints.get("return")
-    answers = operation["responses"]
+    kinds = content_kinds(route)
     if not (inspect.isclass(told) and issubclass(told, Response)):
-        answers["200"] = {"description": "The answer.", "content": _json(schemas.of(told))}
-    answers.pop("422", None)
-    answers["default"] = _FAILURE
+        kinds = {"application/json": told}
+    content = {name: {"schema": _BINARY if kind is bytes else schemas.of(kind)} for name, kind in kinds.items()}
+    operation["responses"] = {"200": {"description": "The answer.", "content": content}, "default": _FAILURE}
 
 
 def _json(schema: Schema) -> dict[str, Any]:

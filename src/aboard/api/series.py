@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is told about the points of runs: curves of several runs at once, and which tags a run has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aboard.api.runs import RunProblem
+
+COLUMNS_TYPE = "application/vnd.aboard.columns"
+"""The content type of curves as binary columns; docs/series.md describes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One tag of one logdir of one run: the newest point of each step, in ascending steps."""
+
+    run: int | None
+    """The number of the run."""
+    uid: str
+    name: str
+    """The name of the run."""
+    workspace: str
+    logdir: str
+    """Empty for the run itself."""
+    tag: str
+    total: int
+    """How many points there are in the window; more than are told where they were reduced."""
+    steps: tuple[int, ...]
+    wall_times: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """Curves, and runs that could not be read."""
+
+    items: tuple[Curve, ...]
+    problems: tuple[RunProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagInfo:
+    """A tag of a run, what it holds, and how far it has come."""
+
+    logdir: str
+    """Empty for the run itself."""
+    tag: str
+    kind: str
+    """scalar, image, audio, text, histogram, graph or tensor."""
+    plugin: str
+    """The dashboard of TensorBoard that shows it."""
+    count: int
+    """Points or entries, the newest of each step."""
+    first_step: int | None
+    last_step: int | None
+    last_wall_time: float | None
+    """Seconds since 1970."""
+    superseded: int = 0
+    """Points of earlier attempts that a later one has logged anew."""
+    description: str = ""
+    """As its writer gave it; not to be shown as HTML."""

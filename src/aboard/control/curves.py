@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points of several runs at once, from the pool of open runs: which curves are meant, which window, how many points."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aboard._native import Points
+from aboard.api.runs import RunProblem
+from aboard.control.open_run import OpenRun, RunPlace
+from aboard.control.open_runs import OpenRuns
+from aboard.control.tag_pattern import TagPattern
+from aboard.errors import InvalidValue, UnknownName
+from aboard.model.selected_run import SelectedRun
+from aboard.reader.run_reader import DataClass, RunReader, Tag
+
+_MOST_RUNS = 500
+_MOST_CURVES = 20_000
+_MOST_POINTS = 5_000_000
+_LOWEST_STEP, _HIGHEST_STEP = -(2**63), 2**63 - 1
+_PROCESS = secrets.token_hex(8)  # versions count from the start of a process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvesAsked:
+    """Which curves; what is empty or None does not narrow."""
+
+    tags: Sequence[str] = ()
+    prefixes: Sequence[str] = ()
+    pattern: str = ""
+    """A regular expression that is searched for in tags."""
+    logdirs: Sequence[str] | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+    since: float | None = None
+    until: float | None = None
+    points: int = 0
+    """At most so many of each curve; 0 for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCurve:
+    """One curve, its points as columns."""
+
+    run: SelectedRun
+    logdir: str
+    tag: str
+    total: int
+    points: Points
+
+
+class FoundCurves:
+    """Curves that were found, and runs that could not be read. Points are looked at when they are asked for."""
+
+    def __init__(self, asked: CurvesAsked, curves: Sequence[_Curve], problems: Sequence[RunProblem]) -> None:
+        self._asked, self._curves, self.problems = asked, curves, problems
+
+    @property
+    def stamp(self) -> str:
+        """Changes whenever what was read of the runs does."""
+        known = [
+            (one.run.uid, one.run.name, one.logdir, one.tag.name, one.tag.run.logdir.generation, *one.tag.status)
+            for one in self._curves
+        ]
+        said = repr((_PROCESS, self._asked, known, self.problems))
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def points(self) -> list[FoundCurve]:
+        """The points of all curves, in their windows, reduced."""
+        found = [one.cut(self._asked) for one in self._curves]
+        told = sum(len(one.points) for one in found)
+        if told > _MOST_POINTS:
+            raise InvalidValue(
+                f"these are {told} points",
+                hint=f"at most {_MOST_POINTS} are told at once; name fewer tags, or points=1000",
+            )
+        return found
+
+
+def curves_of(pool: OpenRuns, runs: Mapping[RunPlace, SelectedRun], asked: CurvesAsked) -> FoundCurves:
+    """The curves of runs. Of several runs, those that cannot be read are told beside the others."""
+    if len(runs) > _MOST_RUNS:
+        raise InvalidValue(f"{len(runs)} runs are named", hint=f"ask for at most {_MOST_RUNS} at once")
+    wanted = _Wanted(asked)
+    with pool.fresh(list(runs)) as opened:
+        failed = {run.place: error for run in opened if (error := run.failure) is not None}
+        if failed and len(failed) == len(opened):
+            raise next(iter(failed.values()))
+        found = [one for run in opened if run.place not in failed for one in _curves(run, runs[run.place], wanted)]
+        if not failed:
+            _refuse_unknown(asked, opened, found)
+    if len(found) > _MOST_CURVES:
+        raise InvalidValue(f"these are {len(found)} curves", hint=f"ask for at most {_MOST_CURVES}; name fewer tags")
+    problems = [RunProblem(run=runs[place].name, code=one.code, message=one.message) for place, one in failed.items()]
+    return FoundCurves(asked, found, problems)
+
+
+class _Wanted:
+    """Says which tags are meant."""
+
+    def __init__(self, asked: CurvesAsked) -> None:
+        self._tags, self._prefixes = frozenset(asked.tags), tuple(asked.prefixes)
+        self._pattern = TagPattern(asked.pattern) if asked.pattern else None
+        self._all = not (self._tags or self._prefixes or self._pattern)
+        logdirs = asked.logdirs
+        self._logdirs = None if logdirs is None else {"" if one == "." else one for one in logdirs}
+
+    def logdir(self, name: str) -> bool:
+        return self._logdirs is None or name in self._logdirs
+
+    def tag(self, name: str) -> bool:
+        if self._all or name in self._tags or (self._prefixes and name.startswith(self._prefixes)):
+            return True
+        return self._pattern is not None and self._pattern.is_in(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    run: SelectedRun
+    logdir: str
+    tag: Tag
+
+    def cut(self, asked: CurvesAsked) -> FoundCurve:
+        points = _window(self.tag.points(), asked)
+        total = len(points)
+        if asked.points and total > asked.points:
+            points = points.reduced(asked.points)
+        return FoundCurve(self.run, self.logdir, self.tag.name, total, points)
+
+
+def scalar_tags(reader: RunReader) -> dict[str, Tag]:
+    """The tags of a logdir that hold numbers, by name; of two with one name the first."""
+    found: dict[str, Tag] = {}
+    for tag in reader.tags():
+        if tag.meaning.data_class == DataClass.SCALAR:
+            found.setdefault(tag.name, tag)
+    return found
+
+
+def _curves(opened: OpenRun, run: SelectedRun, wanted: _Wanted) -> Iterator[_Curve]:
+    for logdir, reader in sorted(opened.logdirs.items()):
+        if wanted.logdir(logdir):
+            tags = {name: tag for name, tag in scalar_tags(reader).items() if wanted.tag(name)}
+            yield from (_Curve(run, logdir, tags[name]) for name in sorted(tags))
+
+
+def _window(points: Points, asked: CurvesAsked) -> Points:
+    """One point more on either side, so that a line can be drawn to the edge."""
+    first, last = asked.first_step, asked.last_step
+    if asked.since is not None or asked.until is not None:
+        times = points.wall_times
+        since = -np.inf if asked.since is None else asked.since
+        until = np.inf if asked.until is None else asked.until
+        inside = np.flatnonzero((times >= since) & (times <= until))
+        if not len(inside):
+            return points.window(_HIGHEST_STEP, _LOWEST_STEP)
+        begin, end = int(points.steps[inside[0]]), int(points.steps[inside[-1]])
+        first, last = begin if first is None else max(first, begin), end if last is None else min(last, end)
+    if first is None and last is None:
+        return points
+    return points.window(_LOWEST_STEP if first is None else first, _HIGHEST_STEP if last is None else last)
+
+
+def _refuse_unknown(asked: CurvesAsked, opened: Sequence[OpenRun], found: Sequence[_Curve]) -> None:
+    """A tag that none of the runs has is an error that tells the nearest; one that some lack is not."""
+    has = {one.tag.name for one in found}
+    for wanted in asked.tags:
+        if wanted not in has:
+            known = {name for run in opened for reader in run.logdirs.values() for name in scalar_tags(reader)}
+            raise _unknown("tag", wanted, known)
+    logdirs = {logdir for run in opened for logdir in run.logdirs}
+    for wanted in asked.logdirs or ():
+        if wanted not in logdirs | {"."}:
+            raise _unknown("logdir", wanted, logdirs)
+
+
+def _unknown(what: str, name: str, known: set[str]) -> UnknownName:
+    near = difflib.get_close_matches(name, known, n=3) or sorted(known)[:5]
+    hint = f"nearest: {', '.join(near)}" if near else "they have no curves yet"
+    return UnknownName(f"none of the runs has the {what} {name!r}", hint=hint)

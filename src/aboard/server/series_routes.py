@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`/api/v1/series`: curves of several runs at once; and which tags a run has."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import Header, Query, Response
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator
+
+from aboard.api.page import Page
+from aboard.api.series import COLUMNS_TYPE, Curves, TagInfo
+from aboard.control.control import Control
+from aboard.control.curves import CurvesAsked
+from aboard.control.tag_listing import TagsAsked, list_tags
+from aboard.server.actors import Asking
+from aboard.server.answering import Operations
+from aboard.server.parameters import RunName, said
+from aboard.server.series_answers import ENCODERS
+
+_MOST_POINTS = 1_000_000
+_MOST_TAGS = 10_000
+
+
+class SeriesFormat(StrEnum):
+    """How curves are sent."""
+
+    JSON = "json"
+    COLUMNS = "columns"
+    CSV = "csv"
+
+
+_Runs = Annotated[list[str], Query(alias="run", description="Runs, as `run343`, `343`, a uid or `workspace/name`.")]
+_Tags = Annotated[
+    list[str], Query(alias="tag", default_factory=list, description="Tags by their whole name."), AfterValidator(said)
+]
+_Prefixes = Annotated[
+    list[str],
+    Query(alias="prefix", default_factory=list, description="Tags that begin so, besides those named."),
+    AfterValidator(said),
+]
+_Pattern = Annotated[str, Query(description="Tags in which this expression of RE2 is found, besides those named.")]
+_Logdirs = Annotated[
+    list[str],
+    Query(alias="logdir", default_factory=list, description="Logdirs, `.` for the run itself; all without it."),
+]
+_Step = Query(ge=-(2**63), le=2**63 - 1, description="The window, in steps; one point more is told on either side.")
+_Moment = Query(allow_inf_nan=False, description="The window, in seconds since 1970.")
+_Points = Annotated[
+    int,
+    Query(
+        ge=0,
+        le=_MOST_POINTS,
+        description="At most so many of each curve, reduced such that extremes, ends and gaps stay; 0 for all.",
+    ),
+]
+
+
+class SeriesRoutes:
+    """Answers questions about points."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def routes(self) -> list[APIRoute]:
+        operations = Operations("series")
+        content = {"application/json": Curves, COLUMNS_TYPE: bytes, "text/csv": bytes}
+        operations.add("GET", "series", self.curves, content=content)
+        operations.add("GET", "runs/{run}/tags", self.tags)
+        return operations.routes
+
+    def curves(
+        self,
+        runs: _Runs,
+        tags: _Tags,
+        prefixes: _Prefixes,
+        logdirs: _Logdirs,
+        access: Asking,
+        pattern: _Pattern = "",
+        from_step: Annotated[int | None, _Step] = None,
+        to_step: Annotated[int | None, _Step] = None,
+        since: Annotated[float | None, _Moment] = None,
+        until: Annotated[float | None, _Moment] = None,
+        points: _Points = 1000,
+        format: Annotated[SeriesFormat | None, Query(description="Without it, `Accept` decides.")] = None,  # noqa: A002
+        accept: Annotated[str, Header()] = "",
+        if_none_match: Annotated[str, Header()] = "",
+    ) -> Response:
+        """Curves of several runs at once: all, or those that are named.
+
+        With the `ETag` of an earlier answer in `If-None-Match`, 304 when there is nothing new.
+        """
+        asked = CurvesAsked(
+            tags=tags,
+            prefixes=prefixes,
+            pattern=pattern,
+            logdirs=logdirs or None,
+            first_step=from_step,
+            last_step=to_step,
+            since=since,
+            until=until,
+            points=points,
+        )
+        found = self._control.curves(runs, asked, access)
+        kind = format or _accepted(accept)
+        headers = {"ETag": f'"{found.stamp}-{kind}"', "Cache-Control": "private, no-cache", "Vary": "Accept"}
+        if if_none_match and if_none_match.removeprefix("W/") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        content_type, encode = ENCODERS[kind]
+        return Response(encode(found), media_type=content_type, headers=headers)
+
+    def tags(
+        self,
+        run: RunName,
+        access: Asking,
+        prefix: Annotated[str, Query(description="Only tags that begin so.")] = "",
+        kind: Annotated[str, Query(description="Only scalar, image, audio, text, histogram, graph or tensor.")] = "",
+        limit: Annotated[int, Query(ge=1, le=_MOST_TAGS)] = 1000,
+        after: Annotated[str, Query(description="`next` of the page before.")] = "",
+    ) -> Page[TagInfo]:
+        """The tags of a run by logdir and name: what each holds, and how far it has come."""
+        place = self._control.place_of(self._control.seen(run, access))
+        return list_tags(self._control.open_runs, place, TagsAsked(prefix=prefix, kind=kind, limit=limit, after=after))
+
+
+def _accepted(accept: str) -> SeriesFormat:
+    if COLUMNS_TYPE in accept:
+        return SeriesFormat.COLUMNS
+    return SeriesFormat.CSV if "text/csv" in accept else SeriesFormat.JSON
