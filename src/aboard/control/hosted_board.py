@@ -26,6 +26,8 @@ from aboard.model.name_template import BOARD_FIELDS, NameTemplate
 from aboard.model.names import folded
 from aboard.model.selected_run import SelectedRun
 
+MOST_SHOWN = 10_000
+"""Runs on one board: each takes some 20 KB of memory, and a page that lists more is of no use."""
 _SHARE = 20  # looking at what a board shows takes at most this part of the time
 _LIVE_SECONDS, _FIXED_SECONDS, _LONGEST_SECONDS = 1.0, 3.0, 60.0
 
@@ -85,8 +87,11 @@ class HostedBoard:
             began = time.monotonic()
             try:
                 selected = self._selection.resolve()
-                columns = run_columns(selected, self._template, self._catalog.selected)
-                self._runs.show(selected, columns, stores)
+                shown = selected
+                if len(selected) > MOST_SHOWN:
+                    shown = sorted(selected, key=lambda run: run.number)[-MOST_SHOWN:]
+                columns = run_columns(shown, self._template, self._catalog.selected)
+                self._runs.show(shown, columns, stores)
                 if self._folders is not None:
                     self._folders.open()
                 before, after = {run.number for run in self.selected}, {run.number for run in selected}
@@ -112,7 +117,10 @@ class HostedBoard:
     @property
     def problems(self) -> list[str]:
         """What cannot be read now, in words."""
-        return [*self._runs.problems, *(self._folders.problems if self._folders is not None else ())]
+        found = [*self._runs.problems, *(self._folders.problems if self._folders is not None else ())]
+        if len(self.selected) > MOST_SHOWN:
+            found.append(f"more than {MOST_SHOWN:,} runs are selected; the newest {MOST_SHOWN:,} are shown")
+        return found
 
     def close(self) -> None:
         """Give back what it holds."""

@@ -39,7 +39,7 @@ _CLOSE_SECONDS = 600.0
 
 
 class Hosting:
-    """Opens boards and keeps them up to date. `stores` are those whose runs may be read."""
+    """Opens boards and keeps them up to date. `stores` are those whose runs may be read; `told` hears of other runs."""
 
     def __init__(
         self,
@@ -48,11 +48,12 @@ class Hosting:
         folders: OpenFolders,
         stores: Callable[[], Container[str]],
         *,
+        told: Callable[[Board, str], None],
         default_template: str,
         close_seconds: float = _CLOSE_SECONDS,
     ) -> None:
         self._catalog, self._pool, self._folders, self._stores = catalog, pool, folders, stores
-        self._default_template, self._close_seconds = default_template, close_seconds
+        self._told, self._default_template, self._close_seconds = told, default_template, close_seconds
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         self._open: dict[str, HostedBoard] = {}
@@ -173,6 +174,7 @@ class Hosting:
             shown, count = tuple(sorted(hosted.shown)), len(hosted.selected)
             self._catalog.boards.note_shown(board.id, shown, count)
             hosted.board = replace(board, shown=shown, run_count=count)
+            self._told(hosted.board, "runs")
         if not is_first:
             for numbers, what in ((joined, "joined"), (left, "left")):
                 if numbers:
