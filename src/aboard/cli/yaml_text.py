@@ -36,7 +36,20 @@ def _entry(head: str, value: object, indent: str) -> Iterator[str]:
 
 
 def _scalar(value: object) -> str:
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS_THAT_MEAN_SOMETHING_ELSE:
-        return value
-    # JSON is YAML: with its quotes any text is itself.
-    return json.dumps(value, ensure_ascii=True)
+    match value:
+        case str():
+            is_plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS_THAT_MEAN_SOMETHING_ELSE
+            return value if is_plain else f'"{"".join(map(_escaped, value))}"'
+        case float():
+            text = repr(value)  # without a point, 1e+22 would be a text to many readers
+            return text if "." in text else text.replace("e", ".0e")
+        case _:
+            return json.dumps(value)
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return f"\\{letter}"
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 1 << 16 else f"\\U{ord(letter):08x}"
