@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A team server from nothing, by the commands that its documentation names; and what is said when something is wrong."""
+"""A team server from nothing, by the commands that its documentation names; and what is said of mistakes."""
 
 from __future__ import annotations
 

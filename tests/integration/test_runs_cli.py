@@ -121,7 +121,7 @@ MISTAKES = {
     ("runs", "tag", "--tag", "x"): ["no run is named", "run10-run20"],
     ("runs", "delete", "lab/nothing*"): ["there is no run like 'lab/nothing*'"],
     ("runs", "retain"): ["nothing says which runs may go"],
-    ("runs", "retain", "--older-than", "soon"): ["is not an age", "30d"],
+    ("runs", "retain", "--older-than", "soon"): ["is not a length of time", "30d"],
     ("runs", "usage", "--by", "moon"): ["not a way to group runs", "workspace, experiment"],
     ("experiments", "show", "digit"): ["digit", "digits"],
     ("workspaces", "show", "lap"): ["there is no workspace 'lap'", "nearest: lab"],

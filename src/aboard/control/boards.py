@@ -79,7 +79,7 @@ class BoardUses:
         workspace = self._workspace(new, resolved, access)
         board = Board(
             id=str(uuid.uuid4()),
-            name=pet_name({board.name for board in self._catalog.boards.list()}),
+            name=pet_name(self._catalog.boards.names()),
             workspace=workspace,
             owner=access.name,
             sources=settled.words,

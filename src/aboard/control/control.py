@@ -98,6 +98,7 @@ class Control:
             self._folders,
             lambda: self._followers,
             told=news.tell,
+            plugins=options.boards.plugins,
             default_template=options.template,
         )
         self._keeper = BoardKeeper(catalog, self.hosting, news.tell)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 
 from aboard.board.hosting import Board as BoardApp
 from aboard.board.joined_runs import JoinedRuns
@@ -36,8 +36,16 @@ class HostedBoard:
     """A board with its runs. `look` finds out what it shows now; nothing else here waits for anything."""
 
     def __init__(
-        self, board: Board, catalog: Catalog, pool: OpenRuns, folders: OpenFolders, *, default_template: str
+        self,
+        board: Board,
+        catalog: Catalog,
+        pool: OpenRuns,
+        folders: OpenFolders,
+        *,
+        plugins: Collection[str] | None,
+        default_template: str,
     ) -> None:
+        """`plugins` are the installed ones that boards may load now, whatever was allowed when this was made."""
         self.board = board
         self.selected: Sequence[SelectedRun] = ()
         self.shown: frozenset[str] = frozenset()
@@ -63,7 +71,7 @@ class HostedBoard:
                 creation_time=board.created.timestamp(),
             ),
             limits=Limits(of_plugin=settings.samples),
-            plugins=settings.plugins or "none",
+            plugins=[name for name in settings.plugins if plugins is None or name in plugins] or "none",
             secret=bytes.fromhex(board.secret) if board.secret else None,
         )
 

@@ -26,6 +26,7 @@ from aboard.server.security_headers import SecurityHeaders
 from aboard.server.short_answers import ASGIApp
 
 _NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
+_SHORTEST_SECRET = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,4 +107,7 @@ def _header_door(settings: Settings) -> HeaderDoor:
     if not (settings.serve.proxies or settings.login.proxy_secret):
         hint = "name its address in serve.proxies, or set login.proxy_secret and have it send X-Aboard-Proxy-Secret"
         raise InvalidValue("the login mode header believes a proxy, and none is named", hint=hint)
+    if 0 < len(settings.login.proxy_secret) < _SHORTEST_SECRET:
+        hint = f"use at least {_SHORTEST_SECRET} characters: openssl rand -hex 24"
+        raise InvalidValue("login.proxy_secret can be guessed", hint=hint)
     return HeaderDoor(header=settings.login.header, secret=settings.login.proxy_secret)
