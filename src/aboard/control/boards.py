@@ -15,7 +15,7 @@ from aboard.catalog.boards import only_board
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.page import Page
 from aboard.control.board_lists import page_of
-from aboard.control.board_selection import BoardSelection, selections_of
+from aboard.control.board_selection import BoardSelection, check_found, selections_of
 from aboard.control.hosting import Hosting, is_seen
 from aboard.control.open_folders import OpenFolders
 from aboard.control.selections import Resolved
@@ -74,6 +74,8 @@ class BoardUses:
         if new.template:
             NameTemplate(new.template, BOARD_FIELDS)
         settled, resolved = self._settled(new, access)
+        if new.must_find:
+            check_found(settled, resolved)
         workspace = self._workspace(new, resolved, access)
         board = Board(
             id=str(uuid.uuid4()),
@@ -176,7 +178,12 @@ class BoardUses:
     def reading(self, text: str, access: Access) -> BoardReading:
         """How far the runs of a board were read; it is opened for that."""
         hosted = self._hosting.use(self.get(text, access).id, access)
-        return BoardReading(runs=len(hosted.selected), runs_read=hosted.read_count, problems=tuple(hosted.problems))
+        return BoardReading(
+            runs=len(hosted.selected),
+            runs_read=hosted.read_count,
+            logdirs=hosted.logdir_count,
+            problems=tuple(hosted.problems),
+        )
 
     def lines(
         self,

@@ -60,10 +60,11 @@ class HostedBoard:
         self._folders = BoardFolders(folders, self._selection.folders) if self._selection.folders else None
         self._looking = threading.Lock()
         self._next_look = 0.0
+        self._source = self._named_runs()
         settings = parse_settings(board.settings, allowed_plugins=None)
         self.app = BoardApp(
             board.id,
-            self._source(),
+            self._source,
             about=About(
                 name=settings.window_title or board.description or board.name,
                 description=board.description,
@@ -74,7 +75,7 @@ class HostedBoard:
             secret=bytes.fromhex(board.secret) if board.secret else None,
         )
 
-    def _source(self) -> RunSource:
+    def _named_runs(self) -> RunSource:
         named = NamedRuns(self._runs, self._template, self._runs.columns_of, ("run", "path"))
         if self._folders is None:
             return named
@@ -115,6 +116,11 @@ class HostedBoard:
     def read_count(self) -> int:
         """Of how many runs all that was there has been read once."""
         return self._runs.read_count
+
+    @property
+    def logdir_count(self) -> int:
+        """How many lines the board's list of runs has."""
+        return len(self._source.runs)
 
     @property
     def problems(self) -> list[str]:

@@ -100,7 +100,8 @@ class Hosting:
             hint = (
                 f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
             )
-            raise Conflict(f"the board {board.name} is {board.state}", hint=hint)
+            over = ": it has ended" if board.state.is_ended else ""
+            raise Conflict(f"the board {board.name} is {board.state}{over}", hint=hint)
         with self._lock:
             turn = self._opening.setdefault(board.id, threading.Lock())
         # One folder that does not answer must not keep other boards from being opened.

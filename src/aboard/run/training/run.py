@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.model.hparams import HparamValue, hparams_to_json
@@ -35,6 +35,10 @@ from aboard.run.training.said_once import SaidOnce
 from aboard.run.training.stages import Stages, checked_stage
 from aboard.run.training.starting import WantedRun, begin, planned_place
 from aboard.writer.summary_writer import SummaryWriter
+
+if TYPE_CHECKING:
+    from aboard.client.board import Board
+    from aboard.client.client import Client
 
 _log = logging.getLogger("aboard.run")
 _FINAL = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED, RunState.PREEMPTED})
@@ -172,6 +176,20 @@ class Run:
     def writer(self, stage: str | None = None) -> SummaryWriter:
         """The writer of a stage, for images, histograms and every other kind of summary."""
         return self._stages.get(stage).writer
+
+    def tensorboard(self, *, timeout: float = 60.0, client: Client | None = None, **options: Any) -> Board:
+        """A board over this run, live: as `Board.create` makes it, or the one that is there already.
+
+        It asks a server, the configured one or a private one, and so waits for a network: at most `timeout` seconds
+        until the server knows the run.
+        """
+        from aboard.run.training.run_board import board_over
+
+        if not self._logs:
+            why = "it was made with enabled=False" if not self._enabled else f"rank {self.rank} logs nothing"
+            raise InvalidValue(f"This Run has no board: {why}.", hint="Ask for it in the process that logs.")
+        seconds = _seconds(timeout)
+        return board_over(self._place.spool, self.name, client=client, timeout=seconds, options=options)
 
     def log_metrics(self, metrics: Mapping[str, Any], step_name: str | None = None, stage: str | None = None) -> None:
         """Log numbers by name.
