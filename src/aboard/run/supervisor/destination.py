@@ -61,6 +61,10 @@ class Destination:
         """The same with one more folder."""
         return replace(self, watched=(*self.watched, folder))
 
+    def sharing(self, folder: Path) -> Destination:
+        """The same with one more folder in which other runs may write."""
+        return replace(self, shared=(*self.shared, folder))
+
 
 def read_destination(folder: Path) -> Destination:
     """What `write` has kept; raises InvalidValue where there is nothing of the kind."""
