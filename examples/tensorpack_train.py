@@ -28,7 +28,7 @@ class Model(ModelDesc):
         return tf.compat.v1.train.GradientDescentOptimizer(0.1)
 
     def tensorpack_monitors(self):
-        return [TFEventWriter()]
+        return [TFEventWriter(split_files=True)]
 
 
 model = Model()

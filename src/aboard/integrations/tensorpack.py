@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 from aboard.integrations.chosen_run import chosen_run
@@ -28,9 +29,19 @@ class TFEventWriter(_monitors.TFEventWriter):
     def __init__(
         self, logdir: Any = None, max_queue: int = 10, flush_secs: int = 120, *, run: Run | None = None, **named: Any
     ) -> None:
-        """Take the arguments of Tensorpack's monitor; `logdir` is not used, and said so. Files are always split."""
+        """Take the arguments of Tensorpack's monitor; `logdir` is not used, and said so."""
         self.run = chosen_run(run)
         folder = str(self.run.tensorboard_dir)
         if logdir is not None and str(logdir) != folder:
             _log.warning("logdir=%r is not used: the event files are in %s, the folder of the run.", logdir, folder)
-        super().__init__(folder, max_queue, flush_secs, **{**named, "split_files": True})
+        super().__init__(folder, max_queue, flush_secs, **named)
+        self._second = 0
+
+    def _trigger(self) -> None:
+        """An epoch is over. TensorFlow names files by the second, so a new one within a second would replace the last."""
+        second = int(time.time())
+        splits, self._split_files = self._split_files, self._split_files and second > self._second + 1
+        if self._split_files:
+            self._second = second
+        super()._trigger()
+        self._split_files = splits

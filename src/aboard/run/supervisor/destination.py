@@ -73,7 +73,7 @@ def read_destination(folder: Path) -> Destination:
     if not isinstance(uid, str) or not is_uid(uid) or not isinstance(store, str):
         raise InvalidValue(
             f"{folder} is not the folder of a run that aboard has begun.",
-            hint="Name a folder below $ABOARD_HOME/spool.",
+            hint="Name one below $ABOARD_HOME/spool; `aboard sync FOLDER STORE` takes over a folder of event files.",
         )
     return Destination(
         folder=folder,
