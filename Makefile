@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-sanitized test-frameworks frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
+.PHONY: setup run test test-sanitized test-frameworks test-trackers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -80,13 +80,17 @@ bench-writing: $(FRAMEWORKS)/.installed  ## SummaryWriter beside those of torch 
 bench-reading: setup  ## reading and boards beside stock TensorBoard
 	$(BIN)/python benchmarks/reading.py
 
-# Peers that only a benchmark needs: never in the environment of the tests.
+# Other trackers, for a benchmark and for taking over their runs: never in the environment of the other tests.
 $(TRACKERS)/.installed: $(SOURCES)
 	test -x $(TRACKERS)/bin/python || $(PYTHON) -m venv $(TRACKERS)
 	$(TRACKERS)/bin/python -m pip install --quiet --upgrade pip
-	$(TRACKERS)/bin/python -m pip install --quiet --group build --group trackers
+	$(TRACKERS)/bin/python -m pip install --quiet --group installer
+	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --group build --group trackers --group tracker-tests
 	$(TRACKERS)/bin/python -m pip install --quiet --no-build-isolation --editable .
 	touch $@
+
+test-trackers: $(TRACKERS)/.installed  ## runs of wandb, MLflow and Trackio, made and read with their own libraries
+	$(TRACKERS)/bin/python -m pytest tests/trackers
 
 bench-metrics: $(TRACKERS)/.installed  ## Run.log_metrics beside MLflow's and wandb's
 	$(TRACKERS)/bin/python benchmarks/run_logging.py

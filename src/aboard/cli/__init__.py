@@ -273,8 +273,8 @@ def sync(
     folders: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Folders of runs on this machine; without any, all below $ABOARD_HOME/spool. Or a folder of event files "
-            "that were written without aboard, and a store: its runs are taken over, with their dates."
+            help="Folders of runs on this machine; without any, all below $ABOARD_HOME/spool. Or a folder of event "
+            "files that were written without aboard, and a store: its runs are taken over, with their dates."
         ),
     ] = None,
     *,
@@ -299,8 +299,8 @@ def sync(
 
 @app.command(name="import")
 def import_(
-    tool: Annotated[str, typer.Argument(help="wandb or mlflow.")],
-    place: Annotated[str, typer.Argument(help="A folder `wandb`; a folder `mlruns`, a database, a tracking URI.")],
+    tool: Annotated[str, typer.Argument(help="wandb, mlflow or trackio.")],
+    place: Annotated[str, typer.Argument(help="A folder `wandb` or `mlruns`, a database, a tracking URI.")],
     store: Annotated[
         str | None, typer.Argument(help="Folder or URI in which runs are kept.", show_default="$ABOARD_STORE")
     ] = None,

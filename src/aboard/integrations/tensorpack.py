@@ -37,11 +37,16 @@ class TFEventWriter(_monitors.TFEventWriter):
         super().__init__(folder, max_queue, flush_secs, **named)
         self._second = 0
 
+    def _setup_graph(self) -> None:
+        """The first file is opened."""
+        super()._setup_graph()
+        self._second = int(time.time()) + 1  # its name may hold the next second already
+
     def _trigger(self) -> None:
-        """An epoch is over. TensorFlow names files by the second, so a new one within a second would replace the last."""
+        """An epoch is over. TensorFlow names files by the second: a new one in the same second would replace the last."""
         second = int(time.time())
-        splits, self._split_files = self._split_files, self._split_files and second > self._second + 1
+        splits, self._split_files = self._split_files, self._split_files and second > self._second
         if self._split_files:
-            self._second = second
+            self._second = second + 1
         super()._trigger()
         self._split_files = splits

@@ -12,6 +12,7 @@ from aboard.exchange.foreign.foreign_run import ForeignRun
 
 _HOMES = {
     "mlflow": ("aboard.exchange.foreign.mlflow", "runs_of_mlflow"),
+    "trackio": ("aboard.exchange.foreign.trackio", "runs_of_trackio"),
     "wandb": ("aboard.exchange.foreign.wandb", "runs_of_wandb"),
 }
 NAMES = tuple(_HOMES)

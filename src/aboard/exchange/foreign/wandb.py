@@ -31,7 +31,7 @@ class _Log:
 
 def runs_of_wandb(place: str) -> Iterator[ForeignRun]:
     """The runs below a folder named `wandb`, of one run's folder, or of one `.wandb` file."""
-    path = Path(place).expanduser()
+    path = Path(place).expanduser().absolute()
     files = [path] if path.suffix == ".wandb" else sorted(path.rglob("run-*.wandb"))
     if not files or not all(file.is_file() for file in files):
         raise InvalidValue(f"There are no runs of wandb in {path}.", hint="Name the folder `wandb` of a project.")
@@ -106,7 +106,7 @@ def _take(log: _Log, record: Any) -> None:
         case "config":
             _configure(log, record.config)
         case "history":
-            row = {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.history.item}
+            row = {".".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.history.item}
             if record.history.HasField("step"):
                 row.setdefault("_step", record.history.step.num)
             log.rows.append(row)
@@ -118,9 +118,9 @@ def _take(log: _Log, record: Any) -> None:
 
 def _configure(log: _Log, config: Any) -> None:
     for item in config.update:
-        log.config["/".join(item.nested_key) or item.key] = json.loads(item.value_json)
+        log.config[".".join(item.nested_key) or item.key] = json.loads(item.value_json)
     for item in config.remove:
-        log.config.pop("/".join(item.nested_key) or item.key, None)
+        log.config.pop(".".join(item.nested_key) or item.key, None)
 
 
 def _numbers(rows: list[dict[str, Any]]) -> tuple[list[dict[str, float]], Counter[str]]:
@@ -138,10 +138,10 @@ def _flat(values: dict[str, Any], above: str, left_out: Counter[str]) -> Iterato
             yield from _flat(inner, f"{path}.", left_out)
         elif isinstance(value, (bool, int, float)):
             yield path, float(value)
-        elif value in ("NaN", "Infinity", "-Infinity"):  # noqa: PLR6201 - a list has no hash
+        elif value in ("NaN", "Infinity", "-Infinity"):
             yield path, math.nan if value == "NaN" else math.inf if value == "Infinity" else -math.inf
         elif not name.startswith("_"):
-            left_out[type(value).__name__ if inner is None else str(inner.get("_type"))] += 1
+            left_out[type(cast("object", value)).__name__ if inner is None else str(inner.get("_type"))] += 1
 
 
 def _hparams(config: dict[str, Any]) -> dict[str, HparamValue]:

@@ -33,7 +33,7 @@ from aboard.run.supervisor.sync import State, Synced
 from aboard.ship import Spool
 from aboard.store import Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import announce, claim_attempt
+from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary, render_summary
 
@@ -78,7 +78,6 @@ def take_over(run: EarlierRun, store_uri: str, home: Path, timeout: float) -> Sy
         if not is_complete(states):
             left = sum(state.files_left for state in states)
             return _synced(run, "left", "; ".join(map(str, states)), left, sum(state.bytes_left for state in states))
-        announce(RunFolder(store, run.uid))  # its uid is older than those that were seen last
         shutil.rmtree(spool.folder, ignore_errors=True)
     return _synced(run, "shipped", "; ".join(map(str, states)))
 
