@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each integration costs a training step: a tiny model with it and without it, by turns, in one process.
 
-Two figures: the time spent inside the calls of the integration, and the difference of whole steps. On a shared machine the
-second is mostly noise; a step of a tiny model is also the worst case for a share.
+Two figures: the time spent inside the calls of the integration, and the difference of whole steps. On a shared machine
+the second is mostly noise; a step of a tiny model is also the worst case for a share.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def keras_fit(inside: Inside) -> Train:
     model = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(16, "tanh"), keras.layers.Dense(1)])
     model.compile("sgd", "mse", metrics=["mae"])
     callback = inside.of(KerasCallback(), "on_train_begin", "on_train_batch_end", "on_epoch_end", "on_train_end")
-    # Any callback that wants the numbers of a batch makes Keras fetch them: the comparison is with one that does nothing.
-    nothing = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_: None)
+    # Any callback that wants the numbers of a batch makes Keras fetch them: compared is one that does nothing else.
+    nothing = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: None)
 
     def train(logs: bool) -> tuple[int, float]:
         begun = time.perf_counter()
@@ -302,10 +302,8 @@ def main() -> None:
         one = json.loads(ended.stdout.splitlines()[-1])
         share = one["inside_us"] / one["step_us"]
         verdict = "reached" if one["inside_us"] < MICROSECONDS or share < SHARE else "missed"
-        print(
-            f"| {framework} | {one['step_us']:.0f} | {one['inside_us']:.1f} | {share:.2%} | {one['difference_us']:+.0f} | {verdict} |",
-            flush=True,
-        )
+        figures = f"{one['step_us']:.0f} | {one['inside_us']:.1f} | {share:.2%} | {one['difference_us']:+.0f}"
+        print(f"| {framework} | {figures} | {verdict} |", flush=True)
 
 
 if __name__ == "__main__":

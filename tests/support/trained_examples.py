@@ -67,6 +67,11 @@ class ShownBoard:
         assert answer.status == 200
         return answer.body.decode()
 
+    def embeddings(self, logdir: str) -> dict[str, Any]:
+        """What the projector knows of the embeddings of a logdir, by the folders of their files."""
+        shown = self._get("projector", "info", run=logdir)["embeddings"]
+        return {Path(one["tensorPath"]).parent.name: one for one in shown}
+
     def _get(self, *names: str, **query: object) -> Any:
         answer = self._client.fetch(plugin(*names, **query).path)
         assert answer.status == 200, answer

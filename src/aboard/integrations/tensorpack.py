@@ -43,7 +43,7 @@ class TFEventWriter(_monitors.TFEventWriter):
         self._second = int(time.time()) + 1  # its name may hold the next second already
 
     def _trigger(self) -> None:
-        """An epoch is over. TensorFlow names files by the second: a new one in the same second would replace the last."""
+        """An epoch is over. TensorFlow names files by the second: one made in the same second replaces the last."""
         second = int(time.time())
         splits, self._split_files = self._split_files, self._split_files and second > self._second
         if self._split_files:

@@ -74,11 +74,9 @@ class OwnFiles:
         return None  # nobody has it open at the moment
 
     def _has_own_beside(self, path: Path) -> bool:
-        """Whether the logdir that a file belongs to, above its `plugins`, holds an event file that is ours."""
-        parts = path.parts
-        place = parts.index("plugins") if "plugins" in parts else len(parts) - 1
-        logdir = Path(*parts[:place])
-        return any(Path(one).parent == logdir for one in self._own)
+        """Whether the logdir of a file, the nearest folder above with event files, holds one that is ours."""
+        own = {str(Path(one).parent) for one in self._own}
+        return next((str(folder) in own for folder in path.parents if _holds_event_files(folder)), False)
 
 
 def _files(folder: Path) -> Iterable[Path]:
@@ -87,6 +85,14 @@ def _files(folder: Path) -> Iterable[Path]:
             if is_event_file(name) or is_board_file(f"{above}/{name}"):
                 yield Path(os.path.realpath(above)) / name
                 yield Path(above) / name
+
+
+def _holds_event_files(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(is_event_file(entry.name) for entry in entries)
+    except OSError:
+        return False
 
 
 def _is_older(path: Path, moment: float) -> bool:
