@@ -79,6 +79,47 @@ def test_the_lines_of_determined(tmp_path: Path) -> None:
     assert "log_dir='elsewhere' is not used: the event files are in" in trained.ended.err
 
 
+# Options, and mistakes that are told before anything is trained.
+CHOICES = """
+    import keras, numpy as np, pytest
+    from aboard import Run
+    from aboard.errors import InvalidType, InvalidValue
+    from aboard.integrations.keras import KerasCallback
+
+    run = Run()
+    for wrong, error, words in [
+        ({"run": run, "log_dir": "own"}, InvalidValue, "one was given"),
+        ({"run": run, "experiment": "x"}, InvalidValue, "experiment belong to a new run"),
+        ({"run": "run3"}, InvalidType, "must be an aboard.Run, got str"),
+        ({"histogram_freq": -1}, InvalidValue, "0 or more, got -1"),
+    ]:
+        with pytest.raises(error, match=words):
+            KerasCallback(**wrong)
+    assert KerasCallback(batch_metrics=False).run is run  # the one that the script has begun
+
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    data = np.ones((8, 2)), np.ones((8, 1))
+
+    class Odd(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            logs["phase"] = "warm" if epoch else 1.0  # a metric that changes its type
+
+    callbacks = [Odd(), KerasCallback("own", batch_metrics=False)]
+    model.fit(*data, batch_size=4, epochs=2, verbose=0, callbacks=callbacks)
+"""
+
+
+def test_a_folder_of_ones_own_is_kept_and_mistakes_are_told(tmp_path: Path) -> None:
+    trained = train(tmp_path, CHOICES, KERAS_BACKEND="torch")
+    board = trained.board()
+    assert list((trained.machine.folder / "own/train").glob("*tfevents*"))
+    assert board.steps("train", "epoch_loss") == [0, 1]
+    assert board.curve("train", "epoch_phase") == [(0, 1.0)]
+    assert "'epoch_phase' was left out" in trained.ended.err
+    assert not any(tag.startswith("batch/") for tag in board.tags("scalars")["train"])
+
+
 @pytest.mark.framework(
     "Tensorpack", "tensorpack", "tensorflow-cpu", shows="`TFEventWriter` with graphs of TensorFlow 1"
 )

@@ -82,6 +82,14 @@ def test_lightning(tmp_path: Path) -> None:
     assert trained.run().hparams == {"lr": 0.1}
 
 
+@pytest.mark.framework("Lightning", "lightning", "torch", shows="the same under the name `pytorch_lightning`")
+def test_lightning_under_its_other_name(tmp_path: Path) -> None:
+    text = (EXAMPLES / "lightning_fit.py").read_text(encoding="utf-8")
+    assert "import lightning.pytorch as pl" in text
+    trained = train(tmp_path, text.replace("import lightning.pytorch as pl", "import pytorch_lightning as pl"))
+    assert trained.board().steps(".", "train_loss") == list(range(8))
+
+
 @pytest.mark.framework("Lightning", "lightning", "torch", shows="its own TensorBoard logger as it is")
 def test_lightning_with_its_own_logger(tmp_path: Path) -> None:
     trained = train(tmp_path, EXAMPLES / "lightning_fit.py", "plain")

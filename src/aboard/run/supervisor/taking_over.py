@@ -28,7 +28,7 @@ from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.host_state import host_name
 from aboard.run.supervisor.leftovers import read_manifest, ship_leftovers
 from aboard.run.supervisor.shipping import is_complete
-from aboard.run.supervisor.spool_lock import SpoolLock
+from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.sync import State, Synced
 from aboard.ship import Spool
 from aboard.store import Store, open_store
@@ -68,7 +68,7 @@ def take_over(run: EarlierRun, store_uri: str, home: Path, timeout: float) -> Sy
     """Ship a run and seal it; what became of it. Raises AboardError where nothing could be begun."""
     spool = Spool.at(spools_of(home) / run.uid)
     store = open_store(store_uri, create=True)
-    with SpoolLock(spool.folder):
+    with spool_locked(spool.folder):
         if _is_there(store, run):
             shutil.rmtree(spool.folder, ignore_errors=True)
             return _synced(run, "complete", f"all in {store_uri}")
