@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-sanitized test-frameworks test-trackers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
+.PHONY: setup run test test-sanitized test-frameworks test-trackers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -94,6 +94,9 @@ test-trackers: $(TRACKERS)/.installed  ## runs of wandb, MLflow and Trackio, mad
 
 bench-metrics: $(TRACKERS)/.installed  ## Run.log_metrics beside MLflow's and wandb's
 	$(TRACKERS)/bin/python benchmarks/run_logging.py
+
+bench-integrations: $(FRAMEWORKS)/.installed  ## what each integration costs a training step
+	$(FRAMEWORKS)/bin/python benchmarks/integrations.py
 
 bench-stores: setup  ## reading runs from an S3 server beside download and stock TensorBoard
 	$(BIN)/python benchmarks/store_reading.py

@@ -94,11 +94,11 @@ class AboardLogger(_loggers.Logger):
 
     def log_hyperparams(self, params: dict[str, Any] | Namespace | None = None, *_: Any, **more: Any) -> None:
         """Hyperparameters of the module."""
-        _on_first_rank(self._log_hyperparams)({**_as_dict(params), **more})
+        self._log_hyperparams({**_as_dict(params), **more})
 
     def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:
         """Numbers of one step."""
-        _on_first_rank(self._log_metrics)(metrics, step or 0)
+        self._log_metrics(metrics, step or 0)
 
     def log_graph(self, model: Any, input_array: Any = None) -> None:
         """The graph of the module, by its `example_input_array` unless another one is given."""
@@ -107,18 +107,19 @@ class AboardLogger(_loggers.Logger):
             _on_first_rank(self.run.writer().add_graph)(model, example)
 
     def save(self) -> None:
-        """Everything logged so far is in files."""
-        if self._run is not None:
-            self._run.flush()
+        """Lightning asks for it after every step: what was logged is in files within half a second anyway."""
 
     def finalize(self, status: str) -> None:
         """A fit is over; the run goes on, and ends with its process."""
-        self.save()
+        if self._run is not None:
+            self._run.flush()
 
+    @_on_first_rank
     def _log_hyperparams(self, params: Mapping[str, Any]) -> None:
         if params:
             self.run.log_hparams(params)
 
+    @_on_first_rank
     def _log_metrics(self, metrics: Mapping[str, Any], step: int) -> None:
         self._numbers.log(self.run.writer(), metrics, step, self._prefix)
 
@@ -131,16 +132,21 @@ class BatchMetricsCallback(lightning.Callback):
         super().__init__()
         self.run = chosen_run(run, **options)
         self._batches = BatchMetrics(self.run.writer(), group)
+        self._logs = True
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Of several ranks the first logs."""
+        self._logs = bool(trainer.is_global_zero)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """A batch was trained on."""
-        if trainer.is_global_zero and outputs is not None:
+        if self._logs and outputs is not None:
             values: Mapping[str, Any] = outputs if isinstance(outputs, Mapping) else {"loss": outputs}
             self._batches.trained(values)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """A validation after the batches so far; the trial run before training is none."""
-        if trainer.is_global_zero and not trainer.sanity_checking:
+        if self._logs and not trainer.sanity_checking:
             found = {name: value for name, value in trainer.callback_metrics.items() if name.startswith("val")}
             self._batches.validated(found)
 
