@@ -47,8 +47,8 @@ $(FRAMEWORKS)/.installed: $(SOURCES)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-build-isolation --editable '.[server]'
 	touch $@
 
-test-frameworks: $(FRAMEWORKS)/.installed  ## torch, TensorFlow and JAX, in an environment of their own
-	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks
+test-frameworks: $(FRAMEWORKS)/.installed  ## every framework that is integrated, in an environment of their own
+	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks --numprocesses 2 --dist loadfile
 
 frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the tests that pass
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks -m framework --framework-table docs/frameworks.md

@@ -15,7 +15,7 @@ from aboard.integrations.numbers_of import Numbers
 from aboard.integrations.requiring import required
 from aboard.run.training.run import Run
 
-optuna: Any = required("optuna", "optuna", "3.0", newest_tested="4.7")
+optuna: Any = required("optuna", "optuna", "3.0", newest_tested="4.9")
 Objective = Callable[..., Any]
 
 
