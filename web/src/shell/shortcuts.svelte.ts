@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys: views say which they understand, and the list of them is made from that.
+import { untrack } from "svelte";
 
 export interface Shortcut {
   key: string;
@@ -7,16 +8,15 @@ export interface Shortcut {
   run: () => void;
 }
 
-let current = $state<{ title: string; shortcuts: Shortcut[] }[]>([]);
+let current = $state.raw<{ title: string; shortcuts: Shortcut[] }[]>([]);
 export const help = $state({ open: false });
 
 /** The keys of a view, for as long as it is there; to be called in an effect. */
 export function offer(title: string, shortcuts: Shortcut[]): () => void {
   const entry = { title, shortcuts };
-  current = [...current, entry];
-  return () => {
-    current = current.filter((one) => one.title !== title);
-  };
+  // An effect that offers keys must not depend on what others offer.
+  untrack(() => (current = [entry, ...current]));
+  return () => untrack(() => (current = current.filter((one) => one !== entry)));
 }
 
 export function offered(): { title: string; shortcuts: Shortcut[] }[] {
