@@ -14,8 +14,7 @@ export function axisNumber(value: number, increment: number): string {
     [1e6, "M"],
     [1e3, "k"],
   ] as const) {
-    if (size >= unit * 10 || (size >= unit && increment >= unit / 10))
-      return `${trimmed(value / unit, increment / unit)}${letter}`;
+    if (size >= unit * 10 || (size >= unit && unit > 1e3)) return `${trimmed(value / unit, increment / unit)}${letter}`;
   }
   return trimmed(value, increment);
 }

@@ -28,7 +28,8 @@ class SeriesStore {
       this.waiting.push({ asking, done, failed });
       if (this.isPlanned) return;
       this.isPlanned = true;
-      queueMicrotask(() => this.send());
+      // Charts come into sight one after the other, within one turn of the browser.
+      setTimeout(() => this.send());
     });
   }
 
