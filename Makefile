@@ -39,6 +39,7 @@ test: setup page  ## everything that needs no machine-learning framework
 	scripts/run-in-web test
 	scripts/ensure-chromium
 	scripts/ensure-azurite
+	scripts/ensure-oidc-provider
 	scripts/ensure-postgres
 	scripts/test-native plain
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile

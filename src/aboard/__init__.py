@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from aboard.client.board import Board
+    from aboard.client.board import Board as TensorBoard
     from aboard.client.client import Client
     from aboard.reader.opened.open_runs import open as open  # noqa: A004 - read as aboard.open
     from aboard.run.training.run import Run
@@ -18,24 +20,28 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 # Without `open`: a star import must not take the place of the built-in one.
 __all__ = [
+    "Board",
     "Client",
     "FileWriter",
     "GlobalSummaryWriter",
     "RecordWriter",
     "Run",
     "SummaryWriter",
+    "TensorBoard",
     "__version__",
     "register_writer_factory",
 ]
 
 # Importing aboard must cost a training script nothing: each name is loaded when it is first used.
 _HOMES = {
+    "Board": "aboard.client.board",
     "Client": "aboard.client.client",
     "FileWriter": "aboard.writer.file_writer",
     "GlobalSummaryWriter": "aboard.writer.global_writer",
     "RecordWriter": "aboard.writer.record_writer",
     "Run": "aboard.run.training.run",
     "SummaryWriter": "aboard.writer.summary_writer",
+    "TensorBoard": "aboard.client.board",
     "open": "aboard.reader.opened.open_runs",
     "register_writer_factory": "aboard.writer.factories",
 }

@@ -8,6 +8,7 @@ AboardError
 ├── UnknownName        (also a KeyError)             a name that nothing has
 ├── MissingPackage     (also an ImportError)         an optional package that this call needs
 ├── Conflict                                         what is there stands against what is asked
+│   └── BoardLimitExceeded                           a person has as many boards as are allowed
 ├── CatalogUnavailable                               the catalog's database cannot be opened, read or written
 ├── DamagedDocument    (also a ValueError)           a document in a store cannot be understood
 │   └── NewerFormat                                  a later aboard wrote it
@@ -104,6 +105,13 @@ class Conflict(AboardError):
 
     status: ClassVar[int] = 409
     code: ClassVar[str] = "Conflict"
+
+
+class BoardLimitExceeded(Conflict):
+    """A person has as many boards as are allowed; the hint names those that could be stopped."""
+
+    status: ClassVar[int] = 429
+    code: ClassVar[str] = "TensorboardLimitExceeded"
 
 
 class CatalogUnavailable(AboardError):

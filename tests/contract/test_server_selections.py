@@ -14,6 +14,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.control.control import Control, ControlOptions
 from aboard.errors import Conflict, InvalidValue, QueryError, UnknownName
+from aboard.model.access import Access
 from aboard.model.run_states import RunState
 from aboard.model.selection import NumberKind
 from aboard.model.selection_words import parse_selection
@@ -111,7 +112,7 @@ def test_the_same_selection_is_known_again_whatever_it_was_called(client: Client
 def test_runs_that_join_later_are_in_experiments_patterns_and_filters_and_not_in_lists(
     client: Client, catalog: Catalog, store: Store
 ):
-    control = Control(catalog, ControlOptions())
+    control = Control(catalog, ControlOptions()).seen_by(Access.whole("tester"))
     kept = [
         control.selections.settle(parse_selection(words, where))
         for words, where in ((["digits"], ""), (["ws1/base*"], ""), (["run2", "run4"], ""), ([], "hparams.lr > 0.85"))

@@ -82,7 +82,7 @@ def test_it_serves_its_stores_to_who_has_the_token_and_ends_in_order(machine: Ma
         assert server.status("/api/v1/nothing", Authorization=bearer) == 404
         assert server.status("/api/v1/runs", "DELETE", Authorization=bearer) == 405
         ended = machine.aboard("reindex", machine.store, ABOARD_SERVER=server.url, ABOARD_TOKEN="no " * 9)
-        assert (ended.code, "a token is needed" in ended.err) == (1, True)
+        assert (ended.code, "this token opens nothing here" in ended.err) == (1, True)
         server.process.send_signal(signal.SIGTERM)
         ended = finish(server.process)
         assert (ended.code, "Traceback" in ended.err) == (0, False)

@@ -122,7 +122,7 @@ def why_no_azurite() -> str:
     """Why Azurite cannot be started here, or nothing."""
     if not AZURITE.exists():
         return "Azurite is not installed: scripts/ensure-azurite installs it below build/"
-    return "" if _node() else "Azurite needs node, and there is none"
+    return "" if node() else "Azurite needs node, and there is none"
 
 
 @contextlib.contextmanager
@@ -169,7 +169,7 @@ def azurite(folder: Path) -> Iterator[AzureServer]:
     server = AzureServer(f"http://127.0.0.1:{port}/{AzureServer.account}", port)
     options = ["--blobHost", "127.0.0.1", "--blobPort", port, "--location", folder / "data"]
     flags = ["--silent", "--disableTelemetry", "--skipApiVersionCheck"]
-    command = [_node(), AZURITE.resolve(), *options, *flags]
+    command = [node(), AZURITE.resolve(), *options, *flags]
     with _process(command, folder / "azurite.log") as ended:
         _wait_until(lambda: server.make_container("aboard-ready"), ended, folder / "azurite.log")
         yield server
@@ -196,7 +196,7 @@ def _weed() -> str:
     return shutil.which("weed", path=str(Path(sys.executable).parent)) or ""
 
 
-def _node() -> str:
+def node() -> str:
     if found := shutil.which("node"):
         return found
     try:

@@ -82,13 +82,16 @@ class NamedRuns:
             source, waited = self._source.runs, time.monotonic() - self._looked_at
             if source is not self._seen[0] or waited >= _LOOK_AGAIN_SECONDS:
                 seen = source, sum(run.logdir.version for run in source.values())
-                if seen != self._seen or waited >= _SETTLED_SECONDS:
+                is_new = source is not self._seen[0] or seen[1] != self._seen[1]
+                if is_new or waited >= _SETTLED_SECONDS:
                     self._rename(source)
                     self._seen, self._looked_at = seen, time.monotonic()
             return self._named
 
     def _rename(self, source: Mapping[str, RunReader]) -> None:
-        self._naming = {name: self._naming.get(name) or _Naming(self._columns(name)) for name in source}
+        self._naming = {name: self._naming.get(name) or _Naming({}) for name in source}
+        for name, naming in self._naming.items():
+            naming.columns = self._columns(name)  # a run may be called otherwise by now
         hparams = self._hparams(source)
         wishes: dict[str, Wish] = {}
         for name, run in source.items():
@@ -127,7 +130,8 @@ class _Naming:
         if not wanted.group:
             return self.columns.get(wanted.key)
         known = self.known.get(wanted)
-        return self.columns.get(f"{wanted.group}.{wanted.key}") if known is None else known
+        statistic = f".{wanted.statistic}" if wanted.statistic else ""
+        return self.columns.get(f"{wanted.group}.{wanted.key}{statistic}") if known is None else known
 
     def own_hparams(self, run: RunReader) -> Mapping[str, Value]:
         version = run.logdir.version

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from aboard.catalog.board_admission import BoardAdmission
+from aboard.catalog.board_lines import write_line
+from aboard.catalog.board_rows import read_boards, row_of, selection_of
 from aboard.catalog.database import Database
-from aboard.catalog.schema import boards, workspaces
+from aboard.catalog.schema import boards
 from aboard.catalog.text_conditions import text_fits
 from aboard.catalog.workspace_names import workspace_id, workspace_ids
 from aboard.errors import Conflict, InvalidValue, UnknownName
@@ -22,21 +22,19 @@ from aboard.model.query.syntax import Pattern
 from aboard.model.times import now
 from aboard.model.unit_states import UnitState, check_unit_change
 
-_PLAIN = ("id", "name", "owner", "description", "where", "template", "exit_status", "reason")
-_TIMES = ("created", "started", "last_used", "ended")
-
 
 class Boards:
     """The boards of a catalog."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.admission = BoardAdmission(database)
 
     def add(self, board: Board) -> Board:
-        """Keep a new board."""
+        """Keep a new board, whatever its owner has already."""
 
         def work(connection: Connection) -> None:
-            row = _row(board) | {"workspace_id": workspace_id(connection, board.workspace), "state": str(board.state)}
+            row = row_of(board) | {"workspace_id": workspace_id(connection, board.workspace), "state": str(board.state)}
             connection.execute(insert(boards).values(**row))
 
         try:
@@ -46,18 +44,18 @@ class Boards:
         return self.get(board.id)
 
     def get(self, start: str) -> Board:
-        """The board whose id begins so."""
-        prefix = start.lower()
-        if not prefix:
+        """The board whose id begins so, or that has this name."""
+        return only_board(start, self.matching(start))
+
+    def matching(self, text: str) -> Sequence[Board]:
+        """The boards whose id begins so; if there is none, those of this name. The whole id finds one."""
+        if not text:
             raise InvalidValue("the id of a board is missing", hint="give its first characters at least")
+        prefix = text.lower()
         with self._database.reading() as connection:
             begins = text_fits(boards.c.id, Pattern.STARTS, prefix, is_sqlite=self._database.is_sqlite)
-            found = _read(connection, [begins], limit=2)
-        if len(found) > 1 and found[0].id != prefix:
-            raise Conflict(f"several boards begin with {start!r}", hint="give more of the id")
-        if not found:
-            raise UnknownName(f"there is no board {start!r}")
-        return found[0]
+            found = read_boards(connection, [boards.c.id == prefix])
+            return found or read_boards(connection, [begins]) or read_boards(connection, [boards.c.name == prefix])
 
     def list(
         self,
@@ -78,14 +76,26 @@ class Boards:
                 where.append(boards.c.state.in_([str(state) for state in states]))
             if kind is not None:
                 where.append(boards.c.kind == str(kind))
-            return _read(connection, where)
+            return read_boards(connection, where)
+
+    def has_living(self) -> bool:
+        """Whether any board is not stopped."""
+        ended = [str(state) for state in UnitState if state.is_ended]
+        with self._database.reading() as connection:
+            return bool(connection.execute(select(exists().where(boards.c.state.not_in(ended)))).scalar())
+
+    def with_a_limit(self) -> Sequence[Board]:
+        """The running boards that end by themselves some day."""
+        ends = or_(boards.c.idle_timeout.is_not(None), boards.c.max_runtime.is_not(None))
+        with self._database.reading() as connection:
+            return read_boards(connection, [boards.c.state == str(UnitState.RUNNING), ends])
 
     def same_selection(self, board: Board) -> Board | None:
         """A board of the same owner that shows just the same, if there is one; the newest of several."""
-        same = [boards.c.selection == _selection(board), boards.c.owner == board.owner]
+        same = [boards.c.selection == selection_of(board), boards.c.owner == board.owner]
         with self._database.reading() as connection:
             same.append(boards.c.workspace_id == workspace_id(connection, board.workspace))
-            found = _read(connection, same)
+            found = read_boards(connection, same)
         return found[-1] if found else None
 
     def change_state(
@@ -112,15 +122,46 @@ class Boards:
         self._database.write(work)
         return self.get(board_id)
 
+    def end(
+        self, board_id: str, *, exit_status: str, reason: str, not_used_since: datetime | None = None
+    ) -> tuple[Board, bool]:
+        """Stop a board, and whether this did it: one that has ended stays as it is.
+
+        With `not_used_since` nothing is done if somebody, perhaps through another server process, used it later.
+        """
+        at = now()
+
+        def work(connection: Connection) -> bool:
+            query = select(boards.c.state, boards.c.last_used).where(boards.c.id == board_id).with_for_update()
+            found = connection.execute(query).first()
+            if found is None:
+                raise UnknownName(f"there is no board {board_id!r}")
+            used_later = not_used_since is not None and found.last_used and found.last_used > not_used_since
+            if UnitState(found.state).is_ended or used_later:
+                return False
+            values = {"state": str(UnitState.STOPPED), "ended": at, "exit_status": exit_status, "reason": reason}
+            connection.execute(update(boards).where(boards.c.id == board_id).values(**values))
+            write_line(connection, board_id, reason, at=at)
+            return True
+
+        has_ended = self._database.write(work)
+        return self.get(board_id), has_ended
+
     def touch(self, board_id: str, at: datetime | None = None) -> None:
         """Note that a board is used; time does not go back."""
         at = at or now()
         later = boards.c.id == board_id, or_(boards.c.last_used.is_(None), boards.c.last_used < at)
         self._database.write(lambda connection: connection.execute(update(boards).where(*later).values(last_used=at)))
 
+    def note_shown(self, board_id: str, workspaces: Sequence[str], run_count: int) -> None:
+        """Note what a board shows now."""
+        values = {"shown": sorted(workspaces), "run_count": run_count}
+        this = boards.c.id == board_id
+        self._database.write(lambda connection: connection.execute(update(boards).where(this).values(**values)))
+
     def replace(self, board: Board) -> Board:
         """Write a board whole, except its state, which changes by rules, and its workspace."""
-        row = {name: value for name, value in _row(board).items() if name != "id"}
+        row = {name: value for name, value in row_of(board).items() if name != "id"}
 
         def work(connection: Connection) -> None:
             if not connection.execute(update(boards).where(boards.c.id == board.id).values(**row)).rowcount:
@@ -143,41 +184,12 @@ class Boards:
         self._database.write(work)
 
 
-def _selection(board: Board) -> str:
-    """A digest of what a board shows; it is the same for the same."""
-    shown = [board.kind, sorted(board.sources), board.where, board.template, dict(board.settings)]
-    return hashlib.sha256(json.dumps(shown, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _row(board: Board) -> dict[str, Any]:
-    return {
-        **{name: getattr(board, name) for name in (*_PLAIN, *_TIMES)},
-        "kind": str(board.kind),
-        "sources": list(board.sources),
-        "settings": dict(board.settings),
-        "selection": _selection(board),
-        "idle_timeout": board.idle_timeout.total_seconds() if board.idle_timeout else None,
-        "max_runtime": board.max_runtime.total_seconds() if board.max_runtime else None,
-    }
-
-
-def _read(connection: Connection, where: Sequence[ColumnElement[bool]], limit: int | None = None) -> list[Board]:
-    query = select(boards, workspaces.c.name.label("workspace")).join_from(boards, workspaces).where(*where)
-    rows = connection.execute(query.order_by(boards.c.created, boards.c.id).limit(limit)).mappings()
-    return [
-        Board(
-            workspace=row["workspace"],
-            kind=BoardKind(row["kind"]),
-            state=UnitState(row["state"]),
-            sources=tuple(row["sources"]),
-            settings=row["settings"],
-            idle_timeout=_span(row["idle_timeout"]),
-            max_runtime=_span(row["max_runtime"]),
-            **{name: row[name] for name in (*_PLAIN, *_TIMES)},
-        )
-        for row in rows
-    ]
-
-
-def _span(seconds: float | None) -> timedelta | None:
-    return None if seconds is None else timedelta(seconds=seconds)
+def only_board(text: str, found: Sequence[Board]) -> Board:
+    """The one board that was found; an error if there is none, or if several were meant."""
+    if len(found) > 1:
+        some = ", ".join(f"{one.id[:13]} ({one.name})" for one in found[:5])
+        what = "are called" if all(one.name == text.lower() for one in found) else "begin with"
+        raise Conflict(f"several boards {what} {text!r}", hint=f"give more of the id: {some}")
+    if not found:
+        raise UnknownName(f"there is no board {text!r}", hint="`aboard board list` shows what there is")
+    return found[0]

@@ -13,41 +13,60 @@ from sqlalchemy import select
 from aboard.catalog.address import CatalogAddress
 from aboard.catalog.audit import Audit
 from aboard.catalog.bin import Bin
+from aboard.catalog.board_lines import BoardLines
 from aboard.catalog.boards import Boards
 from aboard.catalog.candidates import FEW
 from aboard.catalog.database import Database
 from aboard.catalog.experiments import Experiments
 from aboard.catalog.fields import Fields
 from aboard.catalog.file_systems import refuse_network_file_system
+from aboard.catalog.login_codes import LoginCodes
 from aboard.catalog.migrations.schema_version import bring_up_to_date
 from aboard.catalog.people import People
 from aboard.catalog.reindex import Reindexed, reindex
 from aboard.catalog.runs import Runs
+from aboard.catalog.seen import Seen
 from aboard.catalog.selected_runs import SelectedRuns
 from aboard.catalog.server_lock import lock_catalog
+from aboard.catalog.sessions import Sessions
 from aboard.catalog.tokens import Tokens
 from aboard.catalog.usage import UsageOfRuns
 from aboard.catalog.workspaces import Workspaces
 from aboard.process_lock import ProcessLock
 
 
-class Catalog:
-    """An open catalog. Its parts may be used by several threads at once."""
+class SeenCatalog:
+    """A catalog as somebody sees it who may look at some workspaces: what is elsewhere is as if it did not exist."""
+
+    def __init__(self, database: Database, seen: Seen = None, *, few: int = FEW) -> None:
+        self._database, self._few = database, few
+        self.workspaces = Workspaces(database, seen)
+        self.experiments = Experiments(database, seen)
+        self.runs = Runs(database, seen, few=few)
+        self.selected = SelectedRuns(database, seen)
+        self.fields = Fields(database, seen)
+        self.usage = UsageOfRuns(database, seen)
+        # These do not tell people what there is; who may use them is decided above.
+        self.bin = Bin(database)
+        self.audit = Audit(database)
+
+
+class Catalog(SeenCatalog):
+    """An open catalog, seen whole. Its parts may be used by several threads at once."""
 
     def __init__(self, database: Database, lock: ProcessLock | None, *, few: int = FEW) -> None:
-        self._database = database
+        super().__init__(database, few=few)
         self._lock = lock
-        self.workspaces = Workspaces(database)
-        self.experiments = Experiments(database)
-        self.runs = Runs(database, few=few)
-        self.selected = SelectedRuns(database)
-        self.fields = Fields(database)
-        self.bin = Bin(database)
         self.boards = Boards(database)
+        self.board_lines = BoardLines(database)
         self.people = People(database)
         self.tokens = Tokens(database)
-        self.audit = Audit(database)
-        self.usage = UsageOfRuns(database)
+        self.sessions = Sessions(database)
+        self.login_codes = LoginCodes(database)
+
+    def seen_by(self, seen: Seen) -> SeenCatalog:
+        """The same catalog, narrowed to the workspaces with these folded names; None stands for all."""
+        return self if seen is None else SeenCatalog(self._database, seen, few=self._few)
 
     @classmethod
     def open(cls, where: str | os.PathLike[str], *, beside_server: bool = False, few: int = FEW) -> Catalog:
@@ -69,6 +88,16 @@ class Catalog:
                 lock.release()
             raise
         return cls(database, lock, few=few)
+
+    @property
+    def database(self) -> Database:
+        """Where all of it is, for what concerns whole tables."""
+        return self._database
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other server processes may work with it at the same time."""
+        return not self._database.is_sqlite
 
     def reindex(self, documents: Iterable[object], *, store: str) -> Reindexed:
         """Make the catalog equal to what a store holds. See `reindex`."""

@@ -13,6 +13,7 @@ from aboard.catalog.database import Database
 from aboard.catalog.keys import stored_fold
 from aboard.catalog.page import Page, check_limit
 from aboard.catalog.schema import experiments, runs, workspaces
+from aboard.catalog.seen import Seen, inside_seen
 from aboard.catalog.workspace_names import not_found, workspace_id, workspace_ids
 from aboard.errors import Conflict, UnknownName
 from aboard.model.experiment import Experiment
@@ -26,8 +27,8 @@ _ORDER = "experiments"
 class Experiments:
     """The experiments of a catalog."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
 
     def add(self, workspace: str, name: str, *, description: str = "") -> Experiment:
         """Make an experiment. One of that name in the workspace, also in the bin, is a conflict."""
@@ -46,7 +47,7 @@ class Experiments:
     def get(self, number: int) -> Experiment:
         """The experiment with this number, also when it is in the bin."""
         with self._database.reading() as connection:
-            found = _read(connection, [experiments.c.id == number], 1)
+            found = _read(connection, [experiments.c.id == number, *self._visible()], 1)
         if not found:
             raise UnknownName(f"there is no experiment {experiment_name(number)}")
         return found[0]
@@ -61,14 +62,13 @@ class Experiments:
     def all_named(self, name: str, *, workspace: str = "") -> Sequence[Experiment]:
         """The experiments of that name in one workspace, or in all."""
         with self._database.reading() as connection:
-            return _read(
-                connection, [*_inside(connection, workspace), experiments.c.name_key == stored_fold(name)], 100
-            )
+            inside = self._inside(connection, workspace)
+            return _read(connection, [*inside, experiments.c.name_key == stored_fold(name)], 100)
 
     def unknown(self, name: str, *, workspace: str = "") -> UnknownName:
         """The error for a name that no experiment has, with the nearest ones."""
         with self._database.reading() as connection:
-            inside = _inside(connection, workspace)
+            inside = self._inside(connection, workspace)
             query = select(experiments.c.name_key).where(*inside).order_by(experiments.c.id.desc()).limit(1000)
             return not_found("experiment", name, list(connection.scalars(query)))
 
@@ -83,12 +83,12 @@ class Experiments:
         """One page of the experiments of some workspaces, or of all, newest first."""
         check_limit(limit)
         deleted = experiments.c.deleted
-        where: list[ColumnElement[bool]] = [deleted.is_not(None) if in_bin else deleted.is_(None)]
+        where = [deleted.is_not(None) if in_bin else deleted.is_(None), *self._visible()]
         if after is not None:
             where.append(experiments.c.id < Cursor.read(after, _ORDER).number)
         with self._database.reading() as connection:
             if workspaces is not None:
-                where.append(experiments.c.workspace_id.in_(workspace_ids(connection, workspaces)))
+                where.append(experiments.c.workspace_id.in_(workspace_ids(connection, workspaces, self._seen)))
             found = _read(connection, where, limit + 1)
         more = len(found) > limit
         return Page(found[:limit], Cursor(0, None, found[limit - 1].number).text(_ORDER) if more else None)
@@ -118,10 +118,14 @@ class Experiments:
             self._database.write(lambda connection: _change(connection, number, given))
         return self.get(number)
 
+    def _inside(self, connection: Connection, workspace: str) -> list[ColumnElement[bool]]:
+        live = experiments.c.deleted.is_(None)
+        if workspace:
+            return [experiments.c.workspace_id == workspace_id(connection, workspace, self._seen), live]
+        return [live, *self._visible()]
 
-def _inside(connection: Connection, workspace: str) -> list[ColumnElement[bool]]:
-    live = experiments.c.deleted.is_(None)
-    return [experiments.c.workspace_id == workspace_id(connection, workspace), live] if workspace else [live]
+    def _visible(self) -> list[ColumnElement[bool]]:
+        return inside_seen(experiments.c.workspace_id, self._seen)
 
 
 def _change(connection: Connection, number: int, values: Mapping[str, object]) -> None:

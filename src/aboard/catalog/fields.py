@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 from aboard.catalog.database import Database
 from aboard.catalog.keys import stored_key
 from aboard.catalog.schema import fields
+from aboard.catalog.seen import Seen, inside_seen
 from aboard.catalog.workspace_names import workspace_ids
 from aboard.errors import QueryError
 from aboard.model.query.syntax import Hparam, Metric, Query, conditions
@@ -19,18 +20,18 @@ from aboard.model.query.syntax import Hparam, Metric, Query, conditions
 class Fields:
     """The names in a catalog."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
 
     def hparams(self, workspaces: Sequence[str] | None = None) -> list[str]:
         """The names of all hyperparameters, sorted."""
         with self._database.reading() as connection:
-            return _names(connection, "hparam", workspaces)
+            return self._names(connection, "hparam", workspaces)
 
     def metrics(self, workspaces: Sequence[str] | None = None) -> list[str]:
         """The names of all metrics, sorted."""
         with self._database.reading() as connection:
-            return _names(connection, "metric", workspaces)
+            return self._names(connection, "metric", workspaces)
 
     def check(self, query: Query, text: str, workspaces: Sequence[str] | None = None) -> None:
         """Refuse a filter that names a hyperparameter or metric which no run has, telling the nearest that one has.
@@ -41,17 +42,16 @@ class Fields:
         with self._database.reading() as connection:
             for kind, word, kinds in (("hparam", "hparams", Hparam), ("metric", "metrics", Metric)):
                 used = [field for field in asked if isinstance(field, kinds)]
-                known = _names(connection, kind, workspaces) if used else []
+                known = self._names(connection, kind, workspaces) if used else []
                 for field in used:
                     if isinstance(field, (Hparam, Metric)) and stored_key(field.name) not in known:
                         raise _unknown(field, word, known, text)
 
-
-def _names(connection: Connection, kind: str, workspaces: Sequence[str] | None) -> list[str]:
-    query = select(fields.c.name).where(fields.c.kind == kind).distinct().order_by(fields.c.name)
-    if workspaces is not None:
-        query = query.where(fields.c.workspace_id.in_(workspace_ids(connection, workspaces)))
-    return list(connection.scalars(query))
+    def _names(self, connection: Connection, kind: str, workspaces: Sequence[str] | None) -> list[str]:
+        query = select(fields.c.name).where(fields.c.kind == kind).distinct().order_by(fields.c.name)
+        if workspaces is not None:
+            query = query.where(fields.c.workspace_id.in_(workspace_ids(connection, workspaces, self._seen)))
+        return list(connection.scalars(query.where(*inside_seen(fields.c.workspace_id, self._seen))))
 
 
 def _unknown(field: Hparam | Metric, word: str, known: Sequence[str], text: str) -> QueryError:

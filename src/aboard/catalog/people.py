@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
@@ -57,18 +57,31 @@ class People:
         with self._database.reading() as connection:
             return _read(connection, [])
 
-    def change(self, name: str, *, display_name: str | None = None, is_administrator: bool | None = None) -> User:
+    def change(
+        self,
+        name: str,
+        *,
+        display_name: str | None = None,
+        is_administrator: bool | None = None,
+        subject: str | None = None,
+    ) -> User:
         """Change what is known of a person."""
-        values = {"display_name": display_name, "is_administrator": is_administrator}
+        values = {"display_name": display_name, "is_administrator": is_administrator, "subject": subject}
         given = {key: value for key, value in values.items() if value is not None}
         if given:
             self._change(name, given)
         return self.get(name)
 
     def disable(self, name: str) -> User:
-        """Keep a person out; their tokens open nothing any more."""
+        """Keep a person out; their tokens and sessions open nothing any more."""
         self._change(name, {"disabled": now()})
         return self.get(name)
+
+    def administrators(self) -> int:
+        """How many administrators there are who may log in."""
+        able = users.c.is_administrator.is_(True), users.c.disabled.is_(None)
+        with self._database.reading() as connection:
+            return connection.execute(select(func.count()).select_from(users).where(*able)).scalar_one()
 
     def enable(self, name: str) -> User:
         """Let a person in again."""
@@ -87,10 +100,12 @@ class People:
 
         self._database.write(work)
 
-    def roles(self, name: str) -> Mapping[str, Role]:
+    def roles(self, name: str, *, in_bin_too: bool = False) -> Mapping[str, Role]:
         """A person's role in each workspace where they have one."""
         query = select(workspaces.c.name, memberships.c.role).join_from(memberships, workspaces).join(users)
-        query = query.where(users.c.name_key == stored_fold(name), workspaces.c.deleted.is_(None))
+        query = query.where(users.c.name_key == stored_fold(name))
+        if not in_bin_too:
+            query = query.where(workspaces.c.deleted.is_(None))
         with self._database.reading() as connection:
             return {workspace: Role(role) for workspace, role in connection.execute(query.order_by(workspaces.c.name))}
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 
 from aboard.catalog.candidates import FEW
 from aboard.catalog.cursors import Cursor
@@ -21,6 +21,7 @@ from aboard.catalog.run_reader import read_runs
 from aboard.catalog.run_writer import put_runs
 from aboard.catalog.schema import runs
 from aboard.catalog.scope import Scope
+from aboard.catalog.seen import Seen, inside_seen
 from aboard.catalog.workspace_names import workspace_id
 from aboard.errors import UnknownName
 from aboard.model.names import run_name
@@ -44,8 +45,8 @@ class KnownRun(NamedTuple):
 class Runs:
     """The runs of a catalog."""
 
-    def __init__(self, database: Database, *, few: int = FEW) -> None:
-        self._database = database
+    def __init__(self, database: Database, seen: Seen = None, *, few: int = FEW) -> None:
+        self._database, self._seen = database, seen
         self._few = few
 
     def put(self, run: Run) -> Run:
@@ -59,7 +60,8 @@ class Runs:
     def get(self, number: int) -> Run:
         """The run with this number, with everything; also when it is in the bin."""
         with self._database.reading() as connection:
-            found = read_runs(connection, [number], with_details=True)
+            query = select(runs.c.id).where(runs.c.id == number, *self._visible())
+            found = read_runs(connection, list(connection.scalars(query)), with_details=True)
         if not found:
             raise UnknownName(f"there is no run {run_name(number)}")
         return found[0]
@@ -67,8 +69,8 @@ class Runs:
     def by_uid(self, uid: str) -> Run:
         """The run with this uid, with everything; also when it is in the bin."""
         with self._database.reading() as connection:
-            number = connection.execute(select(runs.c.id).where(runs.c.uid == uid)).scalar()
-            found = read_runs(connection, [number], with_details=True) if number is not None else []
+            query = select(runs.c.id).where(runs.c.uid == uid, *self._visible())
+            found = read_runs(connection, list(connection.scalars(query)), with_details=True)
         if not found:
             raise UnknownName(f"there is no run with the uid {uid}")
         return found[0]
@@ -83,7 +85,8 @@ class Runs:
     def named(self, workspace: str, name: str) -> Sequence[Run]:
         """The runs in a workspace that have this name; capitals make no difference. Stores may bring several."""
         with self._database.reading() as connection:
-            where = runs.c.workspace_id == workspace_id(connection, workspace), runs.c.name_key == stored_fold(name)
+            inside = runs.c.workspace_id == workspace_id(connection, workspace, self._seen)
+            where = inside, runs.c.name_key == stored_fold(name)
             query = select(runs.c.id).where(*where, runs.c.deleted.is_(None)).order_by(runs.c.id)
             return read_runs(connection, list(connection.scalars(query)))
 
@@ -158,9 +161,12 @@ class Runs:
         now: datetime | None,
     ) -> RunPages:
         asked = [sort.field, *(condition.field for condition in (conditions(where) if where else []))]
-        scope = Scope.of(connection, workspaces, asked, in_bin=in_bin)
+        scope = Scope.of(connection, workspaces, asked, in_bin=in_bin, seen=self._seen)
         compiler = QueryCompiler(scope, now or present(), self._database.is_sqlite)
         return RunPages(connection, compiler, where, run_order(sort, compiler, where), self._few)
+
+    def _visible(self) -> list[ColumnElement[bool]]:
+        return inside_seen(runs.c.workspace_id, self._seen)
 
     def change_status(
         self,

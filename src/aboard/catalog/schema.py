@@ -278,6 +278,31 @@ tokens = Table(
     Column("revoked", Moment),
 )
 
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hash", Words, primary_key=True),  # of what stands in the browser's cookie
+    Column("user_id", Number, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("token_id", Words, ForeignKey("tokens.id", ondelete="CASCADE")),  # with which the person came
+    Column("origin", Words, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("expires", Moment, nullable=False),
+    Column("last_used", Moment, nullable=False),
+    Index("ix_sessions_expires", "expires"),
+)
+
+# What may be shown once, in an address, and is a session or token from then on.
+login_codes = Table(
+    "login_codes",
+    metadata,
+    Column("hash", Words, primary_key=True),
+    Column("user_id", Number, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("challenge", Words, nullable=False),  # a digest of what the program that asked for it knows; or empty
+    Column("created", Moment, nullable=False),
+    Column("expires", Moment, nullable=False),
+    Index("ix_login_codes_expires", "expires"),
+)
+
 boards = Table(
     "boards",
     metadata,
@@ -301,9 +326,25 @@ boards = Table(
     Column("exit_status", Words, nullable=False),
     Column("reason", Words, nullable=False),
     Column("settings", Json, nullable=False),
+    Column("scope", Json),  # the workspaces that its runs may come from; all when there is nothing
+    Column("shown", Json),  # the workspaces whose runs it showed when it was last looked at
+    Column("run_count", BigInteger),  # how many runs these were
+    Column("secret", Words),  # by which every process understands the addresses that another gave out
     Index("ix_boards_owner", "owner", "state"),
     Index("ix_boards_selection", "selection", "owner"),
     Index("ix_boards_workspace_id", "workspace_id", "created"),
+)
+
+board_lines = Table(
+    "board_lines",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("board_id", Words, ForeignKey("boards.id", ondelete="CASCADE"), nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("level", Words, nullable=False),
+    Column("text", Words, nullable=False),
+    Index("ix_board_lines_board_id", "board_id", "id"),
+    sqlite_autoincrement=True,
 )
 
 audit = Table(

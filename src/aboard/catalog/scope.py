@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from aboard.catalog.keys import stored_key
 from aboard.catalog.schema import fields, runs
+from aboard.catalog.seen import Seen, seen_ids
 from aboard.catalog.workspace_names import workspace_ids
 from aboard.model.query.syntax import Field, Hparam, Metric
 
@@ -24,10 +25,19 @@ class Scope:
 
     @classmethod
     def of(
-        cls, connection: Connection, names: Iterable[str] | None, asked: Iterable[Field], *, in_bin: bool = False
+        cls,
+        connection: Connection,
+        names: Iterable[str] | None,
+        asked: Iterable[Field],
+        *,
+        in_bin: bool = False,
+        seen: Seen = None,
     ) -> Scope:
-        """The scope of these workspaces, ready for questions about these fields."""
-        ids = None if names is None else tuple(workspace_ids(connection, names))
+        """The scope of these workspaces, or of all that are seen, ready for questions about these fields."""
+        if names is not None:
+            ids = tuple(workspace_ids(connection, names, seen))
+        else:
+            ids = None if seen is None else seen_ids(connection, seen)
         return cls(ids, in_bin, _field_ids(connection, ids, asked))
 
     def holds(self) -> list[ColumnElement[bool]]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, String, cast, exists, literal, or_, select
@@ -13,14 +13,17 @@ from aboard.catalog.database import Database
 from aboard.catalog.keys import stored_fold, stored_key
 from aboard.catalog.parts import parts_of
 from aboard.catalog.queries import QueryCompiler
+from aboard.catalog.run_reader import read_runs
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.scope import Scope
+from aboard.catalog.seen import Seen, inside_seen
 from aboard.catalog.text_conditions import text_fits
 from aboard.errors import InvalidValue
 from aboard.model.query.syntax import Pattern, Query, conditions
+from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import NamedLike, NumberKind, Numbers
+from aboard.model.selection import NamedLike, NumberKind, Numbers, like_text
 from aboard.model.times import now
 
 MOST_RUNS = 200_000
@@ -30,8 +33,8 @@ _FEW = 1000
 class SelectedRuns:
     """Finds the runs of one kind of entry, by number; of these, those for which `where` holds."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
 
     def all(self, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
         """All runs."""
@@ -59,7 +62,10 @@ class SelectedRuns:
         pattern, is_sqlite = entry.as_like(), self._database.is_sqlite
         fits = [text_fits(text, Pattern.LIKE, pattern, is_sqlite=is_sqlite) for text in texts]
         holds = [] if entry.pattern == "*" else [or_(*fits)]
-        return self._find(holds, where, workspace=entry.workspace, in_bin=in_bin)
+        if not entry.has_workspaces:
+            return self._find(holds, where, workspace=entry.workspace, in_bin=in_bin)
+        inside = text_fits(workspaces.c.name_key, Pattern.LIKE, like_text(entry.workspace), is_sqlite=is_sqlite)
+        return self._find([*holds, inside], where, in_bin=in_bin)
 
     def named(self, names: Sequence[str], workspace: str = "", *, in_bin: bool = False) -> list[SelectedRun]:
         """The runs that have one of these names or uids; capitals make no difference in names."""
@@ -74,10 +80,17 @@ class SelectedRuns:
         """The runs of a store."""
         return self._find([runs.c.store == stored_key(store)], where, in_bin=in_bin)
 
+    def described(self, numbers: Iterable[int], hparams: Sequence[str], metrics: Sequence[str]) -> Iterator[Run]:
+        """What is known of the runs with these numbers; of hyperparameters and metrics only the named ones."""
+        for some in parts_of(sorted(set(numbers))):
+            with self._database.reading() as connection:
+                yield from read_runs(connection, some, hparam_names=hparams, metric_names=metrics)
+
     def has_store(self, store: str) -> bool:
         """Whether a run, in the bin or not, is in this store."""
         with self._database.reading() as connection:
-            return bool(connection.execute(select(exists().where(runs.c.store == stored_key(store)))).scalar())
+            inside = runs.c.store == stored_key(store), *inside_seen(runs.c.workspace_id, self._seen)
+            return bool(connection.execute(select(exists().where(*inside))).scalar())
 
     def missing_experiments(self, numbers: Iterable[int]) -> set[int]:
         """Those of these numbers that no experiment outside the bin has."""
@@ -85,6 +98,7 @@ class SelectedRuns:
         with self._database.reading() as connection:
             for some in parts_of(sorted(missing)):
                 query = select(experiments.c.id).where(experiments.c.id.in_(some), experiments.c.deleted.is_(None))
+                query = query.where(*inside_seen(experiments.c.workspace_id, self._seen))
                 missing -= set(connection.scalars(query))
         return missing
 
@@ -93,7 +107,8 @@ class SelectedRuns:
     ) -> list[SelectedRun]:
         with self._database.reading() as connection:
             asked = [condition.field for condition in conditions(where)] if where is not None else []
-            scope = Scope.of(connection, [workspace] if workspace else None, asked, in_bin=in_bin)
+            names = [workspace] if workspace else None
+            scope = Scope.of(connection, names, asked, in_bin=in_bin, seen=self._seen)
             filtered = self._filtered(connection, scope, where)
             columns = runs.c.id, runs.c.uid, runs.c.name, workspaces.c.name, runs.c.status, runs.c.experiment_id
             query = select(*columns, runs.c.store).join_from(runs, workspaces)

@@ -6,7 +6,6 @@ A token is `aboard_<id>_<secret>`. Its secret has 256 random bits, so that a pla
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -16,6 +15,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, Delete, Update, delete, insert, select, update
 
 from aboard.catalog.database import Database
+from aboard.catalog.digests import digest, new_secret
 from aboard.catalog.keys import stored_fold
 from aboard.catalog.people import user_id
 from aboard.catalog.schema import tokens, users
@@ -37,10 +37,10 @@ class Tokens:
         self, user: str, name: str, *, scopes: Sequence[str] = (), expires: datetime | None = None
     ) -> tuple[Token, str]:
         """A new token of a person, and its text, which nobody can be told again."""
-        token_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+        token_id, secret = secrets.token_hex(8), new_secret()
 
         def work(connection: Connection) -> None:
-            row = {"id": token_id, "user_id": user_id(connection, user), "name": name, "hash": _digest(secret)}
+            row = {"id": token_id, "user_id": user_id(connection, user), "name": name, "hash": digest(secret)}
             row |= {"scopes": list(scopes), "created": now(), "expires": expires}
             connection.execute(insert(tokens).values(**row))
 
@@ -59,7 +59,7 @@ class Tokens:
         with self._database.reading() as connection:
             query = select(tokens.c.hash, users.c.disabled).join_from(tokens, users).where(where)
             found = connection.execute(query).first()
-            if found is None or not hmac.compare_digest(found.hash, _digest(form.group(2))) or found.disabled:
+            if found is None or not hmac.compare_digest(found.hash, digest(form.group(2))) or found.disabled:
                 return None
             (token,) = _read(connection, where)
         if not token.is_valid(at):
@@ -87,10 +87,6 @@ class Tokens:
                 raise UnknownName(f"there is no token {token_id!r}")
 
         self._database.write(work)
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _read(connection: Connection, where: ColumnElement[bool] | None) -> list[Token]:

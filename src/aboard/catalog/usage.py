@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 
 from aboard.catalog.database import Database
 from aboard.catalog.schema import runs, workspaces
+from aboard.catalog.seen import Seen, seen_names
 from aboard.catalog.workspace_names import workspace_ids
 from aboard.errors import InvalidValue
 
@@ -36,8 +37,8 @@ class GroupUsage:
 class UsageOfRuns:
     """Adds up the runs of a catalog."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
 
     def by(self, group: str, *, names: Sequence[str] | None = None, in_bin: bool = False) -> list[GroupUsage]:
         """The groups of some workspaces, or of all, the largest first; what belongs to none has an empty name."""
@@ -46,10 +47,11 @@ class UsageOfRuns:
         column = _GROUPS[group]
         deleted = runs.c.deleted.is_not(None) if in_bin else runs.c.deleted.is_(None)
         sums = [func.coalesce(func.sum(runs.c[name]), 0) for name in ("files", "bytes")]
-        query = select(column, func.count(), *sums).select_from(runs.join(workspaces)).where(deleted)
+        query = select(column, func.count(), *sums).select_from(runs.join(workspaces))
+        query = query.where(deleted, *seen_names(self._seen))
         with self._database.reading() as connection:
             if names is not None:
-                query = query.where(runs.c.workspace_id.in_(workspace_ids(connection, names)))
+                query = query.where(runs.c.workspace_id.in_(workspace_ids(connection, names, self._seen)))
             rows: list[tuple[Any, ...]] = [tuple(row) for row in connection.execute(query.group_by(column))]
         found = [GroupUsage(name or "", count, int(files), int(size)) for name, count, files, size in rows]
         return sorted(found, key=lambda one: (-one.bytes, -one.runs, one.group))

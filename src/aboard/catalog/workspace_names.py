@@ -10,17 +10,18 @@ from sqlalchemy import Connection, select
 
 from aboard.catalog.keys import stored_fold
 from aboard.catalog.schema import workspaces
+from aboard.catalog.seen import Seen, seen_names
 from aboard.errors import UnknownName
 
 
-def workspace_id(connection: Connection, name: str) -> int:
+def workspace_id(connection: Connection, name: str, seen: Seen = None) -> int:
     """The key of a workspace that is not in the bin."""
-    return workspace_ids(connection, [name])[0]
+    return workspace_ids(connection, [name], seen)[0]
 
 
-def workspace_ids(connection: Connection, names: Iterable[str]) -> list[int]:
-    """The keys of workspaces that are not in the bin, each once."""
-    query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.deleted.is_(None))
+def workspace_ids(connection: Connection, names: Iterable[str], seen: Seen = None) -> list[int]:
+    """The keys of workspaces that are not in the bin, each once; those that are not `seen` are not there."""
+    query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.deleted.is_(None), *seen_names(seen))
     keys = {stored_fold(name): name for name in names}
     found = dict(iter(connection.execute(query.where(workspaces.c.name_key.in_(keys)))))
     missing = [name for key, name in keys.items() if key not in found]

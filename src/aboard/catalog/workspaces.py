@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from aboard.catalog.database import Database
 from aboard.catalog.keys import stored_fold
 from aboard.catalog.schema import experiments, runs, workspaces
+from aboard.catalog.seen import Seen, seen_names
 from aboard.catalog.workspace_names import not_found, workspace_id
 from aboard.errors import Conflict
 from aboard.model.names import check_workspace_name
@@ -21,8 +22,8 @@ from aboard.model.workspace import Workspace
 class Workspaces:
     """The workspaces of a catalog."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
 
     def add(self, name: str, *, description: str = "") -> Workspace:
         """Make a workspace. One of that name, also in the bin, is a conflict."""
@@ -40,16 +41,17 @@ class Workspaces:
     def get(self, name: str) -> Workspace:
         """The workspace of that name, also when it is in the bin; capitals make no difference."""
         with self._database.reading() as connection:
-            found = _read(connection, workspaces.c.name_key == stored_fold(name))
+            found = _read(connection, workspaces.c.name_key == stored_fold(name), *seen_names(self._seen))
             if not found:
-                raise not_found("workspace", name, list(connection.scalars(select(workspaces.c.name_key))))
+                others = select(workspaces.c.name_key).where(workspaces.c.deleted.is_(None), *seen_names(self._seen))
+                raise not_found("workspace", name, list(connection.scalars(others)))
             return found[0]
 
     def list(self, *, in_bin: bool = False) -> Sequence[Workspace]:
         """All workspaces by name, those in use or those in the bin."""
         with self._database.reading() as connection:
             deleted = workspaces.c.deleted
-            return _read(connection, deleted.is_not(None) if in_bin else deleted.is_(None))
+            return _read(connection, deleted.is_not(None) if in_bin else deleted.is_(None), *seen_names(self._seen))
 
     def rename(self, name: str, new_name: str) -> Workspace:
         """Give a workspace another name."""
@@ -78,7 +80,7 @@ def _taken(name: str) -> Conflict:
     return Conflict(f"there is a workspace {name!r} already", hint=hint)
 
 
-def _read(connection: Connection, where: ColumnElement[bool]) -> list[Workspace]:
+def _read(connection: Connection, *where: ColumnElement[bool]) -> list[Workspace]:
     live = runs.c.deleted.is_(None), runs.c.workspace_id == workspaces.c.id
     live_experiments = experiments.c.deleted.is_(None), experiments.c.workspace_id == workspaces.c.id
     columns = workspaces.c.name, workspaces.c.created, workspaces.c.description, workspaces.c.deleted
@@ -88,6 +90,6 @@ def _read(connection: Connection, where: ColumnElement[bool]) -> list[Workspace]
         select(func.coalesce(func.sum(runs.c.bytes), 0)).where(*live).scalar_subquery().label("bytes"),
         select(func.count()).select_from(experiments).where(*live_experiments).scalar_subquery().label("experiments"),
     )
-    rows = connection.execute(query.where(where).order_by(workspaces.c.name_key)).mappings()
+    rows = connection.execute(query.where(*where).order_by(workspaces.c.name_key)).mappings()
     plain = ("name", "created", "description", "deleted", "runs", "experiments")
     return [Workspace(bytes=int(row["bytes"]), **{name: row[name] for name in plain}) for row in rows]

@@ -11,9 +11,12 @@ import typer
 from aboard import __version__
 from aboard.cli.experiments import app as experiments_app
 from aboard.cli.export_format import ExportFormat
-from aboard.cli.log_format import LogFormat
+from aboard.cli.login_command import login, logout
 from aboard.cli.runs import app as runs_app
+from aboard.cli.server_command import app as server_app
 from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
+from aboard.cli.token_command import app as tokens_app
+from aboard.cli.user_command import app as users_app
 from aboard.cli.workspaces import app as workspaces_app
 from aboard.errors import AboardError
 
@@ -27,6 +30,11 @@ app = typer.Typer(
 app.add_typer(runs_app, name="runs")
 app.add_typer(experiments_app, name="experiments")
 app.add_typer(workspaces_app, name="workspaces")
+app.add_typer(server_app, name="server")
+app.add_typer(tokens_app, name="token")
+app.add_typer(users_app, name="user")
+app.command("login")(login)
+app.command("logout")(logout)
 
 
 def _print_version(wanted: bool) -> None:
@@ -277,49 +285,6 @@ def sync(
     from aboard.cli.sync import sync as ship
 
     sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json))
-
-
-@app.command()
-def server(
-    *,
-    host: Annotated[
-        str | None, typer.Option(help="Address to listen on. All but loopback needs a token.", show_default="127.0.0.1")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; without it 6006 or the next free one, 0 for any.")
-    ] = None,
-    stores: Annotated[
-        list[str] | None,
-        typer.Option("--store", help="Folder or URI whose runs are shown; repeatable.", show_default="$ABOARD_STORE"),
-    ] = None,
-    catalog: Annotated[
-        str | None,
-        typer.Option(
-            help="File for SQLite, or postgresql://user@host/database.", show_default="$ABOARD_HOME/catalog.sqlite"
-        ),
-    ] = None,
-    private: Annotated[bool, typer.Option("--private", hidden=True)] = False,
-    idle_timeout: Annotated[float, typer.Option("--idle-timeout", min=1, hidden=True)] = 1800.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with address and token.")] = False,
-    log_format: Annotated[
-        LogFormat, typer.Option("--log-format", help="Lines for people, or JSON lines with ids of requests.")
-    ] = LogFormat.TEXT,
-) -> None:
-    """Serve the catalog of runs over HTTP to commands, scripts and colleagues."""
-    from aboard.cli.server import ServerOptions, serve_catalog
-
-    serve_catalog(
-        ServerOptions(
-            host=host,
-            port=port,
-            stores=stores or [],
-            catalog=catalog,
-            private=private,
-            idle_timeout=idle_timeout,
-            as_json=as_json,
-            log_format=log_format,
-        )
-    )
 
 
 @app.command()

@@ -12,40 +12,47 @@ from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
 from aboard.cli.reading_report import say
-from aboard.cli.server import ServerOptions
+from aboard.cli.server import ServerOptions, ServerToken
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import Settings
+from aboard.control.boards import BoardRules
 from aboard.control.control import Control, ControlOptions
+from aboard.control.first_administrator import code_for, ensure_administrator, has_way_in
 from aboard.errors import AboardError
-from aboard.server.access import AccessGuard
+from aboard.model.access import Access
+from aboard.model.board_limits import BoardLimits
 from aboard.server.actors import owner
 from aboard.server.api_app import api_app
+from aboard.server.guarded import Place, guarded, login_options
 from aboard.server.idleness import IdleStop
 from aboard.server.listening import is_loopback, url_of
 from aboard.server.registration import Registration
 from aboard.server.request_log import RequestLog
 from aboard.server.serving import serve
 
-_LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+_ANY_NUMBER = 10**9
 _log = logging.getLogger("aboard.server")
 
 
 class CatalogServer:
     """One start of `aboard server`."""
 
-    def __init__(self, options: ServerOptions, settings: Settings, host: str, token: str) -> None:
-        self._options, self._settings, self._host, self._token = options, settings, host, token
+    def __init__(self, options: ServerOptions, settings: Settings, token: ServerToken) -> None:
+        self._options, self._settings, self._token = options, settings, token
+        self._mode, self._host = settings.login.mode, settings.serve.host
         # The token of one start is known to the person alone; one that was settled may be known to many.
-        self._is_personal = is_loopback(host) and (options.private or settings.token is None)
+        self._is_personal = is_loopback(self._host) and self._mode == "personal" and not token.is_settled
 
     def serve(self, listener: socket.socket, stack: contextlib.ExitStack) -> None:
         """Serve until interrupted; what is opened is closed with `stack`."""
         options, url = self._options, url_of(listener, "")
-        own = machine_folder(self._settings.home)
-        registration = Registration(own) if options.catalog is None else None
+        own, place = machine_folder(self._settings.home), self._settings.serve.catalog
+        registration = Registration(own) if not place else None
         if registration is not None:
             stack.callback(registration.withdraw)
-        catalog = stack.enter_context(Catalog.open(options.catalog or own / "catalog.sqlite"))
+        catalog = stack.enter_context(Catalog.open(place or own / "catalog.sqlite"))
+        was_closed = not has_way_in(catalog)
+        person = ensure_administrator(catalog, owner()) if self._needs_person(catalog) else owner()
         control = self._control(catalog, stack)
         remembering = registration if self._is_personal else None
         if remembering is not None:
@@ -54,40 +61,84 @@ class CatalogServer:
             control,
             personal=self._is_personal,
             private=options.private,
-            actor=owner() if self._is_personal else "",
             remember=remembering.remember if remembering is not None else _forget,
+            login_mode=self._mode,
         )
-        app = AccessGuard(
-            inner,
-            hosts=_LOOPBACK_NAMES | {self._host.lower()} if is_loopback(self._host) else None,
-            token=self._token,
-            cookie=f"aboard_server_{listener.getsockname()[1]}",
+        where = Place(
+            host=self._host,
+            port=listener.getsockname()[1],
+            url=url,
+            is_loopback=is_loopback(self._host),
+            token=self._token.text,
+            person=Access.whole(person),
         )
+        app = guarded(inner, control, self._settings, where, self._mode)
         app = RequestLog(app, inner.state.metrics, access_log=not options.private)
         if registration is not None:
-            registration.publish(url, self._token)
-        self._announce(url, catalog=str(catalog), stores=[one.uri for one in control.stores()])
+            registration.publish(url, self._token.text)
+        self._announce(url, control, person, is_first=was_closed)
         if options.private and registration is not None:
-            serve(IdleStop(app, options.idle_timeout, registration.is_published), listener, control.changes.close)
+            is_needed = catalog.boards.has_living
+            idle = IdleStop(app, options.idle_timeout, registration.is_published, is_needed)
+            serve(idle, listener, control.changes.close)
         else:
             serve(app, listener, control.changes.close)
 
+    def _needs_person(self, catalog: Catalog) -> bool:
+        """The one person of a personal server; else the first administrator, while there is none."""
+        return self._mode == "personal" or not catalog.people.administrators()
+
     def _control(self, catalog: Catalog, stack: contextlib.ExitStack) -> Control:
         own_store: Path | None = self._settings.home / "store" if self._is_personal else None
-        stores = self._options.stores or [self._settings.store]
-        control = Control(catalog, ControlOptions(stores=stores, own_store=own_store, may_add_stores=self._is_personal))
+        options = ControlOptions(
+            stores=self._settings.serve.stores or [self._settings.store],
+            own_store=own_store,
+            may_add_stores=self._is_personal,
+            logins=login_options(self._settings),
+            roots=None if self._is_personal else self._settings.serve.roots,
+            template=self._settings.template,
+            boards=self._board_rules(),
+        )
+        control = Control(catalog, options)
         stack.callback(control.close)
         return control
 
-    def _announce(self, url: str, *, catalog: str, stores: list[str]) -> None:
-        if self._options.as_json:
-            say(json.dumps({"url": url, "token": self._token, "catalog": catalog, "stores": stores}), sys.stdout)
-            return
+    def _board_rules(self) -> BoardRules:
+        limits = self._settings.boards
+        return BoardRules(
+            limits=BoardLimits(
+                server=limits.limit_per_person or _ANY_NUMBER,
+                process=limits.process_limit_per_person or _ANY_NUMBER,
+                total=limits.limit_total or None,
+            ),
+            plugins=None if self._is_personal else self._settings.serve.plugins,
+        )
+
+    def _announce(self, url: str, control: Control, person: str, *, is_first: bool) -> None:
+        catalog, stores = str(control.catalog), [one.uri for one in control.stores()]
+        url = self._settings.serve.url or url
         if self._options.private:
-            say(f"a private server listens at {url}; catalog {catalog}; stores {', '.join(stores)}", sys.stderr)
+            said = {"url": url, "token": self._token.text, "catalog": catalog, "stores": stores}
+            told = f"a private server listens at {url}; catalog {catalog}; stores {', '.join(stores)}"
+            say(json.dumps(said), sys.stdout) if self._options.as_json else say(told, sys.stderr)
+            return
+        is_personal = self._mode == "personal"
+        # In other modes a link is printed until an administrator has come in; `init-admin` makes further ones.
+        wants_link = is_personal or (is_first and self._mode in ("tokens", "oidc"))
+        code = code_for(control.catalog, person) if wants_link else ""
+        link = f"{url}/?token={code}" if code else ""
+        if self._options.as_json:
+            said = {"url": url, "token": self._token.text if is_personal else None, "link": link or None}
+            say(json.dumps({**said, "login": self._mode, "catalog": catalog, "stores": stores}), sys.stdout)
             return
         say(f"aboard serves {catalog} at {url}", sys.stdout)
-        say(f"  export ABOARD_SERVER={url} ABOARD_TOKEN={self._token}", sys.stdout)
+        if is_personal:
+            say(f"  open  {link}    (works once, for an hour)", sys.stdout)
+            say(f"  or    export ABOARD_SERVER={url} ABOARD_TOKEN={self._token.text}", sys.stdout)
+        elif link:
+            say(f"Nobody has logged in yet. As its administrator {person}, once, within an hour:", sys.stdout)
+            say(f"  open  {link}", sys.stdout)
+            say(f"  or    aboard login {url} --token {code}", sys.stdout)
         say(f"It follows {', '.join(stores)}. Ctrl-C ends it.", sys.stderr)
 
 

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 
 import typer
 
 from aboard.api.runs import RetentionAsked, RunProblem, RunsChanged
 from aboard.cli.confirming import confirm
+from aboard.cli.durations import seconds_of
 from aboard.cli.named_runs import selected_runs
 from aboard.cli.shown_values import bytes_text
 from aboard.cli.table_text import print_json
@@ -18,9 +17,6 @@ from aboard.client.client import Client
 from aboard.errors import InvalidValue
 from aboard.model.names import run_name
 from aboard.model.run import Run
-
-_AGE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>s|m|h|d|w)", re.IGNORECASE)
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def tag_runs(
@@ -95,7 +91,7 @@ def retain_runs(
     asked = RetentionAsked(
         where=where or "",
         workspaces=tuple(workspaces),
-        older_than_seconds=None if older_than is None else _seconds(older_than),
+        older_than_seconds=None if older_than is None else seconds_of(older_than, "--older-than"),
         keep_newest=keep,
         files=files,
         in_bin=in_bin,
@@ -147,11 +143,3 @@ def _tag(text: str) -> tuple[str, str]:
     if not name.strip():
         raise InvalidValue(f"--tag {text!r} has no name", hint="write --tag good or --tag data=v3")
     return name.strip(), value
-
-
-def _seconds(text: str) -> float:
-    found = _AGE.fullmatch(text.strip())
-    seconds = float(found["number"]) * _SECONDS[found["unit"].lower()] if found else math.nan
-    if not math.isfinite(seconds):
-        raise InvalidValue(f"--older-than {text!r} is not an age", hint="write 30d, 12h, 90m or 2w")
-    return seconds

@@ -6,14 +6,14 @@ from __future__ import annotations
 import contextlib
 import secrets
 import signal
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
+from aboard.config.server_settings import LoginSettings, ServeSettings
 from aboard.config.settings import Settings, load_settings
 from aboard.errors import InvalidValue, MissingPackage
 
-_LOOPBACK = "127.0.0.1"
 _SHORTEST_TOKEN = 16
 
 
@@ -21,52 +21,82 @@ _SHORTEST_TOKEN = 16
 class ServerOptions:
     """What was asked for."""
 
-    host: str | None
-    port: int | None
-    stores: Sequence[str]
-    catalog: str | None
-    private: bool
+    host: str | None = None
+    port: int | None = None
+    stores: Sequence[str] = ()
+    catalog: str | None = None
+    login: str | None = None
+    private: bool = False
     """In the background, for the programs of one person."""
-    idle_timeout: float
-    as_json: bool
-    log_format: str = "text"
+    idle_timeout: float = 1800.0
+    as_json: bool = False
+    log_format: str | None = None
+
+    def settings(self) -> Settings:
+        """The settings that hold with these flags."""
+        if self.private:  # what was settled for a server of all is not meant for this one
+            return replace(load_settings(), serve=ServeSettings(port=0), login=LoginSettings())
+        flags = {"serve.host": self.host, "serve.port": self.port, "login.mode": self.login}
+        flags["serve.log_format"] = self.log_format
+        return load_settings({**flags, "serve.catalog": self.catalog, "serve.stores": tuple(self.stores) or None})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToken:
+    """What the account that runs the server shows to it."""
+
+    text: str = field(repr=False)
+    is_settled: bool
+    """Whether somebody has chosen it, and may have told it to others."""
 
 
 def serve_catalog(options: ServerOptions) -> None:
     """Serve until interrupted."""
-    try:
+    with needed_packages():
         from aboard.cli.catalog_serving import CatalogServer
         from aboard.server.listening import is_loopback, listen
         from aboard.server.log_lines import begin_log
+
+    settings = options.settings()
+    host = settings.serve.host
+    token = server_token(settings, is_loopback=is_loopback(host), is_private=options.private)
+    begin_log(settings.serve.log_format)
+    signal.signal(signal.SIGTERM, _interrupt)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen(host, settings.serve.port))
+        CatalogServer(options, settings, token).serve(listener, stack)
+
+
+@contextlib.contextmanager
+def needed_packages() -> Generator[None]:
+    """Say what to install where a package is missing."""
+    try:
+        yield
     except ImportError as error:
         raise MissingPackage(
             f"aboard server needs packages that are not installed ({error.name})", hint="pip install 'aboard[server]'"
         ) from error
 
-    settings = load_settings()
-    host = options.host or _LOOPBACK
-    token = secrets.token_urlsafe(32) if options.private else _token(settings, is_loopback=is_loopback(host))
-    begin_log(options.log_format)
-    signal.signal(signal.SIGTERM, _interrupt)
-    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
-        listener = stack.enter_context(listen(host, 0 if options.private else options.port))
-        CatalogServer(options, settings, host, token).serve(listener, stack)
 
-
-def _token(settings: Settings, *, is_loopback: bool) -> str:
+def server_token(settings: Settings, *, is_loopback: bool, is_private: bool = False) -> ServerToken:
+    """The token of a server; an error where others could reach it and nothing keeps them out."""
+    if is_private or settings.login.mode != "personal":
+        return ServerToken(secrets.token_urlsafe(32), is_settled=False)
     if settings.token is not None:
         if len(settings.token) < _SHORTEST_TOKEN:
             raise InvalidValue(
                 f"the token of the server has {len(settings.token)} characters, which can be guessed",
                 hint=f"use at least {_SHORTEST_TOKEN}: ABOARD_TOKEN=$(openssl rand -hex 24)",
             )
-        return settings.token
+        return ServerToken(settings.token, is_settled=True)
     if not is_loopback:
         raise InvalidValue(
-            "others could reach this address, and no token is set",
-            hint="set one that you give to them: ABOARD_TOKEN=$(openssl rand -hex 24); or listen on 127.0.0.1",
+            "others could reach this address, and no token is set and no login",
+            hint=f"give people logins: `aboard server --login tokens --host {settings.serve.host}`; "
+            "or one token for all: `ABOARD_TOKEN=$(openssl rand -hex 24) "
+            f"aboard server --host {settings.serve.host}`; or listen on 127.0.0.1",
         )
-    return secrets.token_urlsafe(32)
+    return ServerToken(secrets.token_urlsafe(32), is_settled=False)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -9,12 +9,15 @@ from pathlib import Path
 
 from aboard.api.page import Page
 from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
+from aboard.client.boards import BoardsClient
 from aboard.client.groups import ExperimentsClient, WorkspacesClient
+from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.private_server import PrivateServer
 from aboard.client.runs import RunsClient
 from aboard.client.series import SeriesClient
+from aboard.client.served_run import ServedExperiment, ServedRun
 from aboard.client.transport import Address, Transport
-from aboard.config.settings import load_settings
+from aboard.config.credentials import client_settings
 
 _POLL_SECONDS = 0.2
 
@@ -25,16 +28,19 @@ class Client:
     def __init__(
         self, url: str | None = None, token: str | None = None, *, timeout: float = 60.0, home: Path | None = None
     ) -> None:
-        settings = load_settings({"server": url, "token": token, "home": home})
+        settings = client_settings({"server": url, "token": token, "home": home})
         self._timeout = timeout
         self._private = None if settings.server else PrivateServer(settings.home, settings.store)
         self._fixed: Transport | None = None
         if settings.server:
             self._fixed = Transport(Address.of(settings.server, settings.token), timeout=timeout)
-        self.runs = RunsClient(self._transport)
+        self.runs = RunsClient(self._transport, lambda run: ServedRun.of(run, self))
         self.series = SeriesClient(self._transport)
-        self.experiments = ExperimentsClient(self._transport)
+        self.experiments = ExperimentsClient(self._transport, lambda one: ServedExperiment.of(one, self))
         self.workspaces = WorkspacesClient(self._transport)
+        self.boards = BoardsClient(self._transport, is_private=self.is_private)
+        self.people = PeopleClient(self._transport)
+        self.tokens = TokensClient(self._transport)
 
     @property
     def is_private(self) -> bool:

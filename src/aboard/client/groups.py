@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
 from aboard.api.page import Page
+from aboard.client.served_run import ServedExperiment
 from aboard.client.transport import Transport, path_part
 from aboard.model.experiment import Experiment
 from aboard.model.workspace import Workspace
@@ -51,8 +52,8 @@ class WorkspacesClient:
 class ExperimentsClient:
     """The experiments of a server; `Client.experiments`. One is named `exp7`, `job7`, `7`, or `workspace/name`."""
 
-    def __init__(self, transport: Callable[[], Transport]) -> None:
-        self._transport = transport
+    def __init__(self, transport: Callable[[], Transport], served: Callable[[Experiment], ServedExperiment]) -> None:
+        self._transport, self._served = transport, served
 
     def list(
         self,
@@ -61,20 +62,21 @@ class ExperimentsClient:
         limit: int = 50,
         after: str | None = None,
         in_bin: bool = False,
-    ) -> Page[Experiment]:
+    ) -> Page[ServedExperiment]:
         """One page of experiments, newest first, with how many runs are in which state."""
         names = (workspaces,) if isinstance(workspaces, str) else tuple(workspaces or ())
         query = {"workspace": names, "limit": limit, "after": after, "bin": in_bin}
-        return self._transport().get(Page[Experiment], "experiments", query)
+        page = self._transport().get(Page[Experiment], "experiments", query)
+        return Page(tuple(map(self._served, page.items)), page.next)
 
-    def get(self, experiment: str) -> Experiment:
+    def get(self, experiment: str) -> ServedExperiment:
         """One experiment, also when it is in the bin."""
-        return self._transport().get(Experiment, f"experiments/{path_part(experiment)}")
+        return self._served(self._transport().get(Experiment, f"experiments/{path_part(experiment)}"))
 
-    def add(self, workspace: str, name: str, *, description: str = "") -> Experiment:
+    def add(self, workspace: str, name: str, *, description: str = "") -> ServedExperiment:
         """Make an experiment."""
         new = NewExperiment(workspace=workspace, name=name, description=description)
-        return self._transport().send(Experiment, "POST", "experiments", new)
+        return self._served(self._transport().send(Experiment, "POST", "experiments", new))
 
     def change(
         self,

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import getpass
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from aboard.api.page import Page
 from aboard.api.runs import (
@@ -24,13 +22,15 @@ from aboard.api.runs import (
     Usage,
 )
 from aboard.api.selections import Selected, SelectionAsked
+from aboard.client.selection_texts import several, whole_path, zone_minutes
+from aboard.client.served_run import ServedRun
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
 from aboard.model.metric_summary import MetricSummary
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.selection import NumberKind
-from aboard.model.selection_words import is_folder, split_words
+from aboard.model.selection_words import split_words
 
 RunNames = str | Sequence[str]
 """`run343`, `343`, a uid, a name or `workspace/name`; or several of these."""
@@ -41,8 +41,8 @@ _PAGE = 500
 class RunsClient:
     """The runs of a server; `Client.runs`."""
 
-    def __init__(self, transport: Callable[[], Transport]) -> None:
-        self._transport = transport
+    def __init__(self, transport: Callable[[], Transport], served: Callable[[Run], ServedRun]) -> None:
+        self._transport, self._served = transport, served
 
     def list(
         self,
@@ -55,13 +55,14 @@ class RunsClient:
         after: str | None = None,
         columns: Sequence[str] | None = None,
         in_bin: bool = False,
-    ) -> Page[Run]:
+    ) -> Page[ServedRun]:
         """One page of runs, newest first unless `sort` says otherwise (`-metrics.loss.min`, `hparams.lr desc`).
 
         `columns` are the fields that will be looked at (`hparams.lr`, `metrics.loss`); all are sent without it.
         """
         query = {**_filters(workspaces, experiment, where, in_bin), "sort": sort, "limit": limit, "after": after}
-        return self._transport().get(Page[Run], "runs", {**query, "columns": list(columns or ())})
+        page = self._transport().get(Page[Run], "runs", {**query, "columns": list(columns or ())})
+        return Page(tuple(map(self._served, page.items)), page.next)
 
     def iterate(
         self,
@@ -72,7 +73,7 @@ class RunsClient:
         sort: str | None = None,
         columns: Sequence[str] | None = None,
         in_bin: bool = False,
-    ) -> Iterator[Run]:
+    ) -> Iterator[ServedRun]:
         """All runs that `list` would show, page after page."""
         after: str | None = None
         while True:
@@ -103,9 +104,9 @@ class RunsClient:
         query = _filters(workspaces, experiment, where, in_bin)
         return self._transport().get(RunCount, "run-count", query).count
 
-    def get(self, run: str) -> Run:
+    def get(self, run: str) -> ServedRun:
         """A run with everything that is known of it, also when it is in the bin."""
-        return self._transport().get(Run, f"runs/{path_part(run)}")
+        return self._served(self._transport().get(Run, f"runs/{path_part(run)}"))
 
     def select(
         self,
@@ -124,9 +125,9 @@ class RunsClient:
         if where is not None and not where.strip():
             raise InvalidValue("the filter is empty", hint="a filter that says nothing would select every run")
         asked = SelectionAsked(
-            words=tuple(map(_whole_path, split_words(_several(words)))),
+            words=tuple(map(whole_path, split_words(several(words)))),
             where=where or "",
-            zone=_zone_minutes(),
+            zone=zone_minutes(),
             workspace=workspace,
             numbers=numbers,
             in_bin=in_bin,
@@ -135,7 +136,7 @@ class RunsClient:
 
     def fields(self, *, workspaces: RunNames | None = None) -> FieldNames:
         """Names of all hyperparameters and metrics that runs have: for columns, filters and orders."""
-        return self._transport().get(FieldNames, "fields", {"workspace": _several(workspaces or ())})
+        return self._transport().get(FieldNames, "fields", {"workspace": several(workspaces or ())})
 
     def metrics(self, run: str) -> Mapping[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
@@ -143,7 +144,7 @@ class RunsClient:
 
     def series(self, run: str, *, tags: RunNames = (), logdirs: RunNames = ()) -> tuple[Series, ...]:
         """Every point of the named curves of a run, or of all; a logdir is `train`, or `.` for the run itself."""
-        query = {"tag": _several(tags), "logdir": _several(logdirs)}
+        query = {"tag": several(tags), "logdir": several(logdirs)}
         return self._transport().get(Page[Series], f"runs/{path_part(run)}/series", query).items
 
     def compare(self, first: str, second: str) -> Comparison:
@@ -155,11 +156,11 @@ class RunsClient:
     ) -> RunsChanged:
         """Give tags, with values or bare, to runs, and take others away."""
         given = dict(tags) if isinstance(tags, Mapping) else dict.fromkeys(tags, "")
-        return self._change(RunChange(runs=_several(runs), set_tags=given, remove_tags=tuple(remove)))
+        return self._change(RunChange(runs=several(runs), set_tags=given, remove_tags=tuple(remove)))
 
     def note(self, runs: RunNames, text: str, *, author: str | None = None) -> RunsChanged:
         """Write a note about runs; those that are there stay."""
-        return self._change(RunChange(runs=_several(runs), note=text, author=_user() if author is None else author))
+        return self._change(RunChange(runs=several(runs), note=text, author=_user() if author is None else author))
 
     def rename(self, run: str, name: str) -> Run:
         """Give a run another name; its number stays."""
@@ -167,21 +168,21 @@ class RunsClient:
 
     def move(self, runs: RunNames, *, workspace: str | None = None, experiment: str | None = None) -> RunsChanged:
         """Move runs to another workspace or experiment; an empty experiment takes them out of theirs."""
-        return self._change(RunChange(runs=_several(runs), workspace=workspace, experiment=experiment))
+        return self._change(RunChange(runs=several(runs), workspace=workspace, experiment=experiment))
 
     def delete(self, runs: RunNames, *, files: bool = False) -> RunsChanged:
         """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
         return self._transport().send(
-            RunsChanged, "POST", "runs/delete", RunsNamed(runs=_several(runs), files=files), timeout=_LONG_SECONDS
+            RunsChanged, "POST", "runs/delete", RunsNamed(runs=several(runs), files=files), timeout=_LONG_SECONDS
         )
 
     def restore(self, runs: RunNames) -> RunsChanged:
         """Take runs out of the bin."""
-        return self._transport().send(RunsChanged, "POST", "runs/restore", RunsNamed(runs=_several(runs)))
+        return self._transport().send(RunsChanged, "POST", "runs/restore", RunsNamed(runs=several(runs)))
 
     def usage(self, *, by: str = "workspace", workspaces: RunNames | None = None, in_bin: bool = False) -> Usage:
         """Storage that runs take, by workspace, experiment, user, store or status."""
-        query = {"by": by, "workspace": _several(workspaces or ()), "bin": in_bin}
+        query = {"by": by, "workspace": several(workspaces or ()), "bin": in_bin}
         return self._transport().get(Usage, "usage", query)
 
     def retain(self, asked: RetentionAsked) -> RetentionResult:
@@ -201,28 +202,10 @@ class RunsClient:
 
 
 def _filters(workspaces: RunNames | None, experiment: str | None, where: str | None, in_bin: bool) -> dict[str, object]:
-    names = _several(workspaces or ())
+    names = several(workspaces or ())
     asked: dict[str, object] = {"workspace": names, "experiment": experiment, "where": where, "bin": in_bin}
     # Times that a person writes into a filter are those of their own clock.
-    return {**asked, "zone": _zone_minutes()} if where else asked
-
-
-def _zone_minutes() -> int:
-    return -time.localtime().tm_gmtoff // -60
-
-
-def _whole_path(word: str) -> str:
-    """A folder of this machine as the server can know it, which works in another one."""
-    if not is_folder(word) or "://" in word:
-        return word
-    try:
-        return str(Path(word).expanduser().absolute())
-    except RuntimeError:
-        raise InvalidValue(f"{word!r} begins with the home of a user who is not known here") from None
-
-
-def _several(names: RunNames) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+    return {**asked, "zone": zone_minutes()} if where else asked
 
 
 def _user() -> str:

@@ -6,16 +6,18 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 
-from aboard.config.sizes import parse_size
+from aboard.config.declared import BY_FIELD, BY_KEY, SETTINGS, Declared
+from aboard.config.server_settings import BoardSettings, LoginSettings, ServeSettings
 from aboard.errors import InvalidValue
 
 DEFAULT_TEMPLATE = "{workspace}_{run}_{logdir}"
 _HOME, _FILE = "ABOARD_HOME", "ABOARD_CONFIG"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,77 +37,73 @@ class Settings:
     """How runs of the catalog are named on a board."""
     cache_limit: int = 4 << 30
     """Bytes that index files and pieces of stores may take below `home`."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Where a setting is found beside the flags, and how its text becomes a value."""
-
-    key: str
-    variable: str | None = None
-    parse: Callable[[str], object] = str
-
-
-_SOURCES = {
-    "server": _Source("server", "ABOARD_SERVER"),
-    "token": _Source("token", "ABOARD_TOKEN"),
-    "store": _Source("store", "ABOARD_STORE"),
-    "workspace": _Source("workspace"),
-    "template": _Source("tensorboard.template"),
-    "cache_limit": _Source("cache.limit", parse=parse_size),
-}
+    serve: ServeSettings = field(default_factory=ServeSettings)
+    login: LoginSettings = field(default_factory=LoginSettings)
+    boards: BoardSettings = field(default_factory=BoardSettings)
 
 
 def load_settings(
     flags: Mapping[str, object | None] | None = None, environ: Mapping[str, str] | None = None
 ) -> Settings:
-    """The settings that hold now. `flags` are by the names of the fields; None stands for one that was not given."""
+    """The settings that hold now. `flags` are by field, as `store` or `serve.host`; None stands for one not given."""
     environ = os.environ if environ is None else environ
     given = {name: value for name, value in (flags or {}).items() if value is not None}
-    unknown = given.keys() - {one.name for one in fields(Settings)}
-    if unknown:
-        raise InvalidValue(f"there is no setting called {min(unknown)!r}", hint=f"known are {', '.join(_SOURCES)}")
     home = Path(str(given.pop("home", None) or environ.get(_HOME) or "~/.aboard")).expanduser().absolute()
-    found = {**_from_file(home, environ), **_from_environment(environ), **given}
+    unknown = given.keys() - BY_FIELD.keys()
+    if unknown:
+        raise InvalidValue(f"there is no setting called {min(unknown)!r}", hint=f"known are {', '.join(BY_FIELD)}")
+    flagged = {name: _parsed(BY_FIELD[name], v, name) if isinstance(v, str) else v for name, v in given.items()}
+    found = {**_from_file(home, environ), **_from_environment(environ), **flagged}
     found.setdefault("store", str(home / "store"))
-    return Settings(home=home, **found)  # pyright: ignore[reportArgumentType]  each was parsed to its type
+    return _filled(Settings(home=home), found)
+
+
+def settings_file(home: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """Where the file is, or would be."""
+    named = (os.environ if environ is None else environ).get(_FILE)
+    return Path(named).expanduser() if named else home / "config.toml"
+
+
+def _filled(settings: _T, found: Mapping[str, object]) -> _T:
+    """The settings with these values; a dot in a name leads into a part of them."""
+    own: dict[str, Any] = {name: value for name, value in found.items() if "." not in name}
+    for part in {name.partition(".")[0] for name in found if "." in name}:
+        inner = {name.removeprefix(f"{part}."): value for name, value in found.items() if name.startswith(f"{part}.")}
+        own[part] = _filled(getattr(settings, part), inner)
+    return replace(cast("Any", settings), **own)
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     return {
-        name: _parsed(source, environ[source.variable], f"${source.variable}")
-        for name, source in _SOURCES.items()
-        if source.variable and environ.get(source.variable)
+        one.field: _parsed(one, environ[one.environment], f"${one.environment}")
+        for one in SETTINGS
+        if environ.get(one.environment)
     }
 
 
 def _from_file(home: Path, environ: Mapping[str, str]) -> dict[str, object]:
-    named = environ.get(_FILE)
-    path = Path(named).expanduser() if named else home / "config.toml"
+    path = settings_file(home, environ)
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError as error:
-        if named:
+        if environ.get(_FILE):
             raise InvalidValue(
-                f"${_FILE} names {named}, which does not exist", hint="create it, or unset it"
+                f"${_FILE} names {environ[_FILE]}, which does not exist", hint="create it, or unset it"
             ) from error
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidValue(f"cannot read the settings in {path}: {error}") from error
-    by_key = {source.key: name for name, source in _SOURCES.items()}
     found: dict[str, object] = {}
     for key, value in _flat(table):
-        if key not in by_key:
-            raise InvalidValue(f"{path} has an unknown setting {key!r}", hint=_nearest(key, list(by_key)))
-        if not isinstance(value, str | int) or isinstance(value, bool):
-            raise InvalidValue(f"{key!r} in {path} is {value!r}, where a text is expected")
-        found[by_key[key]] = _parsed(_SOURCES[by_key[key]], str(value), f"{key!r} in {path}")
+        if key not in BY_KEY:
+            raise InvalidValue(f"{path} has an unknown setting {key!r}", hint=_nearest(key, list(BY_KEY)))
+        found[BY_KEY[key].field] = _parsed(BY_KEY[key], value, f"{key!r} in {path}")
     return found
 
 
-def _parsed(source: _Source, text: str, place: str) -> object:
+def _parsed(declared: Declared, value: object, place: str) -> object:
     try:
-        return source.parse(text)
+        return declared.parse(value)
     except InvalidValue as error:
         raise InvalidValue(f"{place}: {error.message}", hint=error.hint) from error
 

@@ -7,29 +7,31 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
+from aboard.api.runs import NewRun, Series
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
+from aboard.control.board_keeper import BoardKeeper
+from aboard.control.boards import BoardRules, BoardUses
 from aboard.control.changes import Changes
 from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
-from aboard.control.group_changes import GroupChanges
+from aboard.control.hosting import Hosting
 from aboard.control.indexing import RunIndexer
+from aboard.control.logins import LoginOptions, Logins
 from aboard.control.media import Media
+from aboard.control.open_folders import OpenFolders
 from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
-from aboard.control.references import References
+from aboard.control.people import PeopleDesk
 from aboard.control.reindexing import Reindexing
-from aboard.control.retaining import retain
-from aboard.control.run_changes import RunChanges
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_news import RunNews
 from aboard.control.run_series import run_series
-from aboard.control.selections import Selections
+from aboard.control.seen_control import SeenControl
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.access import Access
 from aboard.model.names import check_name, check_workspace_name
@@ -60,10 +62,16 @@ class ControlOptions:
     """A store that need not be there yet."""
     may_add_stores: bool = False
     """Whether stores may be named later: by the one person whose server it is."""
+    logins: LoginOptions = field(default_factory=LoginOptions)
     folder_interval: float = 1.0
     bucket_interval: float = 5.0
     fresh_seconds: float = 0.2
     """How long a look at the stores is good enough for who wants to see the latest."""
+    roots: Sequence[str] | None = None
+    """Folders and URIs below which boards may show plain event files; None for anywhere: the server of one person."""
+    boards: BoardRules = field(default_factory=BoardRules)
+    template: str = "{workspace}_{run}_{logdir}"
+    """How boards call runs of the catalog."""
 
 
 class Control:
@@ -71,18 +79,21 @@ class Control:
 
     def __init__(self, catalog: Catalog, options: ControlOptions) -> None:
         self.catalog = catalog
-        self.references = References(catalog)
-        self.selections = Selections(catalog, self.references)
+        self.logins = Logins(catalog, options.logins)
         self._options = options
         self.changes = Changes()
         self._news = RunNews(self.changes)
         self._indexer = RunIndexer(catalog, self._news.tell)
         self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)
-        self.runs = RunChanges(catalog, self.references, self._editor)
-        self.groups = GroupChanges(catalog, self.references, self._indexer, self._editor)
         self._reindexing = Reindexing(catalog)
-        self.open_runs = OpenRuns()
         self._followers: dict[str, StoreFollower] = {}
+        self.open_runs = OpenRuns()
+        self._folders = OpenFolders(options.roots)
+        self.hosting = Hosting(
+            catalog, self.open_runs, self._folders, lambda: self._followers, default_template=options.template
+        )
+        self._keeper = BoardKeeper(catalog, self.hosting)
+        self.boards = BoardUses(catalog, self.hosting, self._folders, options.boards, self._keeper.wake)
         self._lock = threading.Lock()
         self._looked = 0.0
         if options.own_store is not None:
@@ -90,10 +101,21 @@ class Control:
         for uri in options.stores:
             self._follow(uri)
 
+    def seen_by(self, access: Access) -> SeenControl:
+        """What this person may see and do. The methods here ask nobody who they are."""
+        return SeenControl(self, access, self._indexer, self._editor)
+
+    def people_for(self, access: Access) -> PeopleDesk:
+        """What this person may see and change of people."""
+        return PeopleDesk(access, self.catalog, self.logins)
+
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
         self.changes.close()
         self._reindexing.stop()
+        self._keeper.stop(_LEAVE_SECONDS)
+        self.hosting.close()
+        self._folders.close()
         self.open_runs.close()
         with self._lock:
             followers = list(self._followers.values())
@@ -102,6 +124,10 @@ class Control:
         end = time.monotonic() + _LEAVE_SECONDS  # a store that does not answer is not waited for
         for follower in followers:
             follower.join(max(0.0, end - time.monotonic()))
+
+    def keep_boards(self) -> None:
+        """Look after boards from now on: those whose time is over end."""
+        self._keeper.start()
 
     def stores(self) -> list[StoreStatus]:
         """The stores that are followed."""
@@ -139,10 +165,6 @@ class Control:
         """How far a reindexing is."""
         return self._reindexing.state(task)
 
-    def retain(self, asked: RetentionAsked, actor: str) -> RetentionResult:
-        """Delete what a rule names."""
-        return retain(self.catalog, self.runs, asked, actor)
-
     def place_of(self, run: Run | SelectedRun) -> RunPlace:
         """Where the files of a run are, for the pool of open runs; only a store that is followed is ever opened."""
         if not run.store:
@@ -155,9 +177,7 @@ class Control:
 
     def seen(self, name: str, access: Access) -> SelectedRun:
         """The run that is meant, if who asks may see it; else it is as if it were not there."""
-        (run,) = self.references.selected([name])
-        if not access.sees(run.workspace):
-            raise self.references.unknown_run(name)
+        (run,) = self.seen_by(access).references.selected([name])
         return run
 
     def media(self, name: str, access: Access) -> Media:
@@ -173,10 +193,7 @@ class Control:
 
     def curves(self, runs: Sequence[str], asked: CurvesAsked, access: Access) -> FoundCurves:
         """Curves of several runs at once."""
-        named = self.references.selected(runs)
-        for run in named:
-            if not access.sees(run.workspace):
-                raise self.references.unknown_run(run.name)
+        named = self.seen_by(access).references.selected(runs)
         return curves_of(self.open_runs, {self.place_of(run): run for run in named}, asked)
 
     def register(self, new: NewRun) -> Run:

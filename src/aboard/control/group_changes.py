@@ -9,32 +9,51 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aboard.api.groups import ExperimentChange, WorkspaceChange
+from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
 from aboard.api.runs import RunProblem
-from aboard.catalog.catalog import Catalog
+from aboard.catalog.catalog import SeenCatalog
 from aboard.control.indexing import RunIndexer
 from aboard.control.references import References
 from aboard.control.run_edits import Edit, RunEditor
 from aboard.errors import StoreError
+from aboard.model.access import Access
 from aboard.model.experiment import Experiment
 from aboard.model.names import experiment_name
 from aboard.model.query.syntax import Column, ColumnKind, Comparison, Order, Query
 from aboard.model.run import Run
 from aboard.model.times import now
+from aboard.model.user import Role
 from aboard.model.workspace import Workspace
 
 _PAGE = 1000
 
 
 class GroupChanges:
-    """What people do with workspaces and experiments."""
+    """What one person does with workspaces and experiments."""
 
-    def __init__(self, catalog: Catalog, references: References, indexer: RunIndexer, editor: RunEditor) -> None:
-        self._catalog, self._references, self._indexer, self._editor = catalog, references, indexer, editor
+    def __init__(
+        self, access: Access, catalog: SeenCatalog, references: References, indexer: RunIndexer, editor: RunEditor
+    ) -> None:
+        self._access, self._catalog, self._references = access, catalog, references
+        self._indexer, self._editor = indexer, editor
 
-    def change_experiment(self, text: str, asked: ExperimentChange, actor: str) -> Experiment:
+    def add_experiment(self, asked: NewExperiment) -> Experiment:
+        """Make an experiment."""
+        self._access.check(Role.EDITOR, self._catalog.workspaces.get(asked.workspace).name)
+        made = self._catalog.experiments.add(asked.workspace, asked.name, description=asked.description)
+        self._record("add", experiment_name(made.number))
+        return made
+
+    def add_workspace(self, asked: NewWorkspace) -> Workspace:
+        """Make a workspace, in which nobody but administrators has a role yet."""
+        self._access.check_administrator()
+        made = self._catalog.workspaces.add(asked.name, description=asked.description)
+        self._record("add", f"workspace {made.name}")
+        return made
+
+    def change_experiment(self, text: str, asked: ExperimentChange) -> Experiment:
         """Rename an experiment, describe it, or give it other tags."""
-        experiment = self._references.experiment(text)
+        experiment = self._experiment(text)
         number, name = experiment.number, asked.name
         if name is not None and name != experiment.name:
             runs = self._runs_of(number)
@@ -42,58 +61,72 @@ class GroupChanges:
                 self._catalog.experiments.rename(number, name)
                 self._write(runs, lambda run: replace(run, experiment=name, experiment_number=number))
         self._catalog.experiments.describe(number, description=asked.description, tags=asked.tags)
-        self._catalog.audit.record(actor, "change", experiment_name(number))
+        self._record("change", experiment_name(number))
         return self._catalog.experiments.get(number)
 
-    def delete_experiment(self, text: str, actor: str) -> Experiment:
+    def delete_experiment(self, text: str) -> Experiment:
         """Put an experiment into the bin, with its runs."""
-        number = self._references.experiment(text).number
+        number = self._experiment(text).number
         runs = self._runs_of(number, in_bin=False)
         self._catalog.bin.delete_experiment(number)
         self._bin(runs)
-        self._catalog.audit.record(actor, "delete", experiment_name(number))
+        self._record("delete", experiment_name(number))
         return self._catalog.experiments.get(number)
 
-    def restore_experiment(self, text: str, actor: str) -> Experiment:
+    def restore_experiment(self, text: str) -> Experiment:
         """Take an experiment out of the bin, and the runs that went with it."""
-        number = self._references.experiment(text).number
+        number = self._experiment(text).number
         binned = self._runs_of(number, in_bin=True)
         self._catalog.bin.restore_experiment(number)
         self._unbin(binned)
-        self._catalog.audit.record(actor, "restore", experiment_name(number))
+        self._record("restore", experiment_name(number))
         return self._catalog.experiments.get(number)
 
-    def change_workspace(self, name: str, asked: WorkspaceChange, actor: str) -> Workspace:
+    def change_workspace(self, name: str, asked: WorkspaceChange) -> Workspace:
         """Rename a workspace, or describe it."""
-        workspace = self._catalog.workspaces.get(name)
+        workspace = self._workspace(name)
         new_name = asked.name if asked.name is not None else workspace.name
-        if asked.description is not None:
-            self._catalog.workspaces.describe(workspace.name, asked.description)
+        description = workspace.description if asked.description is None else asked.description
+        if description != workspace.description:
+            self._catalog.workspaces.describe(workspace.name, description)
         if new_name != workspace.name:
             runs = self._runs_in(workspace.name)
             with self._indexer.changing(run.uid for run in runs):
                 self._catalog.workspaces.rename(workspace.name, new_name)
                 self._write(runs, lambda run: replace(run, workspace=new_name))
-        self._catalog.audit.record(actor, "change", f"workspace {new_name}")
-        return self._catalog.workspaces.get(new_name)
+        self._record("change", f"workspace {new_name}")
+        return replace(workspace, name=new_name, description=description)
 
-    def delete_workspace(self, name: str, actor: str) -> Workspace:
+    def delete_workspace(self, name: str) -> Workspace:
         """Put a workspace into the bin, with its experiments and runs."""
-        name = self._catalog.workspaces.get(name).name
+        name = self._workspace(name).name
         runs = self._runs_in(name, in_bin=False)
         self._catalog.bin.delete_workspace(name)
         self._bin(runs)
-        self._catalog.audit.record(actor, "delete", f"workspace {name}")
+        self._record("delete", f"workspace {name}")
         return self._catalog.workspaces.get(name)
 
-    def restore_workspace(self, name: str, actor: str) -> Workspace:
+    def restore_workspace(self, name: str) -> Workspace:
         """Take a workspace out of the bin, and what went with it."""
-        name = self._catalog.workspaces.get(name).name
+        name = self._workspace(name).name
         self._catalog.bin.restore_workspace(name)
         # All live runs of it, because those that were in the bin cannot be listed while it was in it, too.
         self._unbin(self._runs_in(name, in_bin=False))
-        self._catalog.audit.record(actor, "restore", f"workspace {name}")
+        self._record("restore", f"workspace {name}")
         return self._catalog.workspaces.get(name)
+
+    def _experiment(self, text: str) -> Experiment:
+        found = self._references.experiment(text)
+        self._access.check(Role.EDITOR, found.workspace)
+        return found
+
+    def _workspace(self, name: str) -> Workspace:
+        found = self._catalog.workspaces.get(name)
+        self._access.check(Role.ADMIN, found.name)
+        return found
+
+    def _record(self, action: str, target: str) -> None:
+        self._catalog.audit.record(self._access.name, action, target)
 
     def _bin(self, runs: list[Run]) -> None:
         at = now()

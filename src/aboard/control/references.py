@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-from aboard.catalog.catalog import Catalog
+from aboard.catalog.catalog import SeenCatalog
 from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.model.experiment import Experiment
 from aboard.model.names import experiment_name, folded, run_name
@@ -23,7 +23,7 @@ _HOW = "write run343, a uid, a name or workspace/name"
 class References:
     """Finds what a reference means in a catalog."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: SeenCatalog) -> None:
         self._catalog = catalog
 
     def run(self, text: str) -> Run:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from aboard.api.runs import RunChange, RunProblem
-from aboard.catalog.catalog import Catalog
+from aboard.catalog.catalog import SeenCatalog
 from aboard.control.references import References
 from aboard.control.run_edits import Edited, RunEditor, gathered, is_live, problem_of
 from aboard.errors import AboardError, Conflict, InvalidValue
+from aboard.model.access import Access
 from aboard.model.names import check_name, run_name
 from aboard.model.note import Note
 from aboard.model.run import Run
 from aboard.model.times import now
+from aboard.model.user import Role
 from aboard.store.run.run_json import with_tags
 
 _LONGEST_TEXT = 100_000
@@ -22,39 +24,47 @@ _LONGEST_TAG = 250
 
 
 class RunChanges:
-    """What people do with runs."""
+    """What one person does with runs; what they may not do is refused before the first run is touched."""
 
-    def __init__(self, catalog: Catalog, references: References, editor: RunEditor) -> None:
-        self._catalog, self._references, self._editor = catalog, references, editor
+    def __init__(self, access: Access, catalog: SeenCatalog, references: References, editor: RunEditor) -> None:
+        self._access, self._catalog, self._references, self._editor = access, catalog, references, editor
 
-    def change(self, asked: RunChange, actor: str) -> Edited:
+    def change(self, asked: RunChange) -> Edited:
         """Change some runs; what is asked is checked before the first of them is touched."""
         checked = self._checked(asked)
         runs = self._references.runs(asked.runs)
+        self._check(Role.EDITOR, runs)
         note = None
         if checked.note is not None:
-            note = Note(text=checked.note, author=checked.author or actor, written=now())
+            author = checked.author if self._access.speaks_for_others else self._access.name
+            note = Note(text=checked.note, author=author or self._access.name, written=now())
         edited = self._editor.edit_all(runs, lambda run: _changed(run, checked, note))
-        self._record(actor, "change", edited.runs, _said(checked))
+        self._record("change", edited.runs, _said(checked))
         return edited
 
-    def delete(self, runs: Sequence[Run], actor: str, *, files: bool) -> Edited:
+    def delete(self, runs: Sequence[Run], *, files: bool) -> Edited:
         """Put runs into the bin; with `files` they are gone for good."""
+        self._check(Role.ADMIN if files else Role.EDITOR, runs)
         if files:
-            return self._delete_files(runs, actor)
+            return self._delete_files(runs)
         at = now()
         edited = self._editor.edit_all(runs, lambda run: replace(run, deleted=run.deleted or at))
-        self._record(actor, "delete", edited.runs, {})
+        self._record("delete", edited.runs, {})
         return edited
 
-    def restore(self, runs: Sequence[Run], actor: str) -> Edited:
+    def restore(self, runs: Sequence[Run]) -> Edited:
         """Take runs out of the bin."""
+        self._check(Role.EDITOR, runs)
         edited = self._editor.edit_all(runs, lambda run: replace(run, deleted=None))
         self._catalog.bin.restore_runs([run.number or 0 for run in edited.runs])
-        self._record(actor, "restore", edited.runs, {})
+        self._record("restore", edited.runs, {})
         return Edited([replace(run, deleted=None) for run in edited.runs], edited.problems)
 
-    def _delete_files(self, runs: Sequence[Run], actor: str) -> Edited:
+    def _check(self, role: Role, runs: Sequence[Run]) -> None:
+        for workspace in {run.workspace for run in runs}:
+            self._access.check(role, workspace)
+
+    def _delete_files(self, runs: Sequence[Run]) -> Edited:
         for run in runs:
             if is_live(run):
                 raise Conflict(
@@ -62,7 +72,7 @@ class RunChanges:
                     hint="end it first, or delete it without its files",
                 )
         edited = gathered(self._without_files(run) for run in runs)
-        self._record(actor, "delete files", edited.runs, {})
+        self._record("delete files", edited.runs, {})
         return edited
 
     def _without_files(self, run: Run) -> Run | RunProblem:
@@ -84,6 +94,7 @@ class RunChanges:
                 raise InvalidValue(f"one name cannot be given to {len(asked.runs)} runs", hint="name one run")
         if asked.workspace is not None:
             asked = replace(asked, workspace=self._catalog.workspaces.get(asked.workspace).name)
+            self._access.check(Role.EDITOR, asked.workspace or "")
         if asked.experiment:
             check_name(asked.experiment, "an experiment")
         for tag in (*asked.set_tags, *asked.remove_tags):
@@ -95,9 +106,9 @@ class RunChanges:
             raise InvalidValue("nothing is to be changed", hint="give a name, workspace, experiment, tags or a note")
         return asked
 
-    def _record(self, actor: str, action: str, runs: Sequence[Run], details: dict[str, object]) -> None:
+    def _record(self, action: str, runs: Sequence[Run], details: dict[str, object]) -> None:
         for run in runs:
-            self._catalog.audit.record(actor, action, run_name(run.number or 0), details)
+            self._catalog.audit.record(self._access.name, action, run_name(run.number or 0), details)
 
 
 def _changed(run: Run, asked: RunChange, note: Note | None) -> Run:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aboard.catalog.catalog import Catalog
+from aboard.catalog.catalog import SeenCatalog
 from aboard.catalog.selected_runs import MOST_RUNS
 from aboard.control.references import References, check_workspace, in_workspace, several
 from aboard.errors import InvalidValue, UnknownName
@@ -18,7 +18,7 @@ from aboard.model.names import experiment_name, folded, run_name
 from aboard.model.query.parser import parse_query
 from aboard.model.query.syntax import Query
 from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import Entry, Folder, Named, NamedLike, NumberKind, Numbers, Selection
+from aboard.model.selection import Entry, Folder, Named, NamedLike, NumberKind, Numbers, Selection, is_wild
 from aboard.model.uid import is_uid
 from aboard.store.uri import parse_uri
 
@@ -38,7 +38,7 @@ class Resolved:
 class Selections:
     """Finds out what selections mean."""
 
-    def __init__(self, catalog: Catalog, references: References) -> None:
+    def __init__(self, catalog: SeenCatalog, references: References) -> None:
         self._catalog, self._references, self._selected = catalog, references, catalog.selected
 
     def settle(self, selection: Selection, *, in_bin: bool = False) -> Selection:
@@ -55,7 +55,7 @@ class Selections:
                 case Numbers() if entry.is_one:
                     settled.append(self._experiment(entry, is_gone=entry.first in gone))
                 case Numbers() | NamedLike():
-                    if entry.workspace:
+                    if entry.workspace and not is_wild(entry.workspace):
                         self._catalog.workspaces.get(entry.workspace)
                     settled.append(entry)
                 case Named():

@@ -49,9 +49,16 @@ class Access:
             raise UnknownName(f"there is no workspace {workspace!r}")
         if not self.may(role, workspace):
             hint = f"an administrator of the workspace {workspace} can give {self.name} the role"
+            if not self.most.includes(role):
+                hint = "this token was made for less: use another, or `aboard token create` with more scopes"
             raise Forbidden(f"this needs the role {role} in the workspace {workspace}", hint=hint)
 
     def check_administrator(self) -> None:
         """Refuse who does not administer the server."""
         if not (self.is_administrator and self.most is Role.ADMIN):
             raise Forbidden("this needs an administrator of the server", hint="ask one of them")
+
+    @property
+    def speaks_for_others(self) -> bool:
+        """Whether notes may be signed with another name: by programs of the one person whose server it is."""
+        return self.is_administrator

@@ -41,6 +41,14 @@ class Board:
     exit_status: str = ""
     reason: str = ""
     settings: Mapping[str, object] = field(default_factory=dict[str, object])  # arguments, executor, image …
+    scope: tuple[str, ...] | None = None
+    """Folded names of the workspaces that its maker could look into; None for all. No run of another is ever shown."""
+    shown: tuple[str, ...] = ()
+    """Folded names of the workspaces whose runs it showed when it was last looked at."""
+    run_count: int | None = None
+    """How many runs these were."""
+    secret: str = field(default="", repr=False)
+    """By which every server process understands the addresses of pictures that another gave out."""
 
     @property
     def expires(self) -> datetime | None:

@@ -61,6 +61,15 @@ STORE_FIELDS = KnownFields(
 """Of runs in stores: what their `run.json` says; `run` is the name of the run, which several logdirs share."""
 
 
+BOARD_FIELDS = KnownFields(
+    columns=(
+        *("workspace", "run", "logdir", "path", "number", "uid", "experiment", "status", "user", "host", "store"),
+        *("created", "started", "ended", "duration", "exit_code", "attempts", "root"),
+    ),
+)
+"""Of runs of a catalog: `run` is the name, `path` the whole path of the logdir in the run."""
+
+
 class NameTemplate:
     """A template that was checked: every field in it is known."""
 

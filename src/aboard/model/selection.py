@@ -52,7 +52,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class NamedLike:
-    """`ws1/base*`: runs whose name, or `run` and number, fits; `*` is any characters and `?` one."""
+    """`ws1/base*`, `ws*/base`: runs whose name, or `run` and number, fits; `*` is any characters and `?` one.
+
+    The workspace may be a pattern too.
+    """
 
     pattern: str
     workspace: str = ""
@@ -60,9 +63,14 @@ class NamedLike:
     def __str__(self) -> str:
         return _within(self.workspace, self.pattern)
 
+    @property
+    def has_workspaces(self) -> bool:
+        """Whether it is about all workspaces whose name fits."""
+        return is_wild(self.workspace)
+
     def as_like(self) -> str:
         """The pattern as `like` of filters writes it."""
-        return re.sub(r"[\\%_]", r"\\\g<0>", self.pattern).replace("*", "%").replace("?", "_")
+        return like_text(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,16 @@ class Selection:
     def with_entries(self, entries: list[Entry]) -> Selection:
         """The same with other entries, each once."""
         return replace(self, entries=tuple(dict.fromkeys(entries)))
+
+
+def is_wild(text: str) -> bool:
+    """Whether a name is a pattern."""
+    return "*" in text or "?" in text
+
+
+def like_text(pattern: str) -> str:
+    """A pattern with `*` and `?` as `like` of filters writes it."""
+    return re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%").replace("?", "_")
 
 
 def _may_grow(entry: Entry) -> bool:

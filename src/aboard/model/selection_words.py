@@ -17,7 +17,7 @@ from aboard.model.names import check_workspace_name, folded
 from aboard.model.query.like import LikePattern
 from aboard.model.query.parser import parse_query
 from aboard.model.query.text import query_text
-from aboard.model.selection import Entry, Folder, Named, NamedLike, NumberKind, Numbers, Selection
+from aboard.model.selection import Entry, Folder, Named, NamedLike, NumberKind, Numbers, Selection, is_wild, like_text
 from aboard.model.uid import is_uid
 
 HOW = "write run343, exp7, run310,run341, run10-run20, ws1/base*, a folder, or a filter with --where"
@@ -29,7 +29,6 @@ _RANGE = re.compile(
     _NUMBER.format("kind", "first") + r"\s*-\s*" + _NUMBER.format("other", "last"), re.IGNORECASE | re.ASCII
 )
 _END = re.compile(r"[/\s]+\Z")
-_WILD = re.compile(r"[*?]")
 
 
 def parse_selection(
@@ -77,6 +76,8 @@ def parse_word(text: str, *, workspace: str = "", numbers: NumberKind = NumberKi
     within, _, name = (part.strip() for part in text.rpartition("/"))
     if not name or name == "-":
         raise InvalidValue(f"{text!r} names no run", hint=HOW)
+    if is_wild(within):
+        return _like(name, _pattern(within))
     own = _workspace(within, text)
     if found := _RANGE.fullmatch(name):
         return _range(found, own, numbers)
@@ -84,7 +85,7 @@ def parse_word(text: str, *, workspace: str = "", numbers: NumberKind = NumberKi
         number = int(found["number"])
         return Numbers(_KINDS.get(found["kind"].lower(), numbers), number, number, own)
     own = own or folded(check_workspace_name(workspace) if workspace else "")
-    if _WILD.search(name):
+    if is_wild(name):
         return _like(name, own)
     return Named(name.upper() if is_uid(name.upper()) else name, own)
 
@@ -93,7 +94,7 @@ def _workspace(within: str, text: str) -> str:
     try:
         return folded(check_workspace_name(within)) if within else ""
     except InvalidValue:
-        hint = f"a run is named run343 or workspace/name, a folder ./{text}; wildcards stand after the slash"
+        hint = f"a run is named run343 or workspace/name, a folder ./{text}"
         raise InvalidValue(f"{text!r} is neither a run nor a folder", hint=hint) from None
 
 
@@ -109,13 +110,19 @@ def _range(found: re.Match[str], workspace: str, numbers: NumberKind) -> Numbers
 
 
 def _like(name: str, workspace: str) -> NamedLike:
-    entry = NamedLike(re.sub(r"\*+", "*", folded(name)), workspace)
+    if _RANGE.fullmatch(name):
+        raise InvalidValue(f"{name!r} is a range, which has no pattern before it", hint="write run10-run20 alone")
+    return NamedLike(_pattern(name), workspace)
+
+
+def _pattern(name: str) -> str:
+    pattern = re.sub(r"\*+", "*", folded(name))
     try:
-        LikePattern(entry.as_like())
+        LikePattern(like_text(pattern))
     except InvalidValue as error:
         problem = error.message.replace("%", "*")
         raise InvalidValue(f"{name[:60]!r} is no pattern: {problem}", hint="use a filter: --where") from None
-    return entry
+    return pattern
 
 
 def _folder(text: str) -> str:

@@ -7,11 +7,15 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable
 
 import anyio.to_thread
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from starlette.routing import Route
 
 from aboard import __version__
 from aboard.api import PREFIX
 from aboard.control.control import Control
+from aboard.server.actors import asking
+from aboard.server.board_pages import PLACES, BoardPages
+from aboard.server.board_routes import BoardRoutes
 from aboard.server.event_routes import EventRoutes
 from aboard.server.failing import tell_failures
 from aboard.server.file_routes import FileRoutes
@@ -21,6 +25,7 @@ from aboard.server.health_routes import HealthRoutes
 from aboard.server.media_routes import MediaRoutes
 from aboard.server.openapi import document_of
 from aboard.server.page_files import PageFiles
+from aboard.server.people_routes import PeopleRoutes
 from aboard.server.run_routes import RunRoutes
 from aboard.server.selection_routes import SelectionRoutes
 from aboard.server.series_routes import SeriesRoutes
@@ -30,8 +35,19 @@ from aboard.server.server_routes import ServerRoutes
 _THREADS = 100
 
 
-def api_app(control: Control, *, personal: bool, private: bool, actor: str, remember: Callable[[str], None]) -> FastAPI:
-    """`personal`: it serves one person, who is given fresh lists. `private`: in the background, and ends when asked."""
+def api_app(
+    control: Control,
+    *,
+    personal: bool,
+    private: bool,
+    remember: Callable[[str], None],
+    actor: str | None = None,
+    login_mode: str = "personal",
+) -> FastAPI:
+    """`personal`: it serves one person, who is given fresh lists. `private`: in the background, and ends when asked.
+
+    `actor` is who asks, where no guard before the application finds that out.
+    """
     app = FastAPI(
         title="aboard",
         version=__version__,
@@ -55,10 +71,15 @@ def api_app(control: Control, *, personal: bool, private: bool, actor: str, reme
         EventRoutes(control),
         SelectionRoutes(control, is_fresh=personal),
         GroupRoutes(control, is_fresh=personal),
+        BoardRoutes(control, is_fresh=personal),
         ServerRoutes(control, private=private, remember=remember),
+        PeopleRoutes(control, login_mode),
     ):
         app.router.routes.extend(room.routes())
+    pages = BoardPages(control, lambda scope: asking(Request(scope)))
+    app.router.routes.extend(Route(f"{place}{{rest:path}}", pages) for place in PLACES)
     app.router.routes.extend(PageFiles().routes())
+    control.keep_boards()
     app.openapi = lambda: document_of(app)
     return app
 

@@ -44,63 +44,63 @@ class GroupRoutes:
     def list_workspaces(self, access: Asking, in_bin: InBin = False) -> Page[Workspace]:
         """All workspaces, with how much is in them."""
         self._look()
-        return Page(tuple(self._control.catalog.workspaces.list(in_bin=in_bin)))
+        return Page(tuple(self._control.seen_by(access).catalog.workspaces.list(in_bin=in_bin)))
 
     def add_workspace(self, new: Annotated[NewWorkspace, sent(NewWorkspace)], access: Asking) -> Workspace:
         """Make a workspace."""
-        return self._control.catalog.workspaces.add(new.name, description=new.description)
+        return self._control.seen_by(access).groups.add_workspace(new)
 
     def get_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
         """One workspace, also when it is in the bin."""
         self._look()
-        return self._control.catalog.workspaces.get(name)
+        return self._control.seen_by(access).catalog.workspaces.get(name)
 
     def change_workspace(
         self, name: WorkspaceName, change: Annotated[WorkspaceChange, sent(WorkspaceChange)], access: Asking
     ) -> Workspace:
         """Rename or describe a workspace."""
-        return self._control.groups.change_workspace(name, change, access.name)
+        return self._control.seen_by(access).groups.change_workspace(name, change)
 
     def delete_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
         """Put a workspace into the bin, with its experiments and runs."""
-        return self._control.groups.delete_workspace(name, access.name)
+        return self._control.seen_by(access).groups.delete_workspace(name)
 
     def restore_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
         """Take a workspace out of the bin, and what went with it."""
-        return self._control.groups.restore_workspace(name, access.name)
+        return self._control.seen_by(access).groups.restore_workspace(name)
 
     def list_experiments(
         self, workspaces: Workspaces, access: Asking, limit: Limit = 50, after: After = None, in_bin: InBin = False
     ) -> Page[Experiment]:
         """A page of experiments, newest first, with how many runs are in which state."""
         self._look()
-        page = self._control.catalog.experiments.list(
+        page = self._control.seen_by(access).catalog.experiments.list(
             workspaces=workspaces or None, limit=limit, after=after or None, in_bin=in_bin
         )
         return Page(tuple(page.items), page.next)
 
     def add_experiment(self, new: Annotated[NewExperiment, sent(NewExperiment)], access: Asking) -> Experiment:
         """Make an experiment."""
-        return self._control.catalog.experiments.add(new.workspace, new.name, description=new.description)
+        return self._control.seen_by(access).groups.add_experiment(new)
 
     def get_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
         """One experiment, also when it is in the bin."""
         self._look()
-        return self._control.references.experiment(name)
+        return self._control.seen_by(access).references.experiment(name)
 
     def change_experiment(
         self, name: ExperimentName, change: Annotated[ExperimentChange, sent(ExperimentChange)], access: Asking
     ) -> Experiment:
         """Rename or describe an experiment, or give it other tags."""
-        return self._control.groups.change_experiment(name, change, access.name)
+        return self._control.seen_by(access).groups.change_experiment(name, change)
 
     def delete_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
         """Put an experiment into the bin, with its runs."""
-        return self._control.groups.delete_experiment(name, access.name)
+        return self._control.seen_by(access).groups.delete_experiment(name)
 
     def restore_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
         """Take an experiment out of the bin, and the runs that went with it."""
-        return self._control.groups.restore_experiment(name, access.name)
+        return self._control.seen_by(access).groups.restore_experiment(name)
 
     def _look(self) -> None:
         if self._is_fresh:

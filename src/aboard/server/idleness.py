@@ -16,11 +16,18 @@ _LOOK_SECONDS = 2.0
 
 class IdleStop:
     """Passes requests on, and ends the process `seconds` after the last one was answered, or when `is_found` is false:
-    somebody has removed the file that tells where it is, perhaps with the whole home folder.
+    somebody has removed the file that tells where it is, perhaps with the whole home folder. As long as `is_needed`
+    says so, for a board that somebody may come back to, it is not idle.
     """
 
-    def __init__(self, app: ASGIApp, seconds: float, is_found: Callable[[], bool]) -> None:
-        self._app, self._seconds, self._is_found = app, seconds, is_found
+    def __init__(
+        self,
+        app: ASGIApp,
+        seconds: float,
+        is_found: Callable[[], bool],
+        is_needed: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._app, self._seconds, self._is_found, self._is_needed = app, seconds, is_found, is_needed
         self._open = 0
         self._last = time.monotonic()
         threading.Thread(target=self._watch, name="aboard-idle", daemon=True).start()
@@ -39,7 +46,8 @@ class IdleStop:
     def _watch(self) -> None:
         while True:
             left = self._last + self._seconds - time.monotonic()
-            if (left <= 0 or not self._is_found()) and not self._open:
+            is_over = left <= 0 and not self._is_needed()
+            if (is_over or not self._is_found()) and not self._open:
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
-            time.sleep(min(max(left, 0.1), _LOOK_SECONDS))
+            time.sleep(min(max(left, 0.1), _LOOK_SECONDS) if left > 0 else _LOOK_SECONDS)

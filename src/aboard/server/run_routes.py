@@ -33,6 +33,7 @@ from aboard.control.comparing import compare
 from aboard.control.control import Control
 from aboard.control.run_edits import Edited
 from aboard.errors import InvalidValue
+from aboard.model.access import Access
 from aboard.model.metric_summary import MetricSummary
 from aboard.model.query.fields import parse_field
 from aboard.model.query.parser import parse_query
@@ -124,9 +125,9 @@ class RunRoutes:
         """A page of runs."""
         self._look()
         hparams, metrics = _fields(said(columns))
-        page = self._control.catalog.runs.list(
+        page = self._control.seen_by(access).catalog.runs.list(
             workspaces=asked.workspaces,
-            where=self._filter(asked),
+            where=self._filter(asked, access),
             sort=parse_sort(sort) if sort else NEWEST_FIRST,
             limit=limit,
             after=after or None,
@@ -139,8 +140,8 @@ class RunRoutes:
     def count(self, asked: _Which, access: Asking) -> RunCount:
         """How many runs `GET runs` would show on all its pages."""
         self._look()
-        count = self._control.catalog.runs.count(
-            workspaces=asked.workspaces, where=self._filter(asked), in_bin=asked.in_bin
+        count = self._control.seen_by(access).catalog.runs.count(
+            workspaces=asked.workspaces, where=self._filter(asked, access), in_bin=asked.in_bin
         )
         return RunCount(count=count)
 
@@ -153,10 +154,10 @@ class RunRoutes:
     ) -> RunMarks:
         """Where the pages of `GET runs` begin, so that any of them can be asked for."""
         self._look()
-        count, marks = self._control.catalog.runs.marks(
+        count, marks = self._control.seen_by(access).catalog.runs.marks(
             every,
             workspaces=asked.workspaces,
-            where=self._filter(asked),
+            where=self._filter(asked, access),
             sort=parse_sort(sort) if sort else NEWEST_FIRST,
             in_bin=asked.in_bin,
         )
@@ -165,7 +166,7 @@ class RunRoutes:
     def get(self, run: RunName, access: Asking) -> Run:
         """A run with everything that is known of it, also when it is in the bin."""
         self._look()
-        return self._control.references.run(run)
+        return self._control.seen_by(access).references.run(run)
 
     def metrics(self, run: RunName, access: Asking) -> dict[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
@@ -173,7 +174,7 @@ class RunRoutes:
 
     def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: Asking) -> Page[Series]:
         """Every point of the named curves of a run, or of all."""
-        return Page(tuple(self._control.series(self.get(run, access), tags, logdirs)))
+        return Page(tuple(self._control.seen_by(access).series(self.get(run, access), tags, logdirs)))
 
     def compare(
         self,
@@ -184,36 +185,37 @@ class RunRoutes:
         self._look()
         if len(named) != 2:
             raise InvalidValue(f"{len(named)} runs are named", hint="two are compared: ?run=run1&run=run2")
-        return compare(*map(self._control.references.run, named))
+        return compare(*map(self._control.seen_by(access).references.run, named))
 
     def change(self, change: Annotated[RunChange, sent(RunChange)], access: Asking) -> RunsChanged:
         """Change some runs: name, workspace, experiment, tags, a note."""
         self._look()
-        return _told(self._control.runs.change(change, access.name))
+        return _told(self._control.seen_by(access).runs.change(change))
 
     def delete(self, named: Annotated[RunsNamed, sent(RunsNamed)], access: Asking) -> RunsChanged:
         """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
         self._look()
-        runs = self._control.references.runs(named.runs)
-        return _told(self._control.runs.delete(runs, access.name, files=named.files))
+        seen = self._control.seen_by(access)
+        return _told(seen.runs.delete(seen.references.runs(named.runs), files=named.files))
 
     def restore(self, named: Annotated[RunsNamed, sent(RunsNamed)], access: Asking) -> RunsChanged:
         """Take runs out of the bin."""
         self._look()
-        return _told(self._control.runs.restore(self._control.references.runs(named.runs), access.name))
+        seen = self._control.seen_by(access)
+        return _told(seen.runs.restore(seen.references.runs(named.runs)))
 
     def register(self, new: Annotated[NewRun, sent(NewRun)], access: Asking) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""
-        return self._control.register(new)
+        return self._control.seen_by(access).register(new)
 
     def heartbeat(self, uid: Identifier, access: Asking) -> HeartbeatAnswer:
         """A sign of life of a run."""
-        return HeartbeatAnswer(status=self._control.heartbeat(uid))
+        return HeartbeatAnswer(status=self._control.seen_by(access).heartbeat(uid))
 
     def fields(self, workspaces: Workspaces, access: Asking) -> FieldNames:
         """Names of all hyperparameters and metrics that runs have."""
         self._look()
-        within, fields = workspaces or None, self._control.catalog.fields
+        within, fields = workspaces or None, self._control.seen_by(access).catalog.fields
         return FieldNames(hparams=tuple(fields.hparams(within)), metrics=tuple(fields.metrics(within)))
 
     def usage(
@@ -225,7 +227,7 @@ class RunRoutes:
     ) -> Usage:
         """Storage that runs take, the largest group first."""
         self._look()
-        found = self._control.catalog.usage.by(by, names=workspaces or None, in_bin=in_bin)
+        found = self._control.seen_by(access).catalog.usage.by(by, names=workspaces or None, in_bin=in_bin)
         rows = tuple(UsageRow(group=one.group, runs=one.runs, files=one.files, bytes=one.bytes) for one in found)
         return Usage(
             by=by,
@@ -238,19 +240,20 @@ class RunRoutes:
     def retain(self, asked: Annotated[RetentionAsked, sent(RetentionAsked)], access: Asking) -> RetentionResult:
         """Delete what a rule names, or with `dry_run` tell what that would be. Runs that are not over stay."""
         self._look()
-        return self._control.retain(asked, access.name)
+        return self._control.seen_by(access).retain(asked)
 
     def _look(self) -> None:
         if self._is_fresh:
             self._control.look_now(_LOOK_SECONDS)
 
-    def _filter(self, asked: _Asked) -> Filter | None:
+    def _filter(self, asked: _Asked, access: Access) -> Filter | None:
         where: Filter | None = None
+        seen = self._control.seen_by(access)
         if text := asked.where:
             where = parse_query(text, zone=timezone(timedelta(minutes=asked.zone)))
-            self._control.catalog.fields.check(where, text, asked.workspaces)
+            seen.catalog.fields.check(where, text, asked.workspaces)
         if named := asked.experiment:
-            number = self._control.references.experiment(named).number
+            number = seen.references.experiment(named).number
             inside = Condition(Column("experiment_number", ColumnKind.NUMBER), Order.EQUAL, number)
             where = inside if where is None else And((inside, where))
         return where

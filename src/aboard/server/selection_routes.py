@@ -43,8 +43,9 @@ class SelectionRoutes:
         )
         if self._is_fresh:
             self._control.look_now(_LOOK_SECONDS)
-        settled = self._control.selections.settle(selection, in_bin=asked.in_bin)
-        resolved = self._control.selections.resolve(settled, in_bin=asked.in_bin)
+        selections = self._control.seen_by(access).selections
+        settled = selections.settle(selection, in_bin=asked.in_bin)
+        resolved = selections.resolve(settled, in_bin=asked.in_bin)
         return Selected(
             words=settled.words,
             where=settled.where,

@@ -47,32 +47,33 @@ class ServerRoutes:
             pid=os.getpid(),
             private=self._private,
             started=self._started,
-            catalog=str(self._control.catalog),
-            stores=tuple(self._control.stores()),
+            catalog=str(self._control.catalog) if access.is_administrator else "",
+            stores=tuple(self._control.seen_by(access).stores()),
         )
 
     def stores(self, access: Asking) -> Page[StoreStatus]:
         """The stores that the server follows."""
-        return Page(tuple(self._control.stores()))
+        return Page(tuple(self._control.seen_by(access).stores()))
 
     def add_store(self, asked: Annotated[StoreAdded, sent(StoreAdded)], access: Asking) -> StoreStatus:
         """Follow another store; only the server of one person does that."""
-        added = self._control.add_store(asked.uri)
+        added = self._control.seen_by(access).add_store(asked.uri)
         self._remember(added.uri)
         return added
 
     def reindex(self, asked: Annotated[ReindexAsked, sent(ReindexAsked)], access: Asking) -> ReindexState:
         """Begin to read all runs of a store anew."""
-        state = self._control.reindex(asked.store)
+        state = self._control.seen_by(access).reindex(asked.store)
         self._remember(state.store)
         return state
 
     def reindex_state(self, task: Identifier, access: Asking) -> ReindexState:
         """How far a reindexing is."""
-        return self._control.reindex_state(task)
+        return self._control.seen_by(access).reindex_state(task)
 
     def shutdown(self, access: Asking) -> dict[str, str]:
         """End a private server; others are ended by whoever started them."""
+        access.check_administrator()
         if not self._private:
             raise Forbidden("this server is ended by whoever started it", hint="Ctrl-C where it runs, or SIGTERM")
         return {"status": "ending"}

@@ -22,14 +22,7 @@ def serve(app: ASGIApp, listener: socket.socket, ending: Callable[[], None] | No
 
     `ending` is called first, on a thread: answers that go on for ever are to come to their end.
     """
-    config = uvicorn.Config(
-        app,
-        access_log=False,
-        log_config=None,  # uvicorn's own needs a terminal
-        log_level="warning",
-        timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
-    )
-    server = _Server(config, ending)
+    server = _Server(server_config(app), ending)
     # Before uvicorn does it itself: an interrupt in the midst of asyncio's beginning would leave it half made.
     before = signal.signal(signal.SIGINT, server.handle_exit)
     try:
@@ -38,6 +31,19 @@ def serve(app: ASGIApp, listener: socket.socket, ending: Callable[[], None] | No
         signal.signal(signal.SIGINT, before)
     if server.was_interrupted:
         raise KeyboardInterrupt
+
+
+def server_config(app: ASGIApp) -> uvicorn.Config:
+    """How uvicorn serves an application."""
+    return uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,  # uvicorn's own needs a terminal
+        log_level="warning",
+        timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+        proxy_headers=False,  # it would take the word of anybody on this machine for where a request comes from
+        server_header=False,
+    )
 
 
 class _Server(uvicorn.Server):

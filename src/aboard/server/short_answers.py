@@ -12,6 +12,8 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+ACCESS = "aboard.access"
+"""Where the scope of a request says who asks."""
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from aboard import file_systems
 from aboard.cli.catalog_serving import CatalogServer
-from aboard.cli.server import ServerOptions
+from aboard.cli.server import ServerOptions, ServerToken
 from aboard.client.private_server import PrivateServer
 from aboard.config import machine_folder as module
 from aboard.config.machine_folder import machine_folder
@@ -50,10 +50,10 @@ def test_server_and_programs_meet_there(shared: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         "aboard.cli.catalog_serving.serve", lambda *_: found.append(PrivateServer(shared, "store")._written())
     )
-    options = ServerOptions(None, 0, [], None, private=False, idle_timeout=60, as_json=True)
+    options = ServerOptions(port=0, idle_timeout=60, as_json=True)
     with ExitStack() as stack:
         listener = stack.enter_context(listen("127.0.0.1", 0))
-        CatalogServer(options, load_settings(), "127.0.0.1", "secret").serve(listener, stack)
+        CatalogServer(options, load_settings(), ServerToken("secret", is_settled=False)).serve(listener, stack)
     assert [address.token for address in found] == ["secret"]
     assert (machine_folder(shared) / "catalog.sqlite").exists()
     assert not list(shared.iterdir())

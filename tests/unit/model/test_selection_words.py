@@ -69,7 +69,7 @@ def test_each_kind_of_word_means_one_thing_and_is_written_in_one_way(word, entry
         (["run1-exp2"], "both ends of a range are of one kind: run is not exp"),
         (["run1", "-", "run3"], "'-' names no run"),
         (["logs/exp1/run2"], "(?s)neither a run nor a folder.*./logs/exp1/run2"),
-        (["ws*/run1"], "(?s)neither a run.*wildcards stand after the slash"),
+        (["ws*/run1-run9"], "(?s)is a range.*write run10-run20 alone"),
         ([". /x"], "neither a run nor a folder"),
         (["*a" * 9], r"at most 8 \*"),
         ([], "no run is named"),

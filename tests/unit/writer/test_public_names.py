@@ -75,8 +75,8 @@ def test_all_is_what_is_importable():
     assert set(dir(aboard)) == {*aboard.__all__, "open"}
     for name in dir(aboard):
         assert getattr(aboard, name) is not None
-    names = {"Client", "FileWriter", "GlobalSummaryWriter", "RecordWriter", "Run", "SummaryWriter"}
-    assert set(aboard.__all__) == names | {"__version__", "register_writer_factory"}
+    names = {"Board", "Client", "FileWriter", "GlobalSummaryWriter", "RecordWriter", "Run", "SummaryWriter"}
+    assert set(aboard.__all__) == names | {"TensorBoard", "__version__", "register_writer_factory"}
 
 
 def test_names_live_where_their_modules_say():

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from aboard.api.runs import NewRun
 from aboard.client.client import Client
-from aboard.config.settings import load_settings
+from aboard.config.credentials import client_settings
 from aboard.errors import AboardError
 from aboard.model.run import Run
 
@@ -29,7 +29,7 @@ class ServerContact:
     def __init__(self) -> None:
         self._client: Client | None = None
         try:
-            self._client = Client(timeout=_PATIENCE_SECONDS) if load_settings().server else None
+            self._client = Client(timeout=_PATIENCE_SECONDS) if client_settings().server else None
         except AboardError as error:
             _log.warning("%s The run goes on without a server.", _sentence(error))
 

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked and told about people, their roles and tokens, logins, and the record of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from aboard.model.token import Token
+from aboard.model.user import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody who may log in, or might."""
+
+    name: str
+    display_name: str = ""
+    administrator: bool = False
+    """Of the server: has every role everywhere."""
+    created: datetime | None = None
+    disabled: datetime | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict[str, Role])
+    """By workspace, as far as who asks may see these."""
+    most: Role = Role.ADMIN
+    """Of who asks: what the token is good for at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPerson:
+    """Somebody to let in."""
+
+    name: str
+    display_name: str = ""
+    administrator: bool = False
+    roles: Mapping[str, Role] = field(default_factory=dict[str, Role])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonChange:
+    """What is to change; what is None stays as it is."""
+
+    display_name: str | None = None
+    administrator: bool | None = None
+    disabled: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleChange:
+    """A role in a workspace; none takes it away."""
+
+    person: str
+    workspace: str
+    role: Role | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """Who has which role in a workspace."""
+
+    workspace: str
+    members: Mapping[str, Role]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewToken:
+    """A token to make: for who asks, or, by an administrator, for another person."""
+
+    name: str
+    scopes: tuple[str, ...] = ()
+    """read, write, admin; without any it may do all that its owner may."""
+    expires_seconds: float | None = None
+    """From now on; none: never."""
+    person: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenMade:
+    """A token and its text, which is told this once."""
+
+    token: Token
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginWays:
+    """How people log in here; told to everybody."""
+
+    mode: str
+    """personal, tokens, header or oidc."""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeAsked:
+    """An address is wanted that logs a browser in, once."""
+
+    path: str = "/"
+    """Where the browser goes then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeMade:
+    """The path of such an address, for a few minutes."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeShown:
+    """A code that a browser brought to a program on the same machine, and what proves that the program asked for it."""
+
+    code: str
+    verifier: str
+    name: str = ""
+    """What the token shall be called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """An entry in the record of changes."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    target: str
+    details: Mapping[str, object] = field(default_factory=dict[str, object])

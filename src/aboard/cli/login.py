@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs a person in at a server, and keeps what opens it in a file of theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+
+import typer
+
+from aboard.api.people import Person, TokenMade
+from aboard.cli.browser_login import browser_login
+from aboard.cli.table_text import print_json
+from aboard.client.people import PeopleClient, TokensClient
+from aboard.client.transport import Address, Transport
+from aboard.config.credentials import Credential, Credentials
+from aboard.config.settings import load_settings
+from aboard.errors import AboardError, InvalidValue, Unauthorized
+
+
+def log_in(server: str | None, token: str | None, *, browser: bool, as_json: bool) -> None:
+    """Find out what opens the server, try it, and keep it."""
+    settings = load_settings()
+    credentials = Credentials(settings.home)
+    named = server or settings.server or credentials.current()
+    if named is None:
+        raise InvalidValue("no server is named", hint="write aboard login http://host:port")
+    address = Address.of(named, None)
+    mode = _tokens(address).ways().mode
+    text = _read_token(token) if token is not None else _asked(address, mode, browser=browser)
+    kept, person = _tried(address, text)
+    credentials.keep(address.url, Credential(kept, person.name))
+    if as_json:
+        print_json(person)
+        return
+    rights = "administrator" if person.administrator else _roles(person)
+    typer.echo(f"Logged in at {address.url} as {person.name} ({rights}).")
+    if settings.server is not None and Address.of(settings.server, None).url != address.url:
+        typer.echo(f"ABOARD_SERVER or the settings name {settings.server}, which is still asked.", err=True)
+
+
+def log_out(server: str | None) -> None:
+    """Revoke the token of a login and forget it."""
+    settings = load_settings()
+    credentials = Credentials(settings.home)
+    named = server or credentials.current()
+    address = None if named is None else Address.of(named, None)
+    known = None if address is None else credentials.of(address.url)
+    if address is None or known is None:
+        raise InvalidValue(f"there is no login at {named or 'any server'}", hint="`aboard login ADDRESS` makes one")
+    # A server that is gone, or a token that opens nothing any more, is no reason to keep it.
+    parts = known.token.split("_")
+    with contextlib.suppress(AboardError):
+        _tokens(Address.of(address.url, known.token)).revoke(parts[1] if len(parts) > 2 else known.token)
+    credentials.drop(address.url)
+    typer.echo(f"Logged out at {address.url}.")
+
+
+def _tried(address: Address, text: str) -> tuple[str, Person]:
+    """A token that works, and whose it is. What is no token may be a code, which becomes one."""
+    try:
+        return text, _me(address, text)
+    except Unauthorized:
+        made: TokenMade = _tokens(address).exchange(text, name=f"login on {socket.gethostname()}"[:100])
+        return made.text, _me(address, made.text)
+
+
+def _me(address: Address, token: str) -> Person:
+    transport = Transport(Address.of(address.url, token))
+    return PeopleClient(lambda: transport).me()
+
+
+def _tokens(address: Address) -> TokensClient:
+    transport = Transport(address)
+    return TokensClient(lambda: transport)
+
+
+def _asked(address: Address, mode: str, *, browser: bool) -> str:
+    if browser and mode != "header" and sys.stdin.isatty():
+        made = browser_login(address.url, _tokens(address))
+        if made is not None:
+            return made
+    if mode == "header":
+        typer.echo("People log in at the proxy before this server; commands need a token from it.", err=True)
+    if not sys.stdin.isatty():
+        raise InvalidValue("no token is given", hint="write --token TOKEN, or --token - and give it on standard input")
+    return typer.prompt("Token", hide_input=True).strip()
+
+
+def _read_token(given: str) -> str:
+    token = (sys.stdin.readline() if given == "-" else given).strip()
+    if not token:
+        raise InvalidValue("the token is empty", hint="write --token TOKEN")
+    return token
+
+
+def _roles(person: Person) -> str:
+    return ", ".join(f"{role} in {name}" for name, role in person.roles.items()) or "no role yet; ask an administrator"

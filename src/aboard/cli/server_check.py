@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard server --check`: reads settings, opens the catalog, looks into stores, asks the provider, and tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+
+from aboard.cli.server import ServerOptions, needed_packages, server_token
+from aboard.config.machine_folder import machine_folder
+from aboard.config.settings import Settings, settings_file
+from aboard.errors import AboardError
+
+_T = TypeVar("_T")
+
+
+def check_server(options: ServerOptions) -> int:
+    """Print one line for each thing that was looked at; 1 if something is wrong."""
+    with needed_packages():
+        from aboard.server.guarded import oidc_provider
+        from aboard.server.listening import is_loopback
+
+    report = _Report(as_json=options.as_json)
+    settings = report.found("settings", options.settings, _told_settings)
+    if settings is None:
+        return report.end()
+    serve, login = settings.serve, settings.login
+    report.found(
+        "login",
+        lambda: server_token(settings, is_loopback=is_loopback(serve.host), is_private=options.private),
+        lambda _: f"mode {login.mode}, listening on {serve.host}",
+    )
+    if login.mode == "header":
+        from aboard.server.guarded import check_header_mode
+
+        report.found("proxy", lambda: check_header_mode(settings), lambda _: f"{login.header} is believed")
+    if login.mode == "oidc":
+        report.found("provider", lambda: oidc_provider(login.oidc).check(), str)
+    report.found("catalog", lambda: _catalog(settings), str)
+    for uri in serve.stores or (settings.store,):
+        report.found(f"store {uri}", lambda uri=uri: _store(uri, settings), str)
+    for root in serve.roots:
+        report.found(f"root {root}", lambda root=root: _root(root), str)
+    return report.end()
+
+
+class _Report:
+    """Lines for a person, or one document."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._items: list[dict[str, object]] = []
+
+    def found(self, what: str, look: Callable[[], _T], tell: Callable[[_T], str]) -> _T | None:
+        """What a look gives; a mistake is told."""
+        try:
+            value = look()
+            said = tell(value)
+        except AboardError as error:
+            self._say(what, error.message, error.hint, is_good=False)
+            return None
+        self._say(what, said, "", is_good=True)
+        return value
+
+    def end(self) -> int:
+        is_good = all(item["ok"] for item in self._items)
+        if self._as_json:
+            typer.echo(json.dumps({"ok": is_good, "items": self._items}))
+        return 0 if is_good else 1
+
+    def _say(self, what: str, said: str, hint: str, *, is_good: bool) -> None:
+        self._items.append({"what": what, "ok": is_good, "said": said, "hint": hint})
+        if not self._as_json:
+            typer.echo(f"{'ok   ' if is_good else 'WRONG'} {what}: {said}")
+            if hint:
+                typer.echo(f"      hint: {hint}")
+
+
+def _told_settings(settings: Settings) -> str:
+    path = settings_file(settings.home)
+    return f"{path} is good" if path.exists() else f"{path} is not there; what it might say has defaults"
+
+
+def _catalog(settings: Settings) -> str:
+    from aboard.catalog.catalog import Catalog
+
+    where = settings.serve.catalog or machine_folder(settings.home) / "catalog.sqlite"
+    if not settings.serve.catalog and not Path(where).exists():
+        return f"{where} will be made"
+    with Catalog.open(where, beside_server=True) as catalog:
+        return f"{catalog} has {catalog.runs.count():,} runs and {len(catalog.people.list())} people"
+
+
+def _store(uri: str, settings: Settings) -> str:
+    from aboard.store.opening import open_store
+    from aboard.store.run.listing import RunListing
+
+    is_own = uri == str(settings.home / "store")
+    if is_own and not Path(uri).exists():
+        return "will be made by the first run"
+    return f"can be listed, {len(RunListing(open_store(uri)).new()):,} runs"
+
+
+def _root(root: str) -> str:
+    from aboard.store.opening import open_store
+
+    for _ in open_store(root).list(""):
+        break
+    return "can be listed"

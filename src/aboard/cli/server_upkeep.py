@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done to a catalog on the machine of its server: administrators, backups."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from aboard.cli.server import needed_packages
+from aboard.cli.shown_values import bytes_text
+from aboard.config.machine_folder import machine_folder
+from aboard.config.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from aboard.catalog.catalog import Catalog
+
+
+def make_administrator(name: str | None, place: str | None, *, as_json: bool) -> None:
+    """Make somebody an administrator and print a code that lets them in."""
+    with _opened(place, beside_server=True) as (catalog, settings):
+        from aboard.control.first_administrator import code_for, ensure_administrator
+        from aboard.server.actors import owner
+
+        person = ensure_administrator(catalog, name or owner())
+        code = code_for(catalog, person)
+    url = settings.serve.url
+    if as_json:
+        typer.echo(json.dumps({"user": person, "code": code, "link": f"{url}/?token={code}" if url else None}))
+        return
+    typer.echo(f"{person} administers the server. Once, within an hour, they get in by")
+    typer.echo(f"  {url or 'ADDRESS-OF-THE-SERVER'}/?token={code}")
+    typer.echo(f"or with  aboard login {url or 'ADDRESS-OF-THE-SERVER'} --token {code}")
+
+
+def back_up(file: str, place: str | None) -> None:
+    """Write a backup."""
+    with _opened(place, beside_server=True) as (catalog, _):
+        from aboard.catalog.copying import back_up as write
+
+        size = write(catalog, Path(file).expanduser())
+        typer.echo(f"{catalog} is backed up in {file}, {bytes_text(size)}.")
+
+
+def restore(file: str, place: str | None, *, replace: bool) -> None:
+    """Put a backup into a catalog that no server uses."""
+    with _opened(place, beside_server=False) as (catalog, _):
+        from aboard.catalog.copying import restore as put_back
+
+        count = put_back(catalog, Path(file).expanduser(), replace=replace)
+        typer.echo(f"{catalog} is what {file} has: {count} run{'s' * (count != 1)}. Browsers have to log in again.")
+
+
+@contextlib.contextmanager
+def _opened(place: str | None, *, beside_server: bool) -> Generator[tuple[Catalog, Settings]]:
+    with needed_packages():
+        from aboard.catalog.catalog import Catalog
+
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    settings = load_settings({"serve.catalog": place})
+    where = settings.serve.catalog or machine_folder(settings.home) / "catalog.sqlite"
+    with Catalog.open(where, beside_server=beside_server) as catalog:
+        yield catalog, settings

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard.Board`, and by its other name `aboard.TensorBoard`: a board for people who write Python."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from aboard.api.boards import BoardInfo
+from aboard.client.boards import Span
+from aboard.client.client import Client
+from aboard.errors import AboardError, Conflict, InvalidValue, ServerUnavailable
+from aboard.model.board_line import BoardLine
+from aboard.model.unit_states import UnitState
+
+_POLL_SECONDS = 0.2
+_WAIT_SECONDS = 300.0
+
+
+class Board:
+    """A board of the configured server, or of the private one that is started when it is needed."""
+
+    def __init__(self, board: str | BoardInfo, *, client: Client | None = None) -> None:
+        """The board with this id, of which the first characters are enough; with this name; or of which was told."""
+        self._client = client or Client()
+        self._info = self._client.boards.get(board) if isinstance(board, str) else board
+
+    @classmethod
+    def create(
+        cls,
+        uri: str | None = None,
+        *,
+        sources: str | Sequence[str] = (),
+        where: str | None = None,
+        wait: bool = True,
+        display_name: str | None = None,
+        max_runtime_in_minutes: float | None = None,
+        idle_timeout: Span | None = None,
+        template: str = "",
+        workspace: str = "",
+        settings: Mapping[str, object] | None = None,
+        client: Client | None = None,
+    ) -> Self:
+        """Open a board over a folder or bucket (`uri`), over what a selection means (`sources`), or over both.
+
+        The same runs, template and settings open the same board again. With `wait`, it can be looked at when this
+        returns.
+        """
+        if uri is not None and not uri.strip():
+            raise InvalidValue("the uri of a board is empty", hint="give a folder, or a URI as oss://bucket/path/")
+        asked = client or Client()
+        words = (sources,) if isinstance(sources, str) else tuple(sources)
+        name = display_name if display_name is not None else _last_part(uri or "")
+        made = asked.boards.create(
+            [*([uri if "/" in uri else f"./{uri}"] if uri else []), *words],
+            where=where,
+            workspace=workspace,
+            template=template,
+            description=name,
+            idle_timeout=idle_timeout,
+            max_runtime=None if max_runtime_in_minutes is None else max_runtime_in_minutes * 60.0,
+            settings=settings,
+        )
+        board = cls(made.board, client=asked)
+        return board.wait() if wait else board
+
+    @classmethod
+    def list(cls, *, everybody: bool = False, client: Client | None = None) -> list[Self]:
+        """All boards of this person, or of everybody, the one that was started first at the beginning."""
+        asked = client or Client()
+        return [cls(info, client=asked) for info in asked.boards.iterate(everybody=everybody)]
+
+    @property
+    def id(self) -> str:
+        """Its id, a UUID."""
+        return self._info.id
+
+    @property
+    def tensorboard_id(self) -> str:
+        """Its id, by the name that it has elsewhere."""
+        return self._info.id
+
+    @property
+    def name(self) -> str:
+        """What it is called, so that it can be spoken of."""
+        return self._info.name
+
+    @property
+    def display_name(self) -> str:
+        """What its maker called it."""
+        return self._info.description or self._info.name
+
+    @property
+    def info(self) -> BoardInfo:
+        """All that the server tells of it, asked now."""
+        self._info = self._client.boards.get(self.id)
+        return self._info
+
+    @property
+    def status(self) -> UnitState:
+        """Its state, asked now."""
+        return self.info.state
+
+    @property
+    def app_uri(self) -> str:
+        """The address for a browser, as it is now; a private server that had ended is started for it."""
+        return self._client.boards.address(self.info)
+
+    def wait(self, timeout: float | None = None) -> Self:
+        """Wait until it runs and its page answers; an error if it has ended, or after `timeout` seconds."""
+        end = time.monotonic() + (_WAIT_SECONDS if timeout is None else timeout)
+        while True:
+            state = self.status
+            if state.is_ended:
+                reason = f": {self._info.reason}" if self._info.reason else ""
+                raise Conflict(f"the board {self.name} is {state}{reason}", hint="start() starts it again")
+            if state is UnitState.RUNNING and self._answers():
+                return self
+            if time.monotonic() > end:
+                raise ServerUnavailable(f"the board {self.name} is {state} and does not answer yet", hint="wait longer")
+            time.sleep(_POLL_SECONDS)
+
+    def start(self, *, wait: bool = True) -> Self:
+        """Start it if it has ended."""
+        self._info = self._client.boards.start(self.id)
+        return self.wait() if wait else self
+
+    def stop(self) -> None:
+        """Stop it if it runs; `start` starts it again."""
+        self._info = self._client.boards.stop(self.id)
+
+    def delete(self) -> None:
+        """Forget it."""
+        self._info = self._client.boards.delete(self.id)
+
+    def logs(self, *, tail: int | None = None) -> tuple[BoardLine, ...]:
+        """What happened to it, oldest first."""
+        return self._client.boards.logs(self.id, tail=tail)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, status={self._info.state.value!r})"
+
+    def _answers(self) -> bool:
+        """As long as the server fails, it is not there; what it says otherwise is for the person."""
+        try:
+            self._client.boards.reading(self.id)
+        except AboardError as error:
+            if error.status < 500:
+                raise
+            return False
+        return True
+
+
+TensorBoard = Board
+
+
+def _last_part(uri: str) -> str:
+    return uri.rstrip("/").rpartition("/")[2]

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards, asked from a server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardReading, NewBoard
+from aboard.api.page import Page
+from aboard.api.people import CodeAsked, CodeMade
+from aboard.client.selection_texts import several, whole_path, zone_minutes
+from aboard.client.transport import Transport, path_part
+from aboard.errors import InvalidValue
+from aboard.model.board_line import BoardLine, LineLevel
+from aboard.model.durations import parse_duration
+from aboard.model.selected_run import SelectedRun
+from aboard.model.selection import NumberKind
+from aboard.model.selection_words import split_words
+from aboard.model.times import time_text
+from aboard.model.unit_states import UnitState
+
+Span = float | timedelta | str
+"""A length of time: seconds, `30s`, `1m30s`, `2h`, or a timedelta."""
+_PAGE = 500
+_POLL_SECONDS = 1.0
+
+
+class BoardsClient:
+    """The boards of a server; `Client.boards`. One is named by its id, the beginning of its id, or its name."""
+
+    def __init__(self, transport: Callable[[], Transport], *, is_private: bool) -> None:
+        self._transport, self._is_private = transport, is_private
+
+    def create(
+        self,
+        sources: str | Sequence[str] = (),
+        *,
+        where: str | None = None,
+        workspace: str = "",
+        numbers: NumberKind = NumberKind.RUN,
+        template: str = "",
+        description: str = "",
+        idle_timeout: Span | None = None,
+        max_runtime: Span | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> BoardCreated:
+        """Make a board over what a selection means, or open the one again that shows just the same.
+
+        `sources` are words as `run343`, `exp7`, `ws1/base*`, a folder or `s3://bucket/path`; see docs/selections.md.
+        """
+        if where is not None and not where.strip():
+            raise InvalidValue("the filter is empty", hint="a filter that says nothing would show every run")
+        new = NewBoard(
+            sources=tuple(map(whole_path, split_words(several(sources)))),
+            where=where or "",
+            zone=zone_minutes(),
+            workspace=workspace,
+            numbers=numbers,
+            template=template,
+            description=description,
+            idle_timeout=_seconds(idle_timeout, "idle_timeout"),
+            max_runtime=_seconds(max_runtime, "max_runtime"),
+            settings=settings or {},
+        )
+        return self._transport().send(BoardCreated, "POST", "boards", new)
+
+    def list(
+        self,
+        *,
+        owner: str | None = None,
+        everybody: bool = False,
+        workspaces: str | Sequence[str] | None = None,
+        states: Sequence[UnitState] = (),
+        sort_by: str = "started",
+        descending: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Page[BoardInfo]:
+        """One page of one's own boards, of those of one owner, or of everybody's."""
+        query = {
+            "owner": owner,
+            "all": everybody,
+            "workspace": several(workspaces or ()),
+            "state": [str(state) for state in states],
+            "sort_by": sort_by,
+            "order": "desc" if descending else "asc",
+            "limit": limit,
+            "after": after,
+        }
+        return self._transport().get(Page[BoardInfo], "boards", query)
+
+    def iterate(
+        self,
+        *,
+        owner: str | None = None,
+        everybody: bool = False,
+        workspaces: str | Sequence[str] | None = None,
+        states: Sequence[UnitState] = (),
+        sort_by: str = "started",
+        descending: bool = False,
+    ) -> Iterator[BoardInfo]:
+        """All boards that `list` would show, page after page."""
+        after: str | None = None
+        while True:
+            page = self.list(
+                owner=owner,
+                everybody=everybody,
+                workspaces=workspaces,
+                states=states,
+                sort_by=sort_by,
+                descending=descending,
+                limit=_PAGE,
+                after=after,
+            )
+            yield from page.items
+            after = page.next
+            if after is None:
+                return
+
+    def get(self, board: str) -> BoardInfo:
+        """One board."""
+        return self._transport().get(BoardInfo, f"boards/{path_part(board)}")
+
+    def address(self, board: BoardInfo) -> str:
+        """Where a browser finds the board now; to a private server it carries a code that opens it once."""
+        transport = self._transport()
+        if not self._is_private:
+            return f"{transport.address.url}{board.uri}"
+        made = transport.send(CodeMade, "POST", "login/codes", CodeAsked(path=board.uri))
+        return f"{transport.address.url}{made.path}"
+
+    def start(self, board: str) -> BoardInfo:
+        """Start a board that has ended; one that runs stays as it is."""
+        return self._changed("POST", board, "/start")
+
+    def stop(self, board: str) -> BoardInfo:
+        """Stop a board; one that has ended stays as it is."""
+        return self._changed("POST", board, "/stop")
+
+    def kill(self, board: str) -> BoardInfo:
+        """Stop a board without waiting for anything."""
+        return self._changed("POST", board, "/kill")
+
+    def delete(self, board: str) -> BoardInfo:
+        """Forget a board and its log; one that runs is stopped before."""
+        return self._changed("DELETE", board)
+
+    def change(
+        self,
+        board: str,
+        *,
+        description: str | None = None,
+        template: str | None = None,
+        idle_timeout: Span | None = None,
+        max_runtime: Span | None = None,
+    ) -> BoardInfo:
+        """Describe a board otherwise, or give it another template or lifetime; 0 takes a limit away."""
+        change = BoardChange(
+            description=description,
+            template=template,
+            idle_timeout=0.0 if idle_timeout == 0 else _seconds(idle_timeout, "idle_timeout"),
+            max_runtime=0.0 if max_runtime == 0 else _seconds(max_runtime, "max_runtime"),
+        )
+        return self._changed("PATCH", board, body=change)
+
+    def runs(self, board: str) -> tuple[SelectedRun, ...]:
+        """The runs that a board shows now."""
+        return self._transport().get(Page[SelectedRun], f"boards/{path_part(board)}/runs").items
+
+    def reading(self, board: str) -> BoardReading:
+        """How far the runs of a board have been read; this opens it."""
+        return self._transport().get(BoardReading, f"boards/{path_part(board)}/reading")
+
+    def logs(
+        self,
+        board: str,
+        *,
+        head: int | None = None,
+        tail: int | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        level: LineLevel = LineLevel.TRACE,
+        behind: int = 0,
+    ) -> tuple[BoardLine, ...]:
+        """What happened to a board, oldest first: the first or last so many lines, of a level or worse."""
+        query = {
+            "head": head,
+            "tail": tail,
+            "after": None if after is None else time_text(after),
+            "before": None if before is None else time_text(before),
+            "level": str(level),
+            "behind": behind,
+        }
+        return self._transport().get(Page[BoardLine], f"boards/{path_part(board)}/logs", query).items
+
+    def follow_logs(
+        self, board: str, *, tail: int | None = None, level: LineLevel = LineLevel.TRACE
+    ) -> Iterator[BoardLine]:
+        """The lines of a board as they come, until it has ended."""
+        lines = self.logs(board, tail=tail, level=level)
+        behind = 0
+        while True:
+            is_over = self.get(board).state.is_ended
+            for line in lines:
+                behind = line.id
+                yield line
+            if is_over:
+                yield from self.logs(board, behind=behind, level=level)
+                return
+            time.sleep(_POLL_SECONDS)
+            lines = self.logs(board, behind=behind, level=level)
+
+    def _changed(self, method: str, board: str, then: str = "", body: object = None) -> BoardInfo:
+        return self._transport().send(BoardInfo, method, f"boards/{path_part(board)}{then}", body)
+
+
+def _seconds(span: Span | None, what: str) -> float | None:
+    return None if span is None else parse_duration(span, what).total_seconds()

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers at which a person has logged in, with a token for each: a file that its owner alone can read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from aboard.config.settings import Settings, load_settings
+from aboard.errors import InvalidValue, StorageUnavailable
+
+_FORMAT, _VERSION = "aboard-credentials", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What opens one server."""
+
+    token: str = field(repr=False)
+    user: str = ""
+
+
+class Credentials:
+    """The file below the home folder of aboard. A token is shown to the server it is for, and to no other."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "credentials.json"
+
+    def current(self) -> str | None:
+        """The server of the last login."""
+        found = self._read().get("current")
+        return found if isinstance(found, str) and found else None
+
+    def of(self, url: str) -> Credential | None:
+        """What opens this server."""
+        entry = self._servers().get(_key(url))
+        match entry:
+            case {"token": str(token), "user": str(user)}:
+                return Credential(token, user)
+            case _:
+                return None
+
+    def keep(self, url: str, credential: Credential) -> None:
+        """Remember a login; this server is asked from now on."""
+        entry = {"token": credential.token, "user": credential.user}
+        self._write({**self._servers(), _key(url): entry}, _key(url))
+
+    def drop(self, url: str) -> bool:
+        """Forget a login; whether there was one."""
+        servers, current = dict(self._servers()), self.current()
+        found = servers.pop(_key(url), None)
+        if found is not None:
+            self._write(servers, None if current == _key(url) else current)
+        return found is not None
+
+    def _servers(self) -> Mapping[str, object]:
+        servers = self._read().get("servers")
+        return cast("Mapping[str, object]", servers) if isinstance(servers, dict) else {}
+
+    def _read(self) -> Mapping[str, object]:
+        try:
+            document: object = json.loads(self.path.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            hint = "remove it and `aboard login` again"
+            raise InvalidValue(f"cannot read the logins in {self.path}: {error}", hint=hint) from error
+        found = cast("Mapping[str, object]", document if isinstance(document, dict) else {})
+        version = cast("list[object]", found.get("version") or [])
+        if found.get("format") != _FORMAT or version[:1] != [_VERSION]:
+            hint = "it was written by a newer aboard: upgrade this one, or remove the file and `aboard login` again"
+            raise InvalidValue(f"{self.path} does not hold logins that this version knows", hint=hint)
+        return found
+
+    def _write(self, servers: Mapping[str, object], current: str | None) -> None:
+        document = {"format": _FORMAT, "version": [_VERSION, 0], "current": current, "servers": dict(servers)}
+        aside = self.path.with_name(f"{self.path.name}.{os.getpid()}.aside")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(file, "w", encoding="utf-8") as stream:
+                json.dump(document, stream, indent=1)
+            aside.replace(self.path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+            raise StorageUnavailable(f"{self.path} cannot be written: {error.strerror}") from error
+
+
+def client_settings(flags: Mapping[str, object | None] | None = None) -> Settings:
+    """The settings of a program that asks a server: the one that was named, or the one of the last login."""
+    settings = load_settings(flags)
+    credentials = Credentials(settings.home)
+    server = settings.server or credentials.current()
+    if server is None:
+        return settings
+    known = credentials.of(server) if settings.token is None else None
+    return replace(settings, server=server, token=known.token if known is not None else settings.token)
+
+
+def _key(url: str) -> str:
+    return (url if "://" in url else f"http://{url}").rstrip("/").lower()

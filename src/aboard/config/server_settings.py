@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What whoever runs a server settles: where it listens, how people log in, how many boards they may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+LOGIN_MODES = ("personal", "tokens", "header", "oidc")
+LOG_FORMATS = ("text", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """Where a server listens and what it serves."""
+
+    host: str = "127.0.0.1"
+    port: int | None = None
+    url: str = ""
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    catalog: str = ""
+    roots: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    log_format: str = "text"
+    largest_request: int = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    """The OpenID provider at which people log in."""
+
+    issuer: str = ""
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scopes: tuple[str, ...] = ("openid", "profile", "email")
+    name_claim: str = "preferred_username"
+    groups_claim: str = "groups"
+    domains: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    administrators: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoginSettings:
+    """How people log in."""
+
+    mode: str = "personal"
+    session_hours: int = 14 * 24
+    new_people: tuple[str, ...] = ("default:editor",)
+    header: str = "X-Forwarded-User"
+    proxy_secret: str = field(default="", repr=False)
+    oidc: OidcSettings = field(default_factory=OidcSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSettings:
+    """How many boards there may be; 0 stands for any number."""
+
+    limit_per_person: int = 100
+    process_limit_per_person: int = 5
+    limit_total: int = 0

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a board is about: the selection that was settled when it was made, asked again at any later time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aboard.catalog.catalog import Catalog
+from aboard.control.references import References
+from aboard.control.selections import Selections
+from aboard.model.access import Access
+from aboard.model.board import Board
+from aboard.model.selected_run import SelectedRun
+from aboard.model.selection import NumberKind, Numbers, Selection
+from aboard.model.selection_words import parse_word
+
+
+def selections_of(catalog: Catalog, access: Access) -> Selections:
+    """Selections as this person means them."""
+    seen = catalog.seen_by(access.seen)
+    return Selections(seen, References(seen))
+
+
+def kept_selection(board: Board) -> Selection:
+    """The selection that a board keeps, which was settled: its words mean the same to everybody."""
+    return Selection(where=board.where).with_entries([parse_word(source) for source in board.sources])
+
+
+def named_numbers(board: Board, kind: NumberKind) -> tuple[int, ...]:
+    """The runs or experiments that a board names one by one."""
+    entries = kept_selection(board).entries
+    return tuple(one.first for one in entries if isinstance(one, Numbers) and one.kind is kind and one.is_one)
+
+
+class BoardSelection:
+    """The selection of one board. Of workspaces that its maker could not look into, it never finds anything."""
+
+    def __init__(self, board: Board, catalog: Catalog) -> None:
+        self._selection = kept_selection(board)
+        seen = catalog.seen_by(None if board.scope is None else frozenset(board.scope))
+        self._selections = Selections(seen, References(seen))
+        self.is_live = self._selection.is_live
+        self.folders: Sequence[str] = ()
+        if self._selection.entries:
+            self.folders = self._selections.resolve(self._selection).folders
+
+    def resolve(self) -> list[SelectedRun]:
+        """The runs that are meant now."""
+        return list(self._selections.resolve(self._selection).runs)

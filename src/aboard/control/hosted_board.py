@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One board that is open in this process: its runs, under the names that its template gives them, as TensorBoard."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Container, Sequence
+
+from aboard.board.hosting import Board as BoardApp
+from aboard.board.joined_runs import JoinedRuns
+from aboard.board.limits import Limits
+from aboard.board.named_runs import NamedRuns, folder_columns
+from aboard.board.provider import About
+from aboard.board.selected_tags import RunSource
+from aboard.catalog.catalog import Catalog
+from aboard.control.board_columns import run_columns
+from aboard.control.board_folders import BoardFolders
+from aboard.control.board_runs import BoardRuns
+from aboard.control.board_selection import BoardSelection
+from aboard.control.open_folders import OpenFolders
+from aboard.control.open_runs import OpenRuns
+from aboard.model.board import Board
+from aboard.model.board_settings import parse_settings
+from aboard.model.name_template import BOARD_FIELDS, NameTemplate
+from aboard.model.names import folded
+from aboard.model.selected_run import SelectedRun
+
+_SHARE = 20  # looking at what a board shows takes at most this part of the time
+_LIVE_SECONDS, _FIXED_SECONDS, _LONGEST_SECONDS = 1.0, 3.0, 60.0
+
+
+class HostedBoard:
+    """A board with its runs. `look` finds out what it shows now; nothing else here waits for anything."""
+
+    def __init__(
+        self, board: Board, catalog: Catalog, pool: OpenRuns, folders: OpenFolders, *, default_template: str
+    ) -> None:
+        self.board = board
+        self.selected: Sequence[SelectedRun] = ()
+        self.shown: frozenset[str] = frozenset()
+        """Folded names of the workspaces whose runs it shows."""
+        self.used_at = time.monotonic()
+        self.told_problems: list[str] = []
+        self.has_looked = False
+        self._catalog = catalog
+        self._selection = BoardSelection(board, catalog)
+        self._template = NameTemplate(board.template or default_template, BOARD_FIELDS)
+        self._runs = BoardRuns(pool)
+        self._folders = BoardFolders(folders, self._selection.folders) if self._selection.folders else None
+        self._looking = threading.Lock()
+        self._next_look = 0.0
+        settings = parse_settings(board.settings, allowed_plugins=None)
+        self.app = BoardApp(
+            board.id,
+            self._source(),
+            about=About(
+                name=settings.window_title or board.description or board.name,
+                description=board.description,
+                creation_time=board.created.timestamp(),
+            ),
+            limits=Limits(of_plugin=settings.samples),
+            plugins=settings.plugins or "none",
+            secret=bytes.fromhex(board.secret) if board.secret else None,
+        )
+
+    def _source(self) -> RunSource:
+        named = NamedRuns(self._runs, self._template, self._runs.columns_of, ("run", "path"))
+        if self._folders is None:
+            return named
+        if not self.board.template:
+            return JoinedRuns([named, self._folders])
+        columns = folder_columns(self._folders.roots, self._folders.columns_of)
+        return JoinedRuns([named, NamedRuns(self._folders, self._template, columns, ("run",))])
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look again."""
+        return time.monotonic() >= self._next_look and not self._looking.locked()
+
+    def look(self, stores: Container[str]) -> tuple[set[int], set[int]]:
+        """Find out which runs are meant now; the numbers of those that joined, and of those that left."""
+        with self._looking:
+            began = time.monotonic()
+            try:
+                selected = self._selection.resolve()
+                columns = run_columns(selected, self._template, self._catalog.selected)
+                self._runs.show(selected, columns, stores)
+                if self._folders is not None:
+                    self._folders.open()
+                before, after = {run.number for run in self.selected}, {run.number for run in selected}
+                self.selected = selected
+                self.shown = frozenset(folded(run.workspace) for run in selected)
+                self.has_looked = True
+                return after - before, before - after
+            finally:
+                usual = _LIVE_SECONDS if self._selection.is_live or self._lives() else _FIXED_SECONDS
+                took = time.monotonic() - began
+                self._next_look = time.monotonic() + min(max(usual, took * _SHARE), _LONGEST_SECONDS)
+
+    @property
+    def read_count(self) -> int:
+        """Of how many runs all that was there has been read once."""
+        return self._runs.read_count
+
+    @property
+    def problems(self) -> list[str]:
+        """What cannot be read now, in words."""
+        return [*self._runs.problems, *(self._folders.problems if self._folders is not None else ())]
+
+    def close(self) -> None:
+        """Give back what it holds."""
+        self._runs.close()
+        if self._folders is not None:
+            self._folders.close()
+
+    def _lives(self) -> bool:
+        return any(not run.status.is_ended for run in self.selected)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who somebody is: by a token, a session, a code that works once, or the word of an outside login.
+
+What was found is kept for a second, so that a page which asks for much at once costs one look at the catalog, and
+longer while the catalog does not answer. Whatever changes people here makes it forgotten at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from aboard.catalog.catalog import Catalog
+from aboard.catalog.digests import digest
+from aboard.errors import CatalogUnavailable, Conflict, Forbidden
+from aboard.model.access import Access
+from aboard.model.names import folded
+from aboard.model.scopes import most_of
+from aboard.model.user import Role, User
+
+_KEPT_SECONDS = 1.0
+_KEPT_WITHOUT_CATALOG_SECONDS = 300.0
+_MOST_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginOptions:
+    """How people come in."""
+
+    session_lifetime: timedelta = timedelta(days=14)
+    new_people: Mapping[str, Role] = field(default_factory=dict[str, Role])
+    """The roles, by workspace, of who comes for the first time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutsidePerson:
+    """Somebody as an outside login describes them."""
+
+    subject: str
+    """Who they are there, for ever."""
+    name: str
+    display_name: str = ""
+    is_administrator: bool | None = None
+    """None: the outside login does not say."""
+    roles: Mapping[str, Role | None] = field(default_factory=dict[str, "Role | None"])
+    """By workspace; None takes a role away. Workspaces that are not here stay as they are."""
+
+
+class Logins:
+    """Finds out who asks."""
+
+    def __init__(self, catalog: Catalog, options: LoginOptions) -> None:
+        self._catalog, self._options = catalog, options
+        self._known: OrderedDict[str, tuple[Access, float]] = OrderedDict()
+        self._changes = 0
+        self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Look everybody up anew, because somebody's rights have changed."""
+        with self._lock:
+            self._known.clear()
+            self._changes += 1
+
+    def of_token(self, text: str) -> Access | None:
+        """Whose token it is."""
+        return self._remembered(f"token {digest(text)}", lambda: self._token(text))
+
+    def of_session(self, secret: str) -> Access | None:
+        """Whose session it is."""
+        return self._remembered(f"session {digest(secret)}", lambda: self._session(secret))
+
+    def of_name(self, name: str) -> Access | None:
+        """The person of that name, whom somebody else has vouched for; who comes for the first time is made known."""
+
+        def find() -> Access | None:
+            person = OutsidePerson(subject=f"name:{folded(name)}", name=name)
+            return self._access(self._person(person).name)
+
+        return self._remembered(f"name {digest(folded(name))}", find)
+
+    def begin_by_token(self, text: str) -> str | None:
+        """The secret of a new session for who has this token."""
+        token = self._catalog.tokens.check(text)
+        if token is None:
+            return None
+        return self._begin(token.user, "token", token.id)
+
+    def begin_by_name(self, name: str) -> str:
+        """The secret of a new session for a person whom the caller knows."""
+        return self._begin(name, "token")
+
+    def begin_by_code(self, code: str) -> str | None:
+        """The secret of a new session for who has this code, which then works no more."""
+        user = self._catalog.login_codes.redeem(code)
+        return None if user is None else self._begin(user, "link")
+
+    def begin_outside(self, person: OutsidePerson, origin: str) -> str:
+        """The secret of a new session for who has logged in elsewhere; their roles become what was said of them."""
+        user = self._person(person)
+        if person.is_administrator is not None and person.is_administrator != user.is_administrator:
+            self._catalog.people.change(user.name, is_administrator=person.is_administrator)
+        for workspace, role in person.roles.items():
+            self._set_role(user.name, workspace, role)
+        self.forget()
+        return self._begin(user.name, origin)
+
+    def end(self, secret: str) -> None:
+        """End a session."""
+        access = self.of_session(secret)
+        self._catalog.sessions.end(secret)
+        self.forget()
+        if access is not None:
+            self._catalog.audit.record(access.name, "logout", f"person {access.name}")
+
+    def _begin(self, user: str, origin: str, token_id: str | None = None) -> str:
+        lifetime = self._options.session_lifetime
+        secret = self._catalog.sessions.begin(user, origin=origin, lifetime=lifetime, token_id=token_id)
+        self._catalog.audit.record(user, "login", f"person {user}", {"by": origin})
+        return secret
+
+    def _person(self, outside: OutsidePerson) -> User:
+        found = self._catalog.people.by_subject(outside.subject)
+        if found is None:
+            found = self._first_time(outside)
+        if found.disabled is not None:
+            raise Forbidden(f"{found.name} may not log in", hint="an administrator of the server can allow it again")
+        return found
+
+    def _first_time(self, outside: OutsidePerson) -> User:
+        """A name that is somebody else's already gets a number, unless that one is waiting for their outside login."""
+        people = self._catalog.people
+        names = {folded(user.name): user for user in people.list()}
+        same = names.get(folded(outside.name))
+        if same is not None and not same.subject and outside.subject == f"name:{folded(outside.name)}":
+            return people.change(same.name, subject=outside.subject)
+        name, number = outside.name, 2
+        while folded(name) in names:
+            name, number = f"{outside.name}{number}", number + 1
+        try:
+            user = people.add(name, display_name=outside.display_name, subject=outside.subject)
+        except Conflict:  # another request of theirs, or another server, was quicker
+            found = people.by_subject(outside.subject)
+            if found is None:
+                raise
+            return found
+        self._catalog.audit.record(user.name, "add", f"person {user.name}", {"by": outside.subject})
+        self.give_first_roles(user.name)
+        return user
+
+    def give_first_roles(self, name: str) -> None:
+        """The roles of somebody who is new."""
+        for workspace, role in self._options.new_people.items():
+            self._set_role(name, workspace, role)
+
+    def _set_role(self, name: str, workspace: str, role: Role | None) -> None:
+        if role is not None:
+            known = [folded(one.name) for one in self._catalog.workspaces.list()]
+            if folded(workspace) not in known:
+                self._catalog.workspaces.add(workspace)
+        elif folded(workspace) not in map(folded, self._catalog.people.roles(name)):
+            return
+        if self._catalog.people.roles(name).get(workspace) is not role:
+            self._catalog.people.set_role(name, workspace, role)
+
+    def _token(self, text: str) -> Access | None:
+        token = self._catalog.tokens.check(text)
+        return None if token is None else self._access(token.user, token.scopes)
+
+    def _session(self, secret: str) -> Access | None:
+        session = self._catalog.sessions.check(secret)
+        return None if session is None else self._access(session.user, session.scopes)
+
+    def _access(self, name: str, scopes: tuple[str, ...] = ()) -> Access:
+        user = self._catalog.people.get(name)
+        roles: Mapping[str, Role] = {}
+        if not user.is_administrator:
+            roles = self._catalog.people.roles(name, in_bin_too=True)
+        return Access(
+            name=user.name,
+            is_administrator=user.is_administrator,
+            roles={folded(workspace): role for workspace, role in roles.items()},
+            most=most_of(scopes),
+        )
+
+    def _remembered(self, key: str, find: Callable[[], Access | None]) -> Access | None:
+        with self._lock:
+            known, changes = self._known.get(key), self._changes
+        if known is not None and time.monotonic() - known[1] < _KEPT_SECONDS:
+            return known[0]
+        try:
+            found = find()
+        except CatalogUnavailable:
+            if known is not None and time.monotonic() - known[1] < _KEPT_WITHOUT_CATALOG_SECONDS:
+                return known[0]
+            raise
+        with self._lock:
+            self._known.pop(key, None)
+            if found is not None and changes == self._changes:
+                self._known[key] = found, time.monotonic()
+                if len(self._known) > _MOST_KEPT:
+                    self._known.popitem(last=False)
+        return found
+
+    def peek(self, kind: str, text: str) -> Access | None:
+        """Who it was a moment ago, by `token`, `session` or `name`; asking costs nothing."""
+        with self._lock:
+            known = self._known.get(f"{kind} {digest(text)}")
+        return known[0] if known is not None and time.monotonic() - known[1] < _KEPT_SECONDS else None

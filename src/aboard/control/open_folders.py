@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain folders and URIs of event files, of which no catalog knows: each is open once, for all boards that show it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aboard.errors import Forbidden, InvalidValue, StorageUnavailable
+from aboard.reader.index_cache import IndexCache
+from aboard.reader.root import Root, StoreUri
+from aboard.reader.run_collection import Follower, RunCollection
+from aboard.store.uri import parse_uri
+
+_LOCAL_SECONDS, _STORE_SECONDS = 1.0, 5.0
+
+
+@dataclass(slots=True)
+class OpenFolder:
+    """A folder or URI that is read and followed."""
+
+    uri: str
+    root: Root
+    runs: RunCollection
+    follower: Follower
+    holders: int = 0
+
+
+class OpenFolders:
+    """Opens what is below the allowed roots; without roots, as for the one person whose server it is, anything."""
+
+    def __init__(self, roots: Sequence[str] | None) -> None:
+        self._roots = None if roots is None else [parse_uri(root).uri for root in roots]
+        self._lock = threading.Lock()
+        self._open: dict[str, OpenFolder] = {}
+
+    def check(self, uri: str) -> Root:
+        """What a URI names, if it may be shown and is there."""
+        address = parse_uri(uri)
+        if address.path is None:
+            if self._roots is not None and not any(_is_below(address.uri, root) for root in self._roots):
+                raise self._outside(address.uri)
+            return StoreUri(address.uri, uri)
+        # A link must not lead out of what was allowed, so paths are compared as they really are.
+        real = os.path.realpath(address.path)
+        if self._roots is not None and not any(_is_below(real, _real(root)) for root in self._roots):
+            raise self._outside(address.uri)
+        try:
+            os.scandir(real).close()
+        except FileNotFoundError:
+            hint = "write the whole path of a folder on the machine of the server, or a URI"
+            raise InvalidValue(f"there is no folder {address.uri}", hint=hint) from None
+        except NotADirectoryError:
+            raise InvalidValue(f"{address.uri} is not a folder", hint="name the folder that it is in") from None
+        except OSError as error:
+            raise StorageUnavailable(f"{address.uri} cannot be read: {error.strerror}") from error
+        return Path(real)
+
+    def take(self, uri: str) -> OpenFolder:
+        """A folder that is followed until `give_back`; does not wait for what is in it."""
+        root = self.check(uri)
+        with self._lock:
+            found = self._open.get(uri)
+            if found is None:
+                runs = RunCollection({"": root}, cache=IndexCache.default())
+                follower = Follower(runs, _LOCAL_SECONDS if isinstance(root, Path) else _STORE_SECONDS)
+                found = self._open[uri] = OpenFolder(uri, root, runs, follower)
+                follower.start()
+            found.holders += 1
+            return found
+
+    def give_back(self, folder: OpenFolder) -> None:
+        """Show a folder no more."""
+        with self._lock:
+            folder.holders -= 1
+            if folder.holders or self._open.get(folder.uri) is not folder:
+                return
+            del self._open[folder.uri]
+        _stop(folder)
+
+    def close(self) -> None:
+        """Follow nothing any more."""
+        with self._lock:
+            left, self._open = list(self._open.values()), {}
+        for folder in left:
+            _stop(folder)
+
+    def _outside(self, uri: str) -> Forbidden:
+        allowed = ", ".join(self._roots or ()) or "none: only runs of the catalog are shown"
+        return Forbidden(f"this server does not show {uri}", hint=f"folders and buckets that it may show: {allowed}")
+
+
+def _stop(folder: OpenFolder) -> None:
+    # A store that does not answer is not waited for.
+    threading.Thread(target=folder.follower.stop, name="aboard-folder-end", daemon=True).start()
+
+
+def _real(root: str) -> str:
+    return root if "://" in root else os.path.realpath(root)
+
+
+def _is_below(uri: str, root: str) -> bool:
+    return uri == root or uri.startswith(f"{root.rstrip('/')}/")

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`/boards/<id>/`: the pages of boards, each asked for by somebody who may see all that it shows.
+
+`/proxy/<id>/` leads there, and so do names and first characters of ids. The files that all boards share are below
+`/_tb/`. Every address is relative, so that the server may stand behind any prefix of a reverse proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
+
+from aboard.control.control import Control
+from aboard.errors import AboardError
+from aboard.model.access import Access
+from aboard.server.short_answers import Receive, Scope, Send, ShortAnswer, text_answer
+from aboard.server.wsgi_bridge import WSGIBridge
+
+if TYPE_CHECKING:
+    from aboard.control.hosted_board import HostedBoard
+
+_T = TypeVar("_T")
+_WORKERS, _AT_ONCE_OF_ONE = 32, 8  # pictures in a slow store may keep one board waiting, and no other
+_OPENING_THREADS = 8
+_UUID_LENGTH = 36
+PLACES = ("/boards/", "/proxy/", "/_tb/")
+
+
+class BoardPages:
+    """An ASGI application for the paths that begin with one of `PLACES`."""
+
+    def __init__(self, control: Control, access_of: Callable[[Scope], Awaitable[Access]]) -> None:
+        self._control, self._access_of = control, access_of
+        self._bridge: WSGIBridge | None = None
+        self._openers = ThreadPoolExecutor(_OPENING_THREADS, "aboard-opening")
+        self._turns: WeakKeyDictionary[HostedBoard, asyncio.Semaphore] = WeakKeyDictionary()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._answer(scope, receive, send)
+        except AboardError as error:
+            words = f"{error.message}{': ' if error.hint else ''}{error.hint}\n"
+            await text_answer(error.status, words)(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+        place, _, below = path.lstrip("/").partition("/")
+        board_id, _, rest = below.partition("/")
+        if place == "_tb":
+            bridge = self._bridge or await self._run(self._make_bridge)
+            await bridge(scope, receive, send)
+            return
+        access = await self._access_of(scope)
+        boards = self._control.boards
+        if place == "proxy" or len(board_id) != _UUID_LENGTH:
+            board = await self._run(boards.get, board_id, access)
+            await _moved(scope, path, f"boards/{board.id}/{rest}")(scope, receive, send)
+            return
+        hosting = self._control.hosting
+        hosted = hosting.find(board_id)
+        hosted = hosting.use(board_id, access) if hosted is not None else await self._run(hosting.use, board_id, access)
+        bridge = self._bridge or await self._run(self._make_bridge)
+        async with self._turns.setdefault(hosted, asyncio.Semaphore(_AT_ONCE_OF_ONE)):
+            await bridge(scope, receive, send)
+
+    async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._openers, work, *arguments)
+
+    def _make_bridge(self) -> WSGIBridge:
+        # TensorBoard is loaded when the first board is asked for.
+        from aboard.board.hosting import BoardDispatcher
+
+        find = self._control.hosting.find
+        dispatcher = BoardDispatcher(lambda board_id: hosted.app if (hosted := find(board_id)) else None)
+        if self._bridge is None:
+            self._bridge = WSGIBridge(dispatcher, workers=_WORKERS)
+        return self._bridge
+
+
+def _moved(scope: Scope, path: str, target: str) -> ShortAnswer:
+    """Relative, as a proxy may have put anything before the path."""
+    up = "../" * (path.count("/") - 1) or "./"
+    query = scope["query_string"].decode("latin-1")
+    location = up + quote(target) + (f"?{query}" if query else "")
+    return ShortAnswer(307, headers=[("location", location)])

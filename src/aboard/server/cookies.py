@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cookies of a server: unreadable for scripts, sent to it alone, over TLS where it is reached so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+
+
+@dataclass(frozen=True, slots=True)
+class Cookie:
+    """One cookie. Cookies do not tell ports apart, so its name does, for several servers on one machine.
+
+    `SameSite=Lax`: the way back from an OpenID provider, and links in messages, are requests of another site. Changes
+    are guarded by the Origin header beside it.
+    """
+
+    name: str
+    is_secure: bool
+
+    @classmethod
+    def named(cls, what: str, port: int, *, is_secure: bool) -> Cookie:
+        # With this prefix a browser takes it from nobody but this very host, over TLS.
+        return cls(f"__Host-aboard_{what}" if is_secure else f"aboard_{what}_{port}", is_secure)
+
+    def read(self, headers: Mapping[str, str]) -> str:
+        """What stands in the cookie of a request, or nothing."""
+        try:
+            found = SimpleCookie(headers.get("cookie", "")).get(self.name)
+        except CookieError:
+            return ""
+        return "" if found is None else found.value
+
+    def header(self, value: str, seconds: int) -> tuple[str, str]:
+        """The header that sets it."""
+        secure = "; Secure" if self.is_secure else ""
+        return "set-cookie", f"{self.name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+
+    def removal(self) -> tuple[str, str]:
+        """The header that takes it away."""
+        return self.header("", 0)

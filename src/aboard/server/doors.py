@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways in which a request shows who asks: a token, the cookie of a session, or the word of a trusted proxy."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from starlette.concurrency import run_in_threadpool
+
+from aboard.control.logins import Logins
+from aboard.errors import Unauthorized
+from aboard.model.access import Access
+from aboard.model.names import check_name
+from aboard.server.cookies import Cookie
+from aboard.server.peers import Proxies
+from aboard.server.rate_limits import FailureLimit, network_of
+from aboard.server.short_answers import Scope
+
+_T = TypeVar("_T")
+PROXY_SECRET = "x-aboard-proxy-secret"  # noqa: S105 - the name of a header
+_AT_ONCE, _MINUTE = 30, 60.0
+_PER_TOKEN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks. A browser sends its cookie whatever page made it ask, so `by_cookie` calls for a closer look."""
+
+    access: Access
+    by_cookie: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderDoor:
+    """A proxy that names the person in a header. It proves itself by its address or by a secret."""
+
+    header: str
+    secret: str
+
+
+class TooManyTries(Unauthorized):
+    """Somebody tries what opens nothing, again and again."""
+
+    status = 429
+    code = "TooManyTries"
+
+    def __init__(self, seconds: float) -> None:
+        whole = max(1, round(seconds))
+        super().__init__("too many tries that opened nothing", hint=f"try again in {whole} s")
+        self.seconds = whole
+
+
+class Doors:
+    """Finds out who asks, and slows down who only tries."""
+
+    def __init__(
+        self,
+        logins: Logins,
+        cookie: Cookie,
+        proxies: Proxies,
+        *,
+        personal: tuple[str, Access] | None = None,
+        header: HeaderDoor | None = None,
+    ) -> None:
+        """`personal`: the token of a server that serves one person, and that person."""
+        self.logins, self.cookie, self._proxies = logins, cookie, proxies
+        self._personal, self._header = personal, header
+        self._addresses = FailureLimit(_AT_ONCE, _MINUTE)
+        self._tokens = FailureLimit(_PER_TOKEN, _MINUTE)
+
+    async def who(self, scope: Scope, headers: Mapping[str, str]) -> Asker | None:
+        """Who asks; None for nobody in particular. A token that opens nothing is an error."""
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            access = await self._by_token(scope, bearer.strip())
+            if access is None:
+                raise Unauthorized("this token opens nothing here", hint="see `aboard login`; it may have been revoked")
+            return Asker(access, by_cookie=False)
+        if self._header is not None:
+            return await self._by_header(scope, headers, self._header)
+        secret = self.cookie.read(headers)
+        if not secret:
+            return None
+        access = self.logins.peek("session", secret)
+        if access is None:
+            access = await self.limited(scope, lambda: self.logins.of_session(secret))
+        return None if access is None else Asker(access, by_cookie=True)
+
+    def is_personal_token(self, text: str) -> bool:
+        """Whether it is the token of a server that serves one person."""
+        return self._personal is not None and hmac.compare_digest(
+            text.encode("utf-8", "replace"), self._personal[0].encode()
+        )
+
+    @property
+    def person(self) -> Access | None:
+        """The one person whom a personal server serves."""
+        return None if self._personal is None else self._personal[1]
+
+    async def limited(self, scope: Scope, find: Callable[[], _T | None], account: str = "") -> _T | None:
+        """What is found, on a thread; that nothing is found counts against where the request comes from."""
+        self.check_tries(scope, account)
+        found = await run_in_threadpool(find)
+        if found is None:
+            self.failed(scope, account)
+        return found
+
+    def check_tries(self, scope: Scope, account: str = "") -> None:
+        """Refuse who has tried too often."""
+        address = network_of(self._proxies.client(scope))
+        wait = max(self._addresses.wait_seconds(address), self._tokens.wait_seconds(account) if account else 0.0)
+        if wait:
+            raise TooManyTries(wait)
+
+    def failed(self, scope: Scope, account: str = "") -> None:
+        """Note a try that opened nothing."""
+        self._addresses.failed(network_of(self._proxies.client(scope)))
+        if account:
+            self._tokens.failed(account)
+
+    async def _by_token(self, scope: Scope, text: str) -> Access | None:
+        if self._personal is not None and self.is_personal_token(text):
+            return self._personal[1]
+        known = self.logins.peek("token", text)
+        if known is not None:
+            return known
+        return await self.limited(scope, lambda: self.logins.of_token(text), account=account_of(text))
+
+    async def _by_header(self, scope: Scope, headers: Mapping[str, str], door: HeaderDoor) -> Asker | None:
+        name = headers.get(door.header.lower(), "").strip()
+        if not name:
+            return None
+        shown = headers.get(PROXY_SECRET, "").encode("utf-8", "replace")
+        knows_secret = bool(door.secret) and hmac.compare_digest(shown, door.secret.encode())
+        if not (knows_secret or self._proxies.sent(scope)):
+            raise Unauthorized(
+                f"{door.header} is believed of trusted proxies alone",
+                hint="who runs the server names them in serve.proxies, or sets login.proxy_secret",
+            )
+        check_name(name, "a person")
+        access = self.logins.peek("name", name.casefold()) or await run_in_threadpool(self.logins.of_name, name)
+        # The proxy lets every request of a browser through, so pages of others could use it as they could a cookie.
+        return None if access is None else Asker(access, by_cookie=True)
+
+
+def account_of(token: str) -> str:
+    """The part of a token that says which one it means to be; of anything else nothing."""
+    parts = token.split("_", 2)
+    return parts[1][:32] if len(parts) == 3 and parts[0] == "aboard" else ""

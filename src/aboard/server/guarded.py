@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the guard, the login pages and the headers around the application of a server, as its settings want it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from aboard.config.server_settings import OidcSettings
+from aboard.config.settings import Settings
+from aboard.control.control import Control
+from aboard.control.logins import LoginOptions
+from aboard.errors import InvalidValue
+from aboard.model.access import Access
+from aboard.model.user import Role
+from aboard.server.cookies import Cookie
+from aboard.server.doors import Doors, HeaderDoor
+from aboard.server.hosts import OwnNames
+from aboard.server.login_guard import LoginGuard
+from aboard.server.login_pages import LoginPages
+from aboard.server.oidc_login import OidcLogin
+from aboard.server.oidc_people import OidcPeople
+from aboard.server.oidc_provider import OidcProvider, has_jwt
+from aboard.server.peers import Proxies
+from aboard.server.security_headers import SecurityHeaders
+from aboard.server.short_answers import ASGIApp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a server listens, and what its own person shows to it."""
+
+    host: str
+    port: int
+    url: str
+    is_loopback: bool
+    token: str
+    """Known to the account that runs the server, or to all whom it was told."""
+    person: Access
+
+
+def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mode: str) -> ASGIApp:
+    """The application behind its guard."""
+    serve, login = settings.serve, settings.login
+    names = OwnNames.of(
+        place.host, is_loopback=place.is_loopback, url=serve.url, hosts=serve.hosts, origins=serve.origins
+    )
+    doors = Doors(
+        control.logins,
+        Cookie.named("session", place.port, is_secure=names.is_secure),
+        Proxies(serve.proxies),
+        personal=(place.token, place.person),
+        header=_header_door(settings) if mode == "header" else None,
+    )
+    oidc_cookie = Cookie.named("oidc", place.port, is_secure=names.is_secure)
+    redirect_uri = f"{serve.url or place.url}/login/oidc/callback"
+    pages = LoginPages(
+        doors,
+        session_seconds=login.session_hours * 3600,
+        code_for=lambda access, challenge: control.people_for(access).login_code(challenge),
+        oidc=OidcLogin(oidc_provider(login.oidc), _people(login.oidc), oidc_cookie, redirect_uri)
+        if mode == "oidc"
+        else None,
+        can_log_in=mode != "header",
+    )
+    guard = LoginGuard(app, doors, pages, names, largest_request=serve.largest_request)
+    return SecurityHeaders(guard, is_secure=names.is_secure, origins=serve.origins)
+
+
+def login_options(settings: Settings) -> LoginOptions:
+    """How people come in, for the use cases."""
+    rules = (rule.partition(":") for rule in settings.login.new_people)
+    return LoginOptions(
+        session_lifetime=timedelta(hours=settings.login.session_hours),
+        new_people={workspace: Role(role) for workspace, _, role in rules},
+    )
+
+
+def oidc_provider(settings: OidcSettings) -> OidcProvider:
+    """The provider that the settings name."""
+    has_jwt()
+    return OidcProvider(settings.issuer, settings.client_id, settings.client_secret, settings.scopes)
+
+
+def _people(settings: OidcSettings) -> OidcPeople:
+    return OidcPeople(
+        name_claim=settings.name_claim,
+        groups_claim=settings.groups_claim,
+        domains=settings.domains,
+        groups=settings.groups,
+        administrators=settings.administrators,
+        roles=settings.roles,
+    )
+
+
+def check_header_mode(settings: Settings) -> None:
+    """Refuse to believe a header of just anybody."""
+    _header_door(settings)
+
+
+def _header_door(settings: Settings) -> HeaderDoor:
+    if not (settings.serve.proxies or settings.login.proxy_secret):
+        hint = "name its address in serve.proxies, or set login.proxy_secret and have it send X-Aboard-Proxy-Secret"
+        raise InvalidValue("the login mode header believes a proxy, and none is named", hint=hint)
+    return HeaderDoor(header=settings.login.header, secret=settings.login.proxy_secret)

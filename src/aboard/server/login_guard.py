@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stands before the application of a server: lets requests through of which it knows who asks, and tells it who.
+
+A page on the internet can have a person's browser ask this server: by a name that resolves to its address, so the Host
+header is checked; or by a form or script, so a change that comes with nothing but what browsers send by themselves
+must say by its Origin that a page of this server sent it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from urllib.parse import quote, unquote, urlencode
+
+from aboard.api import PREFIX
+from aboard.api.failure import to_failure
+from aboard.errors import AboardError, Forbidden, InvalidValue, Unauthorized
+from aboard.server.doors import Asker, Doors, TooManyTries
+from aboard.server.hosts import OwnNames
+from aboard.server.login_pages import LoginPages
+from aboard.server.short_answers import (
+    ACCESS,
+    ASGIApp,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    ShortAnswer,
+    headers_of,
+    json_answer,
+    text_answer,
+)
+
+_log = logging.getLogger("aboard.server")
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_EXCHANGE = f"{PREFIX}/login/exchange"
+_OPEN_TO_ALL = frozenset({"/healthz", "/readyz", f"{PREFIX}/login"})
+_MARK = "x-aboard-request"
+"""A header that no form and no script of another site can send."""
+_HOW = "log in: open the address of the server in a browser, or `aboard login ADDRESS`"
+
+
+class LoginGuard:
+    """Passes requests on, with who asks in their scope. Login pages are answered before the application."""
+
+    def __init__(
+        self, app: ASGIApp, doors: Doors, pages: LoginPages, names: OwnNames, *, largest_request: int = 64 << 20
+    ) -> None:
+        self._app, self._doors, self._pages, self._names = app, doors, pages, names
+        self._largest_request = largest_request
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = headers_of(scope)
+        try:
+            self._check_form(scope, headers)
+            answer = await self._answer(scope, headers, receive)
+        except AboardError as error:
+            answer = _refusal(scope, error)
+        except Exception:
+            _log.exception("it could not be found out who asks for %s", scope["path"])
+            answer = _refusal(scope, AboardError("the server failed", hint="see its log"))
+        is_inside = answer in (self._app, self._counted)
+        await (_Limited(answer, self._largest_request) if is_inside else answer)(scope, receive, send)
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The application, whose refusal counts as a try that opened nothing."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == Unauthorized.status:
+                self._doors.failed(scope)
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+    async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> ASGIApp:
+        path: str = scope["path"]
+        if path in _OPEN_TO_ALL:
+            return self._app
+        if path == _EXCHANGE:
+            self._doors.check_tries(scope)
+            return self._counted
+        if scope["type"] == "http" and scope["method"] == "GET" and b"token=" in scope["query_string"]:
+            shown = await self._pages.shown_code(scope, headers)
+            if shown is not None:
+                return shown
+        if self._pages.is_open(path):
+            return await self._pages.answer(scope, headers, receive, None)
+        asker = await self._doors.who(scope, headers)
+        if asker is None:
+            return self._unknown(scope, headers)
+        self._check_origin(scope, headers, asker)
+        scope[ACCESS] = asker.access
+        if self._pages.has(path):
+            return await self._pages.answer(scope, headers, receive, asker.access)
+        return self._app
+
+    def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        """Refuse what no honest client sends, before anything is made of it."""
+        _check_path(scope)
+        host = headers.get("host", "")
+        if not self._names.has(host):
+            hint = "use the address that was printed; who runs the server can allow other names with serve.hosts"
+            raise _Misdirected(f"host {host!r} is not served here", hint=hint)
+        origin = headers.get("origin")
+        is_change = scope["type"] == "websocket" or scope["method"] not in _READING
+        if is_change and origin is not None and not self._names.is_own_origin(origin, host):
+            raise Forbidden(f"requests from {origin!r} are not accepted")
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdecimal()):
+            raise InvalidValue(f"content-length {length!r} is no number")
+        if int(length[:20]) > self._largest_request:
+            raise _TooLarge(f"a request has at most {self._largest_request:,} bytes")
+
+    def _check_origin(self, scope: Scope, headers: Mapping[str, str], asker: Asker) -> None:
+        """A browser's own request must show where it comes from; an Origin that is there was looked at."""
+        is_change = scope["type"] == "websocket" or scope["method"] not in _READING
+        if not (asker.by_cookie and is_change):
+            return
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise Forbidden("requests of other sites are not accepted")
+        if "origin" not in headers and _MARK not in headers and "sec-fetch-site" not in headers:
+            raise Forbidden("this request does not say which page sent it", hint=f"send Origin, or {_MARK}: 1")
+
+    def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> ASGIApp:
+        """A person is led to the login page, a program is told."""
+        wants_page = "text/html" in headers.get("accept", "") and scope["type"] == "http" and scope["method"] == "GET"
+        if wants_page and not scope["path"].startswith("/api/") and self._pages.can_log_in:
+            query = scope["query_string"].decode("latin-1")
+            wanted = quote(scope["path"], safe="/") + (f"?{query}" if query else "")
+            return ShortAnswer(303, headers=[("location", f"/login?{urlencode({'next': wanted})}")])
+        raise Unauthorized("a token is needed", hint=_HOW)
+
+
+class _Misdirected(Forbidden):
+    status = 421
+
+
+class _TooLarge(InvalidValue):
+    status = 413
+
+
+class _Limited:
+    """Cuts off who sends more than was announced, or announces nothing and sends without end."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app, self._most = app, most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        size = 0
+        has_begun = False
+
+        async def receiving() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b"") or b"") if message["type"] == "http.request" else 0
+            return {"type": "http.disconnect"} if size > self._most else message
+
+        async def sending(message: Message) -> None:
+            nonlocal has_begun
+            if size > self._most and not has_begun:
+                return
+            has_begun = True
+            await send(message)
+
+        await self._app(scope, receiving, sending)
+        if size > self._most and not has_begun:
+            refusal = _TooLarge(f"a request has at most {self._most:,} bytes")
+            await _refusal(scope, refusal)(scope, receive, send)
+
+
+def _check_path(scope: Scope) -> None:
+    """A path that means another one after somebody cleans it up is for getting past somebody who does not."""
+    path: str = scope["path"]
+    raw = bytes(scope.get("raw_path") or path.encode("utf-8", "surrogateescape")).decode("latin-1")
+    parts = unquote(raw.partition("?")[0]).split("/")
+    is_odd = any(part in (".", "..") for part in parts) or "" in parts[1:-1]
+    if is_odd or "\\" in path or any(ord(character) < 32 or ord(character) == 127 for character in path):
+        raise InvalidValue("this path is not plain", hint="leave out '//', '.', '..', backslashes, control characters")
+
+
+def _refusal(scope: Scope, error: AboardError) -> ShortAnswer:
+    """In words for a person, and as a document for a program."""
+    headers = [("retry-after", str(error.seconds))] if isinstance(error, TooManyTries) else []
+    if isinstance(error, Unauthorized):
+        headers.append(("www-authenticate", "Bearer"))
+    if scope["path"].startswith("/api/"):
+        plain = json_answer(to_failure(error), error.status)
+    else:
+        plain = text_answer(error.status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
+    return ShortAnswer(plain.status, plain.body, plain.content_type, headers)

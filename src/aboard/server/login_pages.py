@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What browsers ask for around a login: the page for it, the way over a provider, logout, tokens for programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.concurrency import run_in_threadpool
+
+from aboard.errors import AboardError, Forbidden, InvalidValue, Unauthorized
+from aboard.model.access import Access
+from aboard.server import login_html as html
+from aboard.server.doors import Doors, account_of
+from aboard.server.local_paths import local_path
+from aboard.server.oidc_login import OidcLogin
+from aboard.server.short_answers import Receive, Scope, ShortAnswer
+
+_LOGIN, _LOGOUT, _PROGRAM = "/login", "/logout", "/login/program"
+_OUT, _BACK = "/login/oidc", "/login/oidc/callback"
+_OPEN = frozenset({_LOGIN, _OUT, _BACK})
+_LARGEST_FORM = 64 << 10
+_CHALLENGE = re.compile(r"[0-9a-f]{64}")
+_USED = "This address has been used already, or is too old. Log in with a token, or ask for a new address."
+
+
+class LoginPages:
+    """Answers below `/login` and `/logout`. `code_for` makes a code for a program of the person who asks."""
+
+    def __init__(
+        self,
+        doors: Doors,
+        *,
+        session_seconds: int,
+        code_for: Callable[[Access, str], str],
+        oidc: OidcLogin | None = None,
+        can_log_in: bool = True,
+    ) -> None:
+        self._doors, self._seconds, self._code_for, self._oidc = doors, session_seconds, code_for, oidc
+        self.can_log_in = can_log_in
+
+    def is_open(self, path: str) -> bool:
+        """Whether everybody may ask for it."""
+        return path in _OPEN
+
+    def has(self, path: str) -> bool:
+        """Whether it is answered here."""
+        return path in _OPEN or path in (_LOGOUT, _PROGRAM)
+
+    async def shown_code(self, scope: Scope, headers: Mapping[str, str]) -> ShortAnswer | None:
+        """A code in an address opens a session, once, and leaves the address. None if there is no code in it."""
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        codes = [value for name, value in query if name == "token"]
+        if not codes or scope["path"].startswith("/api/"):
+            return None
+        secret = await self._doors.limited(scope, lambda: self._doors.logins.begin_by_code(codes[0]))
+        rest = urlencode([pair for pair in query if pair[0] != "token"])
+        wanted = local_path(quote(scope["path"], safe="/") + (f"?{rest}" if rest else ""))
+        if secret is not None:
+            return self._logged_in(secret, wanted)
+        if await self._doors.who(scope, headers) is not None:
+            return ShortAnswer(303, headers=[("location", wanted)])
+        return self._page(wanted, _USED, 401)
+
+    async def answer(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, access: Access | None
+    ) -> ShortAnswer:
+        """The answer; a mistake is told on the page."""
+        path, method = scope["path"], scope["method"] if scope["type"] == "http" else ""
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        wanted = local_path(query.get("next", "/"))
+        try:
+            match method, path:
+                case "GET" | "HEAD", "/login":
+                    return self._page(wanted)
+                case "POST", "/login":
+                    return await self._take_token(scope, await _form(receive))
+                case "GET", "/login/oidc" if self._oidc is not None:
+                    return await run_in_threadpool(self._oidc.leave, wanted)
+                case "GET", "/login/oidc/callback" if self._oidc is not None:
+                    return await self._come_back(self._oidc, scope, headers, query)
+                case "POST", "/logout":
+                    return await self._log_out(headers)
+                case "GET", "/login/program" if access is not None:
+                    return self._ask_for_program(query, access)
+                case "POST", "/login/program" if access is not None:
+                    return await self._token_for_program(await _form(receive), access)
+                case _:
+                    return html.page("Not here", [html.paragraph("There is nothing at this address.")], status=404)
+        except AboardError as error:
+            if path == _PROGRAM:
+                return html.page("Not possible", [html.paragraph(str(error), "problem")], status=error.status)
+            return self._page(wanted, str(error), error.status)
+
+    def _page(self, wanted: str, problem: str = "", status: int = 200) -> ShortAnswer:
+        body = [html.paragraph(problem, "problem")] if problem else []
+        if not self.can_log_in:
+            body.append(html.paragraph("People log in at the proxy before this server."))
+        if self._oidc is not None:
+            body.append(html.button_link("Log in", f"{_OUT}?{urlencode({'next': wanted})}"))
+            body.append(html.paragraph("Or with a token:"))
+        if self.can_log_in:
+            body.append(html.token_form(wanted))
+        return html.page("Log in to aboard", body, status=status)
+
+    async def _take_token(self, scope: Scope, form: Mapping[str, str]) -> ShortAnswer:
+        token, logins = form.get("token", "").strip(), self._doors.logins
+        wanted = local_path(form.get("next", "/"))
+        if not self.can_log_in:
+            raise Forbidden("people log in at the proxy before this server")
+        person = self._doors.person
+        if person is not None and self._doors.is_personal_token(token):
+            secret = await run_in_threadpool(logins.begin_by_name, person.name)
+        else:
+            secret = await self._doors.limited(
+                scope, lambda: logins.begin_by_token(token) or logins.begin_by_code(token), account_of(token)
+            )
+        if secret is None:
+            raise Unauthorized("This token opens nothing here.", hint="it may have expired or been revoked")
+        return self._logged_in(secret, wanted)
+
+    async def _come_back(
+        self, oidc: OidcLogin, scope: Scope, headers: Mapping[str, str], query: Mapping[str, str]
+    ) -> ShortAnswer:
+        failures: list[AboardError] = []
+
+        def find() -> tuple[str, str] | None:
+            try:
+                person, wanted = oidc.arrive(headers, query)
+                return self._doors.logins.begin_outside(person, "oidc"), wanted
+            except AboardError as error:
+                failures.append(error)
+                return None
+
+        found = await self._doors.limited(scope, find)
+        if found is None:
+            raise failures[0]
+        secret, wanted = found
+        return self._logged_in(secret, local_path(wanted), [oidc.cookie.removal()])
+
+    async def _log_out(self, headers: Mapping[str, str]) -> ShortAnswer:
+        cookie = self._doors.cookie
+        if secret := cookie.read(headers):
+            await run_in_threadpool(self._doors.logins.end, secret)
+        gone = [("location", _LOGIN), cookie.removal(), ("clear-site-data", '"cache", "storage"')]
+        return ShortAnswer(303, headers=gone)
+
+    def _ask_for_program(self, query: Mapping[str, str], access: Access) -> ShortAnswer:
+        """Nobody's program gets a token because a page sent a browser here: the person has to press a button."""
+        port = _program(query)
+        fields = {name: query.get(name, "")[:200] for name in ("port", "challenge", "state")}
+        body = [
+            html.paragraph(f"You are {access.name}. A program on this computer, most likely `aboard login` in your "),
+            html.paragraph("terminal, asks to act for you. If you did not start it, close this page."),
+            html.confirm_form(_PROGRAM, fields, "Let it act for me"),
+        ]
+        return html.page("Log in a program", body, may_lead_to=f"http://127.0.0.1:{port}")
+
+    async def _token_for_program(self, form: Mapping[str, str], access: Access) -> ShortAnswer:
+        port = _program(form)
+        code = await run_in_threadpool(self._code_for, access, form["challenge"])
+        answer = urlencode({"code": code, "state": form.get("state", "")[:200]})
+        return ShortAnswer(303, headers=[("location", f"http://127.0.0.1:{port}/?{answer}")])
+
+    def _logged_in(self, secret: str, wanted: str, more: list[tuple[str, str]] | None = None) -> ShortAnswer:
+        cookie = self._doors.cookie.header(secret, self._seconds)
+        return ShortAnswer(303, headers=[("location", wanted), cookie, ("cache-control", "no-store"), *(more or [])])
+
+
+def _program(given: Mapping[str, str]) -> int:
+    port = given.get("port", "")
+    is_port = port.isascii() and port.isdecimal() and 1024 <= int(port[:6]) <= 65535
+    if not is_port or _CHALLENGE.fullmatch(given.get("challenge", "")) is None:
+        raise InvalidValue("this is not how a program asks for a login", hint="run `aboard login ADDRESS` again")
+    return int(port)
+
+
+async def _form(receive: Receive) -> dict[str, str]:
+    content = b""
+    more = True
+    while more:
+        message = await receive()
+        content += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(content) > _LARGEST_FORM:
+            raise InvalidValue("the form is too large")
+    return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))

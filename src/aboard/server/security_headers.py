@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headers on every answer that tell browsers what a page may do: load nothing from elsewhere, be framed by nobody.
+
+What an answer says itself stays: TensorBoard's pages bring a policy of their own, to which only who may frame them is
+added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aboard.server.short_answers import ASGIApp, Message, Receive, Scope, Send
+
+_BOARDS = ("/boards/", "/_tb/", "/proxy/")
+_ALWAYS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), payment=(), usb=()"),
+)
+_API = b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+_PAGE = (
+    b"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
+    b"base-uri 'none'; form-action 'self'"
+)
+
+
+class SecurityHeaders:
+    """Adds the headers. `origins` are other sites that may show boards in frames."""
+
+    def __init__(self, app: ASGIApp, *, is_secure: bool, origins: Iterable[str] = ()) -> None:
+        self._app = app
+        self._framed_by = b"frame-ancestors " + " ".join(["'self'", *sorted(origins)]).encode()
+        self._hsts = [(b"strict-transport-security", b"max-age=31536000")] if is_secure else []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = list(message.get("headers", ()))
+                message = {**message, "headers": [*self._kept(given), *self._added(scope["path"], given)]}
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+    def _kept(self, given: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        return [pair for pair in given if pair[0].lower() != b"content-security-policy"]
+
+    def _added(self, path: str, given: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        said = {name.lower() for name, _ in given}
+        policies = [value for name, value in given if name.lower() == b"content-security-policy"]
+        added = [pair for pair in (*_ALWAYS, *self._hsts) if pair[0] not in said]
+        if path.startswith("/api/") and b"cache-control" not in said:
+            added.append((b"cache-control", b"no-store"))
+        return [*added, *((b"content-security-policy", value) for value in self._policies(path, policies))]
+
+    def _policies(self, path: str, said: list[bytes]) -> list[bytes]:
+        """All that are told hold together."""
+        if path.startswith(_BOARDS):
+            return [*said, self._framed_by + b"; object-src 'none'; base-uri 'self'"]
+        if said:
+            return said
+        return [_API] if path.startswith("/api/") else [_PAGE + b"; " + self._framed_by]

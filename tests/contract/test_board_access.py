@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may see and change which board: what one may not see is as if it did not exist, on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from aboard.api.boards import BoardChange, NewBoard
+from aboard.catalog.catalog import Catalog
+from aboard.control.control import Control, ControlOptions
+from aboard.errors import Forbidden, UnknownName
+from aboard.model.access import Access
+from aboard.model.unit_states import UnitState
+from aboard.model.user import Role
+from support.catalog_runs import make_run
+
+ROOT = Access.whole("root")
+ANN = Access(name="ann", roles={"ws1": Role.VIEWER})
+BOB = Access(name="bob", roles={"ws2": Role.ADMIN})
+CARL = Access(name="carl", roles={"ws1": Role.EDITOR})
+DORA = Access(name="dora", roles={"ws1": Role.ADMIN})
+
+
+@pytest.fixture
+def control(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Control]:
+    """run1 in exp1 of ws1, run2 in ws2."""
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
+    catalog.runs.put(make_run(name="one", workspace="ws1", experiment="e"))
+    catalog.runs.put(make_run(name="two", workspace="ws2"))
+    made = Control(catalog, ControlOptions())
+    yield made
+    made.close()
+
+
+def make(control: Control, access: Access, *sources: str, **fields: object) -> str:
+    return control.boards.create(NewBoard(sources=sources, **fields), access)[0].board.id
+
+
+def sees(control: Control, board: str, access: Access) -> bool:
+    """By every way there is to a board."""
+    ways = [
+        lambda: control.boards.get(board, access),
+        lambda: control.boards.get(board[:10], access),
+        lambda: control.boards.runs(board, access),
+        lambda: control.boards.lines(board, access),
+        lambda: control.boards.reading(board, access),
+        lambda: control.hosting.use(board, access),
+    ]
+    seen = {board in [one.id for one in control.boards.list(access, everybody=True).items]}
+    for way in ways:
+        try:
+            way()
+            seen.add(True)
+        except UnknownName:
+            seen.add(False)
+    assert len(seen) == 1, f"{access.name} sees {board} in some ways and not in others"
+    return seen.pop()
+
+
+def test_a_board_is_seen_by_who_sees_all_that_it_shows(control: Control):
+    first, both = make(control, ANN, "exp1"), make(control, ROOT, "run1", "run2")
+    assert [sees(control, first, who) for who in (ROOT, ANN, BOB, CARL)] == [True, True, False, True]
+    assert [sees(control, both, who) for who in (ROOT, ANN, BOB, CARL)] == [True, False, False, False]
+
+
+def test_what_one_may_not_see_cannot_be_put_on_a_board(control: Control):
+    for source in ("run2", "ws2/two", "two", "exp7"):
+        with pytest.raises(UnknownName):
+            make(control, ANN, source)
+    with pytest.raises(UnknownName, match="there is no workspace 'ws2'"):
+        make(control, ANN, "run1", workspace="ws2")
+    assert control.boards.list(ROOT, everybody=True).items == []
+
+
+def test_patterns_never_find_what_their_maker_could_not_see(control: Control):
+    board = make(control, ANN, "*")
+    control.catalog.runs.put(make_run(name="three", workspace="ws2"))
+    control.catalog.runs.put(make_run(name="four", workspace="ws1"))
+    for who in (ANN, ROOT):
+        assert [run.name for run in control.boards.runs(board, who)] == ["one", "four"]
+    wide = make(control, ROOT, "*")
+    assert wide != board
+    assert [run.name for run in control.boards.runs(wide, ROOT)] == ["one", "two", "three", "four"]
+
+
+def test_a_run_that_moves_away_leaves_or_takes_the_board_with_it(control: Control):
+    narrow, board = make(control, CARL, "run1"), make(control, ROOT, "run1")
+    hosted = control.hosting.use(board, ANN)
+    control.catalog.runs.put(make_run(uid=control.catalog.runs.get(1).uid, number=1, name="one", workspace="ws2"))
+    hosted.look(())
+    with pytest.raises(UnknownName):
+        control.hosting.use(board, ANN)
+    with pytest.raises(UnknownName):
+        control.boards.runs(board, ANN)
+    assert control.boards.runs(narrow, ANN) == control.boards.runs(narrow, CARL) == []
+
+
+def test_only_its_owner_and_administrators_change_a_board(control: Control):
+    board = make(control, ANN, "exp1")
+    for change in (
+        lambda: control.boards.stop(board, CARL),
+        lambda: control.boards.start(board, CARL),
+        lambda: control.boards.delete(board, CARL),
+        lambda: control.boards.change(board, BoardChange(description="mine"), CARL),
+    ):
+        with pytest.raises(Forbidden, match="belongs to ann"):
+            change()
+    with pytest.raises(UnknownName):
+        control.boards.stop(board, BOB)
+    assert control.boards.stop(board, DORA).reason == "stopped by dora"
+    assert control.boards.start(board, ANN).state is UnitState.RUNNING
+    assert [line.text for line in control.boards.lines(board, ANN)][1:] == ["stopped by dora", "started again by ann"]
+    recorded = {(entry.actor, entry.action) for entry in control.catalog.audit.list(target=f"board {board}").items}
+    assert recorded == {("ann", "board.create"), ("dora", "board.stop"), ("ann", "board.start")}
+
+
+def test_each_person_has_a_board_of_their_own(control: Control):
+    assert make(control, ANN, "exp1") == make(control, ANN, "exp1") != make(control, CARL, "exp1")
+    assert [board.owner for board in control.boards.list(CARL).items] == ["carl"]
+    assert [board.owner for board in control.boards.list(CARL, owner="ann").items] == ["ann"]

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of boards, through a real server over sockets, on both databases."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from aboard.catalog.catalog import Catalog
+from aboard.client.client import Client
+from aboard.control.boards import BoardRules
+from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
+from aboard.model.board_limits import BoardLimits
+from aboard.model.board_line import LineLevel
+from aboard.model.run_states import RunState
+from aboard.model.selection import NumberKind
+from aboard.model.times import now
+from aboard.model.unit_states import UnitState
+from aboard.store import Store, open_store
+from support.board_pages import ask, log, logged_run, shown_runs, until_shown
+from support.processes import until
+from support.stored_runs import folder_uri, serving_runs, until_seen
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(folder_uri(tmp_path), create=True)
+
+
+@pytest.fixture
+def client(catalog: Catalog, store: Store) -> Generator[Client]:
+    """run1 and run2 in exp1 of ws1, run3 in ws2."""
+    logged_run(store, name="one", experiment="digits", hparams={"lr": 0.01}, logdirs=("train", "test"))
+    logged_run(store, name="two", experiment="digits", hparams={"lr": 0.5})
+    logged_run(store, name="three", workspace="ws2")
+    with serving_runs(catalog, store.uri) as made:
+        until_seen(made)
+        yield made
+
+
+class TestALife:
+    def test_from_its_making_to_its_end(self, client: Client):
+        made = client.boards.create("exp1", description="digits")
+        board = made.board
+        assert uuid.UUID(board.id)
+        assert len(board.name.split("-")) == 3
+        assert (board.owner, board.state, board.workspace) == ("tester", UnitState.RUNNING, "ws1")
+        assert (board.sources, board.experiments, board.runs, board.run_count) == (("exp1",), (1,), (), 2)
+        assert (board.live, made.reopened, board.idle_timeout, board.expires) == (True, False, None, None)
+        until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
+        assert ask(client, board.uri).body.startswith(b"<!doctype html>")
+
+        stopped = client.boards.stop(board.id[:9])
+        assert (stopped.state, stopped.exit_status, stopped.reason) == (
+            UnitState.STOPPED,
+            "stopped",
+            "stopped by tester",
+        )
+        assert stopped.ended is not None
+        assert client.boards.stop(board.id) == stopped
+        answer = ask(client, board.uri)
+        assert answer.status == 409
+        assert b"is stopped" in answer.body
+
+        again = client.boards.start(board.name)
+        assert (again.id, again.state, again.ended, again.reason) == (board.id, UnitState.RUNNING, None, "")
+        until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
+        assert client.boards.kill(board.id).exit_status == "killed"
+        assert client.boards.delete(board.id).id == board.id
+        with pytest.raises(UnknownName, match="there is no board"):
+            client.boards.get(board.id)
+        assert ask(client, board.uri).status == 404
+
+    def test_its_log_says_what_happened(self, client: Client):
+        board = client.boards.create("run1, run3").board
+        client.boards.stop(board.id)
+        client.boards.start(board.id)
+        texts = ["created by tester: run1, run3", "stopped by tester", "started again by tester"]
+        lines = client.boards.logs(board.id)
+        assert [line.text for line in lines] == texts
+        assert [line.text for line in client.boards.logs(board.id, tail=1)] == texts[-1:]
+        assert [line.text for line in client.boards.logs(board.id, head=1)] == texts[:1]
+        assert [line.text for line in client.boards.logs(board.id, after=lines[0].at, before=lines[2].at)] == texts[1:2]
+        assert client.boards.logs(board.id, level=LineLevel.WARNING) == ()
+        with pytest.raises(InvalidValue, match="both the first and the last"):
+            client.boards.logs(board.id, head=1, tail=1)
+
+    def test_lines_are_followed_until_the_end(self, client: Client):
+        board = client.boards.create("run1").board
+        ending = threading.Timer(0.3, client.boards.stop, [board.id])
+        ending.start()
+        assert [line.text for line in client.boards.follow_logs(board.id)][-1] == "stopped by tester"
+        ending.join()
+
+    def test_the_same_selection_opens_the_same_board(self, client: Client):
+        first = client.boards.create(["run1", "exp1"]).board
+        again = client.boards.create("JOB1, ws1/one", description="new words", idle_timeout="1h")
+        assert (again.reopened, again.board.id, again.board.description) == (True, first.id, "new words")
+        assert again.board.idle_timeout == 3600
+        client.boards.stop(first.id)
+        started = client.boards.create("exp1,run1")
+        assert (started.board.id, started.board.state) == (first.id, UnitState.RUNNING)
+        others = [
+            client.boards.create("exp1, run1", template="{run}").board,
+            client.boards.create("exp1, run1", where="hparams.lr > 0.1").board,
+            client.boards.create("exp1, run1", settings={"tensorboard_args": ["--samples_per_plugin=images=9"]}).board,
+        ]
+        assert len({first.id, *(board.id for board in others)}) == 4
+
+    def test_it_can_be_changed(self, client: Client):
+        board = client.boards.create("exp1").board
+        until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
+        changed = client.boards.change(board.id, template="{run}-{logdir}-{hparams.lr}", max_runtime="2h")
+        assert (changed.max_runtime, changed.template) == (7200, "{run}-{logdir}-{hparams.lr}")
+        until_shown(client, board.uri, "one-train-.01", "one-test-.01", "two-train-.5")
+        assert client.boards.change(board.id, max_runtime=0).max_runtime is None
+
+    def test_who_asks_at_the_same_time_gets_one_board(self, client: Client):
+        with ThreadPoolExecutor(8) as threads:
+            made = list(threads.map(lambda _: client.boards.create("exp1"), range(8)))
+        assert len({one.board.id for one in made}) == 1
+        assert sum(not one.reopened for one in made) == 1
+
+
+class TestFinding:
+    def test_by_a_part_of_the_id_or_the_name(self, client: Client):
+        boards = [client.boards.create(f"run{number}").board for number in (1, 2)]
+        for board in boards:
+            assert client.boards.get(board.id[:12]).id == client.boards.get(board.name.upper()).id == board.id
+            for path in (f"/boards/{board.name}", f"/proxy/{board.id}/", f"/boards/{board.id[:12]}/"):
+                assert ask(client, path).address == f"{client.url}{board.uri}"
+        moved = ask(client, f"/proxy/{boards[0].id}/data/runs?x=1", follow=False)
+        assert (moved.status, moved.headers["location"]) == (307, f"../../../boards/{boards[0].id}/data/runs?x=1")
+        with pytest.raises(UnknownName, match="there is no board 'nobody'"):
+            client.boards.get("nobody")
+
+    def test_lists(self, client: Client):
+        boards = [client.boards.create(f"run{number}").board for number in (1, 2, 3)]
+        client.boards.stop(boards[0].id)
+        ids = [board.id for board in boards]
+        assert [board.id for board in client.boards.list().items] == ids
+        assert [board.id for board in client.boards.list(sort_by="created", descending=True).items] == ids[::-1]
+        assert [board.id for board in client.boards.list(sort_by="id").items] == sorted(ids)
+        assert [board.id for board in client.boards.list(states=[UnitState.RUNNING]).items] == ids[1:]
+        assert [board.id for board in client.boards.list(workspaces="ws2").items] == ids[2:]
+        assert client.boards.list(owner="nobody").items == ()
+        assert len(client.boards.list(everybody=True).items) == 3
+        page = client.boards.list(limit=2)
+        assert [board.id for board in client.boards.list(limit=2, after=page.next).items] == ids[2:]
+        assert [board.id for board in client.boards.iterate()] == ids
+        with pytest.raises(InvalidValue, match="not sorted by 'colour'"):
+            client.boards.list(sort_by="colour")
+        with pytest.raises(InvalidValue, match="not where a page"):
+            client.boards.list(after="x")
+
+
+class TestWhatItShows:
+    def test_an_experiment_grows(self, client: Client, store: Store):
+        board = client.boards.create("exp1").board
+        until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
+        uid = logged_run(store, name="late", experiment="digits", status=RunState.RUNNING)
+        until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train", "ws1_late_train")
+        assert client.boards.get(board.id).run_count == 3
+        assert "1 run (run4) joined" in [line.text for line in client.boards.logs(board.id)]
+        log(store, uid, "train", range(5, 9))
+        query = "data/plugin/scalars/scalars?run=ws1_late_train&tag=loss"
+        until(lambda: len(ask(client, board.uri + query).json) == 9, 20)
+        client.runs.delete("run4")
+        until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
+
+    def test_a_filter_and_patterns_of_workspaces(self, client: Client):
+        low = client.boards.create(where="hparams.lr < 0.1").board
+        until_shown(client, low.uri, "ws1_one_train", "ws1_one_test")
+        wide = client.boards.create("ws*/t*").board
+        until_shown(client, wide.uri, "ws1_two_train", "ws2_three_train")
+        assert [run.number for run in client.boards.runs(wide.id)] == [2, 3]
+        assert client.boards.create("1", numbers=NumberKind.EXPERIMENT).board.experiments == (1,)
+
+    def test_two_logdirs_never_share_a_name(self, client: Client, store: Store):
+        logged_run(store, name="one", logdirs=("a/train", "b/train"))
+        board = client.boards.create("run1, run4", template="{workspace}").board
+        until(lambda: len(shown_runs(client, board.uri)) == 4, 20)
+        names = shown_runs(client, board.uri)
+        assert names == {
+            f"ws1_{run}" for run in ("one-run1_test", "one-run1_train", "one-run4_a/train", "one-run4_b/train")
+        }
+
+    def test_a_value_that_a_run_lacks_is_called_none(self, client: Client):
+        template = "{run}_{hparams.lr}_{experiment}_{metrics.acc.max}_{tags.best}"
+        board = client.boards.create("run3", template=template).board
+        until_shown(client, board.uri, "three_none_none_none_none")
+
+    def test_a_renamed_run_is_called_so(self, client: Client):
+        board = client.boards.create("run3").board
+        until_shown(client, board.uri, "ws2_three_train")
+        client.runs.rename("run3", "other")
+        until_shown(client, board.uri, "ws2_other_train")
+
+    def test_plain_folders_beside_runs(self, client: Client, tmp_path: Path):
+        for name in ("a", "b"):
+            log(open_store(str(tmp_path / "plain"), create=True), name, "x", range(3))
+        both = client.boards.create(["run3", str(tmp_path / "plain" / "a")]).board
+        until_shown(client, both.uri, "ws2_three_train", "tb/x")
+        alone = client.boards.create(str(tmp_path / "plain")).board
+        assert alone.workspace == "default"
+        until_shown(client, alone.uri, "a/tb/x", "b/tb/x")
+        named = client.boards.create(str(tmp_path / "plain"), template="{root}:{run}").board
+        until_shown(client, named.uri, "plain:a/tb/x", "plain:b/tb/x")
+        with pytest.raises(InvalidValue, match="there is no folder"):
+            client.boards.create(str(tmp_path / "nowhere"))
+
+    def test_hostile_names_are_only_names(self, client: Client, store: Store):
+        name = "<script>alert(1)</script>".replace("/", "|") + "'\"&%00{run}"
+        logged_run(store, name=name, workspace="ws1")
+        board = client.boards.create("run4", description="<b>&amp;").board
+        until_shown(client, board.uri, f"ws1_{name}_train")
+        answer = ask(client, f"{board.uri}data/runs")
+        assert answer.headers["content-type"].startswith("application/json")
+        page = ask(client, board.uri).body
+        assert b"<script>alert(1)" not in page
+        assert b"<b>&amp;" not in page
+
+
+class TestLimits:
+    @pytest.fixture
+    def few(self, catalog: Catalog, store: Store) -> Generator[Client]:
+        for _ in range(4):
+            logged_run(store)
+        rules = BoardRules(limits=BoardLimits(server=2))
+        with serving_runs(catalog, store.uri, boards=rules) as made:
+            until_seen(made)
+            yield made
+
+    def test_too_many_are_refused_with_what_could_be_stopped(self, few: Client):
+        first, second = (few.boards.create(f"run{number}").board for number in (1, 2))
+        with pytest.raises(BoardLimitExceeded) as caught:
+            few.boards.create("run3")
+        assert (caught.value.code, caught.value.status) == ("TensorboardLimitExceeded", 429)
+        assert first.name in caught.value.hint
+        assert second.id[:8] in caught.value.hint
+        assert few.boards.create("run1").reopened
+        few.boards.stop(first.id)
+        third = few.boards.create("run3").board
+        with pytest.raises(BoardLimitExceeded):
+            few.boards.start(first.id)
+        few.boards.delete(third.id)
+        assert few.boards.start(first.id).state is UnitState.RUNNING
+
+    def test_it_holds_for_who_asks_at_the_same_time(self, few: Client):
+        def create(number: int) -> bool:
+            try:
+                few.boards.create(f"run{number}")
+            except BoardLimitExceeded:
+                return False
+            return True
+
+        with ThreadPoolExecutor(4) as threads:
+            assert sum(threads.map(create, range(1, 5))) == 2
+
+
+class TestTheEnd:
+    def test_after_its_longest_time(self, client: Client):
+        board = client.boards.create("run1", max_runtime=1.0).board
+        assert board.expires == board.started + timedelta(seconds=1)
+        until(lambda: client.boards.get(board.id).state is UnitState.STOPPED, 20)
+        ended = client.boards.get(board.id)
+        assert (ended.exit_status, ended.reason) == ("expired", "its longest time to run, 1s, is over")
+        assert client.boards.logs(board.id)[-1].text == ended.reason
+        assert ask(client, board.uri).status == 409
+
+    def test_when_nobody_uses_it(self, client: Client):
+        board = client.boards.create("run1", idle_timeout="2s").board
+        used = client.boards.create("run2", idle_timeout="2s").board
+        lasts = now() + timedelta(seconds=20)
+
+        def is_over() -> bool:
+            assert ask(client, f"{used.uri}data/runs").status == 200
+            return client.boards.get(board.id).state is UnitState.STOPPED or now() > lasts
+
+        until(is_over, 30)
+        assert client.boards.get(board.id).exit_status == "idle"
+        assert client.boards.get(used.id).state is UnitState.RUNNING
+        assert client.boards.get(used.id).last_used > board.created
+
+
+class TestBadInput:
+    def test_is_told(self, client: Client):
+        wrong = {
+            "no run is named": {},
+            "there is no run 'nope'": {"sources": "nope"},
+            "a brace that is never closed": {"sources": "run1", "template": "{run"},
+            "an unknown field 'colour'": {"sources": "run1", "template": "{colour}"},
+            "a board has no setting 'tensorbord_args'": {"sources": "run1", "settings": {"tensorbord_args": []}},
+            "'--logdir=/etc' has no meaning": {"sources": "run1", "settings": {"tensorboard_args": ["--logdir=/etc"]}},
+            "'image' is for boards that are processes": {"sources": "run1", "settings": {"image": "x"}},
+            "max_runtime is 'soon'": {"sources": "run1", "max_runtime": "soon"},
+            "idle_timeout is -5": {"sources": "run1", "idle_timeout": -5},
+            "the description has 501 characters": {"sources": "run1", "description": "x" * 501},
+        }
+        for problem, given in wrong.items():
+            with pytest.raises((InvalidValue, UnknownName), match=problem):
+                client.boards.create(**given)
+        with pytest.raises(Forbidden, match="plugin 'profile' may not be loaded"):
+            client.boards.create("run1", settings={"plugins": ["profile"]})
+        assert client.boards.list(everybody=True).items == ()
+
+    def test_folders_outside_of_the_roots_are_not_shown(self, catalog: Catalog, store: Store, tmp_path: Path):
+        inside, outside = tmp_path / "inside", tmp_path / "outside"
+        for folder in (inside / "x", outside / "x"):
+            folder.mkdir(parents=True)
+        (inside / "way-out").symlink_to(outside)
+        with serving_runs(catalog, store.uri, roots=[str(inside), "s3://bucket/logs"]) as client:
+            assert client.boards.create(str(inside / "x")).board.state is UnitState.RUNNING
+            assert client.boards.create("s3://bucket/logs/mine").board.state is UnitState.RUNNING
+            for uri in (outside, inside / ".." / "outside", inside / "way-out", "s3://bucket/logs2", "s3://other/logs"):
+                with pytest.raises(Forbidden, match="this server does not show"):
+                    client.boards.create(str(uri))
+
+    def test_a_process_board_is_refused_clearly(self, client: Client):
+        from aboard.api.boards import BoardCreated, NewBoard
+        from aboard.model.board import BoardKind
+
+        with pytest.raises(InvalidValue, match="not there yet"):
+            client._transport().send(
+                BoardCreated, "POST", "boards", NewBoard(sources=("run1",), kind=BoardKind.PROCESS)
+            )
+
+
+def test_everything_is_there_after_a_restart(catalog: Catalog, store: Store):
+    logged_run(store, name="one", experiment="e")
+    with serving_runs(catalog, store.uri) as client:
+        until_seen(client)
+        running, stopped = client.boards.create("exp1").board, client.boards.create("run1").board
+        client.boards.stop(stopped.id)
+        until_shown(client, running.uri, "ws1_one_train")
+    with serving_runs(catalog, store.uri) as client:
+        until_shown(client, running.uri, "ws1_one_train")
+        assert client.boards.get(stopped.id).state is UnitState.STOPPED
+        logged_run(store, name="two", experiment="e")
+        until_shown(client, running.uri, "ws1_one_train", "ws1_two_train")
+        with pytest.raises(Conflict, match="is stopped"):
+            client.boards.reading(stopped.id)
+        assert client.boards.reading(running.id).runs == 2

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A team server from nothing, by the commands that its documentation names; and what is said when something is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aboard.client.client import Client
+from aboard.store import open_store
+from support.processes import until
+from support.runs import Machine, finish, well
+from support.stored_runs import store_run
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    (tmp_path / "server").mkdir()
+    return Machine(tmp_path / "server", str(tmp_path / "store"))
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Machine:
+    """Of a colleague: another home folder, and no store."""
+    (tmp_path / "laptop").mkdir()
+    return Machine(tmp_path / "laptop", str(tmp_path / "laptop/store"))
+
+
+@contextlib.contextmanager
+def serving(machine: Machine, *arguments: object, **environment: str) -> Iterator[dict[str, str]]:
+    process: subprocess.Popen[bytes] = machine.start("server", "--port", 0, "--json", *arguments, **environment)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            pytest.fail(finish(process).err)
+        yield json.loads(line)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+
+
+def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
+    store_run(open_store(machine.store, create=True), name="base", workspace="vision")
+    with serving(machine, "--login", "tokens") as said:
+        url = said["url"]
+        assert (said["login"], said["token"]) == ("tokens", None)
+        # The account that runs it administers it without a login.
+        until(lambda: "vision" in machine.aboard("workspaces", "list").out, 30)
+        added = well(machine.aboard("user", "add", "ann", "--role", "vision:editor"))
+        token = added.out.strip()
+        assert token.startswith("aboard_")
+        assert f"aboard login {url} --token TOKEN" in added.err
+        # A colleague logs in, and everything of theirs asks this server from then on.
+        told = well(laptop.aboard("login", url, "--token", token))
+        assert f"Logged in at {url} as ann (editor in vision)." in told.out
+        assert (laptop.home / "credentials.json").stat().st_mode & 0o777 == 0o600
+        assert json.loads(well(laptop.aboard("user", "me", "--json")).out)["name"] == "ann"
+        assert "base" in well(laptop.aboard("runs", "list")).out
+        made = well(laptop.aboard("token", "create", "cluster", "--scope", "write", "--expires", "30d", "-q"))
+        listed = json.loads(well(laptop.aboard("token", "list", "--json")).out)["items"]
+        assert [(one["name"], one["scopes"]) for one in listed] == [("first", []), ("cluster", ["write"])]
+        script = "import os; print(os.environ['ABOARD_RUN'])"
+        environment = {"ABOARD_SERVER": url, "ABOARD_TOKEN": made.out.strip(), "ABOARD_STORE": machine.store}
+        ended = well(machine.run(script, "--workspace", "vision", **environment))
+        assert ended.out.strip() == "run2"
+        well(laptop.aboard("token", "revoke", "cluster"))
+        refused = laptop.aboard("runs", "list", ABOARD_TOKEN=made.out.strip(), ABOARD_SERVER=url)
+        assert (refused.code, "this token opens nothing here" in refused.err) == (1, True)
+        refused = laptop.aboard("user", "add", "mallory")
+        assert (refused.code, "needs an administrator of the server" in refused.err) == (1, True)
+        well(machine.aboard("user", "role", "ann", "vision", "viewer"))
+        assert "viewer" in well(machine.aboard("user", "roles", "vision")).out
+        assert "DISABLED" not in well(machine.aboard("user", "list")).out
+        changes = json.loads(well(machine.aboard("server", "audit", "--json", "--last", "3")).out)["items"]
+        assert [one["action"] for one in changes] == ["role", "revoke", "add"]
+        well(machine.aboard("user", "disable", "ann"))
+        assert laptop.aboard("runs", "list").code == 1
+        well(machine.aboard("user", "enable", "ann"))
+        well(laptop.aboard("logout"))
+        assert "token" not in (laptop.home / "credentials.json").read_text()
+        assert Client(url, token, home=laptop.home).tokens.ways().mode == "tokens"
+        refused = laptop.aboard("login", url, "--token", token)
+        assert (refused.code, "Traceback" in refused.err) == (1, False)
+
+
+def test_the_first_administrator_gets_in_by_the_link_once(machine: Machine, laptop: Machine, tmp_path: Path):
+    catalog = tmp_path / "team.sqlite"
+    with serving(machine, "--login", "tokens", "--catalog", catalog) as said:
+        code = said["link"].partition("token=")[2]
+        told = well(laptop.aboard("login", said["url"], "--token", code))
+        assert "(administrator)" in told.out
+        well(laptop.aboard("user", "add", "zoe"))
+        refused = laptop.aboard("login", said["url"], "--token", code)
+        assert (refused.code, "opens nothing" in refused.err) == (1, True)
+    with serving(machine, "--login", "tokens", "--catalog", catalog) as said:
+        assert said["link"] is None  # somebody has a token by now
+        # Who has locked themselves out gets in again from the machine of the server.
+        told = json.loads(well(machine.aboard("server", "init-admin", "rescue", "--catalog", catalog, "--json")).out)
+        assert "rescue" in well(laptop.aboard("login", said["url"], "--token", told["code"])).out
+
+
+def test_a_personal_server_prints_a_ready_link(machine: Machine, tmp_path: Path):
+    import urllib.request
+
+    with serving(machine) as said:
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(), urllib.request.ProxyHandler({}))
+        with opener.open(said["link"], timeout=20) as answer:
+            assert "token=" not in answer.url
+        with opener.open(f"{said['url']}/api/v1/me", timeout=20) as answer:
+            assert json.load(answer)["administrator"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        (["--host", "0.0.0.0"], {}, "aboard server --login tokens --host 0.0.0.0"),
+        (["--login", "magic"], {}, "not one of personal, tokens, header, oidc"),
+        (["--login", "oidc"], {}, "set login.oidc.issuer and login.oidc.client_id"),
+        (["--login", "header"], {}, "believes a proxy, and none is named"),
+        ([], {"ABOARD_SERVE_URL": "ftp://x"}, "$ABOARD_SERVE_URL: 'ftp://x' is not an address"),
+    ],
+)
+def test_what_cannot_be_served_is_told(machine: Machine, arguments: list[str], environment: dict[str, str], said: str):
+    # What would keep a server from starting is what a check finds.
+    flags = ["--check"] if said.startswith("not one of") or environment else []
+    ended = machine.aboard("server", *flags, *arguments, **environment)
+    assert (ended.code, "Traceback" in ended.err) == (1, False)
+    assert said in (ended.out if flags else ended.err)
+
+
+def test_a_check_looks_at_everything(machine: Machine, tmp_path: Path):
+    store_run(open_store(machine.store, create=True), name="base")
+    told = well(machine.aboard("server", "--check", "--login", "tokens")).out
+    assert "ok    settings" in told
+    assert f"store {machine.store}: can be listed, 1 runs" in told
+    ended = machine.aboard(
+        "server", "--check", "--json", "--store", tmp_path / "none", "--catalog", "postgresql://app@127.0.0.1:9/none"
+    )
+    document = json.loads(ended.out)
+    assert (ended.code, document["ok"]) == (1, False)
+    wrong = {item["what"].split()[0]: item for item in document["items"] if not item["ok"]}
+    assert set(wrong) == {"catalog", "store"}
+    assert wrong["catalog"]["hint"]
+    machine.home.mkdir()
+    (machine.home / "config.toml").write_text("[login]\nmood = 1\n")
+    ended = machine.aboard("server", "--check")
+    assert (ended.code, "did you mean 'login.mode'" in ended.out) == (1, True)
+
+
+def test_a_backup_beside_a_running_server_and_back(machine: Machine, tmp_path: Path):
+    backup = tmp_path / "backup.sqlite"
+    with serving(machine, "--login", "tokens"):
+        well(machine.aboard("user", "add", "ann", "--no-token"))
+        assert "is backed up" in well(machine.aboard("server", "backup", backup)).out
+        well(machine.aboard("user", "add", "late", "--no-token"))
+        refused = machine.aboard("server", "restore", backup, "--replace")
+        assert (refused.code, "is in use by another server" in refused.err) == (1, True)
+        refused = machine.aboard("server", "backup", backup)
+        assert (refused.code, "exists already" in refused.err) == (1, True)
+    refused = machine.aboard("server", "restore", backup)
+    assert (refused.code, "is not empty" in refused.err) == (1, True)
+    well(machine.aboard("server", "restore", backup, "--replace"))
+    with serving(machine, "--login", "tokens"):
+        users = json.loads(well(machine.aboard("user", "list", "--json")).out)["items"]
+        assert "late" not in {one["name"] for one in users}
+        assert "ann" in {one["name"] for one in users}

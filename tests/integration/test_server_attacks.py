@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody might try against a server with logins, tried against a real one over a socket."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from aboard.catalog.catalog import Catalog
+from aboard.config.server_settings import LoginSettings, ServeSettings
+from aboard.model.times import now
+from aboard.model.user import Role
+from aboard.server import rate_limits
+from support.team_servers import BOSS, Answer, TeamServer, team_server
+
+_later = itertools.count(0, 3600)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
+    folder = tmp_path_factory.mktemp("attacked")
+    serve = ServeSettings(proxies=("192.0.2.1/32",), largest_request=1 << 20)
+    with Catalog.open(folder / "catalog.sqlite") as catalog, team_server(catalog, folder, serve=serve) as server:
+        server.person("vic", vision=Role.EDITOR)
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _forgiven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins as somebody who has not tried anything yet: what went wrong in another was long ago."""
+    ahead = next(_later)
+    monkeypatch.setattr(rate_limits, "clock", lambda: time.monotonic() + ahead)
+
+
+def me(server: TeamServer, **headers: str) -> Answer:
+    return server.ask("/api/v1/me", **headers)
+
+
+def _cookie_name(server: TeamServer) -> str:
+    return f"aboard_session_{server.port}"
+
+
+# --- tokens and cookies -------------------------------------------------------------------------------------------
+
+
+def test_forged_tokens_and_cookies_open_nothing(server: TeamServer):
+    good = server.tokens["vic"]
+    head, token_id, secret = good.split("_", 2)
+    forged = [
+        "",
+        "x",
+        good[:-1],
+        good + "A",
+        f"{head}_{token_id}_{'A' * 43}",
+        f"{head}_{'0' * 16}_{secret}",
+        f"{head}_{token_id}_{secret}\u00e9",
+        f"{head}_{token_id}' OR '1'='1_{secret}",
+        "A" * 10_000,
+    ]
+    for text in forged[:6]:
+        answer = me(server, Authorization=f"Bearer {text}".encode().decode("latin-1"))
+        assert answer.status == 401, text
+        assert answer.document["error"]["code"] == "Unauthorized"
+    for text in forged:
+        assert me(server, Cookie=f"{_cookie_name(server)}={text.encode().decode('latin-1')}").status in (401, 429), text
+
+
+def test_a_token_is_no_cookie_and_a_cookie_no_token(server: TeamServer):
+    cookie = server.logged_in("vic")
+    assert me(server, Cookie=cookie).status == 200
+    assert me(server, Authorization=f"Bearer {cookie.partition('=')[2]}").status == 401
+    assert me(server, Cookie=f"{_cookie_name(server)}={server.tokens['vic']}").status == 401
+    # The digest that the catalog holds, should somebody read it, opens nothing.
+    with server.catalog.database.reading() as connection:
+        for table in ("sessions", "tokens"):
+            for (kept,) in connection.exec_driver_sql(f"SELECT hash FROM {table}"):
+                assert me(server, Cookie=f"{_cookie_name(server)}={kept}").status == 401
+
+
+def test_expired_sessions_open_nothing(server: TeamServer):
+    secret = server.catalog.sessions.begin("vic", origin="token", lifetime=timedelta(seconds=-1))
+    assert me(server, Cookie=f"{_cookie_name(server)}={secret}").status == 401
+    living = server.catalog.sessions.begin("vic", origin="token", lifetime=timedelta(hours=1))
+    assert server.catalog.sessions.check(living, now() + timedelta(hours=2)) is None
+
+
+def test_tokens_and_cookies_of_another_server_open_nothing(server: TeamServer, tmp_path: Path):
+    with Catalog.open(tmp_path / "other.sqlite") as catalog, team_server(catalog, tmp_path) as other:
+        other.person("vic", vision=Role.ADMIN)
+        secret = other.logged_in("vic").partition("=")[2]
+        assert me(server, Authorization=f"Bearer {other.tokens['vic']}").status == 401
+        assert me(server, Cookie=f"{_cookie_name(server)}={secret}").status == 401
+        assert me(other, Cookie=f"{_cookie_name(other)}={secret}").status == 200
+
+
+def test_a_session_cannot_be_foisted(server: TeamServer):
+    """A login never takes over the secret that a browser brings: an attacker may have put it there."""
+    planted = f"{_cookie_name(server)}={'p' * 43}"
+    form = f"token={server.tokens['vic']}"
+    answer = server.ask("/login", "POST", form=form, Cookie=planted, Origin=server.url)
+    assert answer.status == 303
+    assert answer.cookie != planted
+    assert me(server, Cookie=planted).status == 401
+    second = server.ask("/login", "POST", form=form, Cookie=answer.cookie, Origin=server.url)
+    assert second.cookie != answer.cookie
+
+
+def test_tokens_in_addresses_open_nothing(server: TeamServer):
+    """Addresses end up in logs and histories: only codes that work once may stand in them."""
+    answer = server.ask(f"/?token={server.tokens['vic']}", Accept="text/html")
+    assert (answer.status, answer.header("set-cookie")) == (401, "")
+    assert server.ask(f"/api/v1/me?token={server.tokens['vic']}").status == 401
+
+
+def test_secrets_do_not_stand_in_answers_or_the_record(server: TeamServer):
+    cookie = server.logged_in("vic").partition("=")[2]
+    told = b"".join(
+        server.ask(f"/api/v1/{path}", who=BOSS).body for path in ("audit", "tokens?all=true", "people", "info", "me")
+    )
+    for secret in (*server.tokens.values(), cookie, server.token):
+        assert secret.encode() not in told
+
+
+# --- other sites --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://127.0.0.1.evil.example"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": ""},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {},
+    ],
+)
+def test_pages_of_others_change_nothing_with_the_cookie(server: TeamServer, headers: dict[str, str]):
+    cookie = server.logged_in("vic")
+    new = {"workspace": "vision", "name": f"by-{len(str(headers))}"}
+    answer = server.ask("/api/v1/experiments", "POST", body=new, Cookie=cookie, **headers)
+    assert answer.status == 403
+    assert server.ask("/logout", "POST", form="", Cookie=cookie, **headers).status == 403
+    assert me(server, Cookie=cookie).status == 200
+
+
+@pytest.mark.parametrize("mark", [{"Origin": "own"}, {"Sec_Fetch_Site": "same-origin"}, {"X_Aboard_Request": "1"}])
+def test_own_pages_may_change(server: TeamServer, mark: dict[str, str]):
+    cookie = server.logged_in("vic")
+    given = {name: server.url if value == "own" else value for name, value in mark.items()}
+    body = {"workspace": "vision", "name": f"own-{next(iter(mark))}"}
+    answer = server.ask("/api/v1/experiments", "POST", body=body, Cookie=cookie, **given)
+    assert (answer.status, answer.document["name"]) == (200, body["name"])
+
+
+def test_nobody_is_logged_in_by_a_form_of_another_site(server: TeamServer):
+    form = f"token={server.tokens['vic']}"
+    answer = server.ask("/login", "POST", form=form, Origin="http://evil.example")
+    assert (answer.status, answer.header("set-cookie")) == (403, "")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[::1].evil", "a b"])
+def test_names_that_only_lead_here_are_refused(server: TeamServer, host: str):
+    assert me(server, who="vic", Host=host).status == 421
+    assert me(server, who="vic", Host=f"localhost:{server.port}").status == 200
+
+
+def test_what_headers_say_of_the_way_here_is_not_believed(server: TeamServer):
+    spoofed = {
+        "X_Forwarded_Host": "evil.example",
+        "X_Forwarded_Proto": "https",
+        "X_Forwarded_User": BOSS,
+        "X_Forwarded_For": "192.0.2.1",
+        "X_Real_IP": "127.0.0.1",
+        "Forwarded": "for=127.0.0.1;host=evil.example",
+        "X_Original_URL": "/healthz",
+        "X_Rewrite_URL": "/healthz",
+        "X_HTTP_Method_Override": "DELETE",
+    }
+    assert me(server, **spoofed).status == 401
+    assert me(server, who="vic", **spoofed).document["name"] == "vic"
+    answer = server.ask("/w/x", Accept="text/html", **spoofed)
+    assert answer.header("location") == "/login?next=%2Fw%2Fx"
+
+
+# --- addresses ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/healthz/../api/v1/runs",
+        "/healthz/%2e%2e/api/v1/runs",
+        "/healthz/..%2fapi/v1/runs",
+        "//api/v1/runs",
+        "/api//v1/runs",
+        "/api/v1/./runs",
+        "/login/..;/api/v1/runs",
+        "/login\\..\\api/v1/runs",
+        "/api/v1/runs%00",
+        "/api/v1/runs%0d%0aSet-Cookie:x=y",
+        "/login%2f../api/v1/runs",
+        "/%2e%2e/%2e%2e/etc/passwd",
+    ],
+)
+def test_smuggled_paths_do_not_get_past_the_guard(server: TeamServer, path: str):
+    answer = server.ask(path)
+    assert answer.status in (400, 401, 404)
+    assert b"items" not in answer.body
+    assert "x=y" not in answer.header("set-cookie")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "//evil.example",
+        "/\\evil.example",
+        "https://evil.example",
+        "/%09/evil.example",
+        "\\\\evil.example",
+        "javascript:alert(1)",
+        "/\t/evil.example",
+        "///evil.example/x",
+        "",
+        "evil.example",
+    ],
+)
+def test_a_login_leads_to_no_other_site(server: TeamServer, wanted: str):
+    from urllib.parse import urlencode, urljoin, urlsplit
+
+    form = urlencode({"token": server.tokens["vic"], "next": wanted})
+    location = server.ask("/login", "POST", form=form, Origin=server.url).header("location")
+    assert urlsplit(urljoin(server.url, location)).netloc == f"127.0.0.1:{server.port}"
+    assert not location.startswith(("//", "/\\"))
+    assert "\t" not in location
+
+
+def test_markup_in_names_is_shown_as_text(server: TeamServer):
+    evil = "<script>alert(1)</script>"
+    answer = server.ask(f"/login?next=/%22%3E{evil.replace('<', '%3C').replace('>', '%3E')}")
+    assert b"<script" not in answer.body
+    assert server.ask("/login", "POST", form=f"token={evil}", Origin=server.url).body.count(b"<script") == 0
+    server.client().people.add(evil.replace("/", ""))
+    answer = server.ask("/api/v1/people", who=BOSS)
+    assert answer.header("content-type") == "application/json"
+    assert answer.header("x-content-type-options") == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/login", "/healthz", "/api/v1/runs", "/api/v1/nothing", "/nothing", "/boards/x/"]
+)
+def test_every_answer_tells_browsers_to_be_careful(server: TeamServer, path: str):
+    for headers in ({}, {"who": "vic"}):
+        answer = server.ask(path, **headers)
+        assert answer.header("x-content-type-options") == "nosniff"
+        assert answer.header("referrer-policy") == "same-origin"
+        policy = ";".join(value for name, value in answer.headers if name.lower() == "content-security-policy")
+        assert "frame-ancestors" in policy
+        assert "unsafe-eval" not in policy
+
+
+# --- too much -----------------------------------------------------------------------------------------------------
+
+
+def test_large_requests_are_cut_off(server: TeamServer):
+    answer = server.ask("/api/v1/runs", "PATCH", body={"runs": ["x" * (2 << 20)]}, who="vic")
+    assert answer.status == 413
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        head = (
+            f"PATCH /api/v1/runs HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+            f"Authorization: Bearer {server.tokens['vic']}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        connection.sendall(head.encode())
+        piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        said = b""
+        try:
+            for _ in range(64):
+                connection.sendall(piece)
+            connection.sendall(b"0\r\n\r\n")
+            said = connection.recv(4096)
+        except ConnectionError:
+            said = b"HTTP/1.1 413 "
+    assert b" 413 " in said or b" 400 " in said
+
+
+def test_a_flood_of_tries_is_slowed_down_and_does_not_lock_others_out(tmp_path: Path):
+    with Catalog.open(tmp_path / "catalog.sqlite") as catalog, team_server(catalog, tmp_path) as server:
+        server.person("vic", vision=Role.VIEWER)
+        assert me(server, who="vic").status == 200
+        head, token_id, _ = server.tokens["vic"].split("_", 2)
+        found = [me(server, Authorization=f"Bearer {head}_{token_id}_{n:043d}").status for n in range(15)]
+        assert found[:10] == [401] * 10
+        assert found[-1] == 429
+        flood = [server.ask("/login", "POST", form=f"token=guess{n}", Origin=server.url) for n in range(40)]
+        assert flood[-1].status == 429
+        assert me(server, Authorization="Bearer guess").header("retry-after").isdecimal()
+        codes = [server.ask(f"/?token=guess{n}").status for n in range(3)]
+        assert codes == [429] * 3
+        body = {"code": "guess", "verifier": ""}
+        assert server.ask("/api/v1/login/exchange", "POST", body=body).status == 429
+        # The account that runs the server is not in that queue.
+        assert me(server, Authorization=f"Bearer {server.token}").status == 200
+
+
+def test_guesses_take_no_longer_the_nearer_they_are(server: TeamServer):
+    """Secrets are found by a digest of 256 random bits, so the clock tells nothing; here that nothing else is done."""
+    from aboard.catalog.tokens import Tokens
+
+    good = server.tokens["vic"]
+    near, far = good[:-1] + ("A" if good[-1] != "A" else "B"), good[:24] + "0" * 43
+
+    def quickest(text: str) -> float:
+        tokens = Tokens(server.catalog.database)
+        times = []
+        for _ in range(50):
+            began = time.perf_counter()
+            assert tokens.check(text) is None
+            times.append(time.perf_counter() - began)
+        return min(times)
+
+    assert quickest(near) < 20 * quickest(far)
+    assert quickest(far) < 20 * quickest(near)
+
+
+# --- a proxy that names people --------------------------------------------------------------------------------------
+
+
+def test_a_header_is_believed_of_the_proxy_alone(tmp_path: Path):
+    login = LoginSettings(mode="header", header="X-Remote-User", proxy_secret="a secret between the two")
+    serve = ServeSettings(proxies=("192.0.2.1/32",))
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path, login=login, serve=serve) as server,
+    ):
+        told = me(server, X_Remote_User=BOSS)
+        assert (told.status, "trusted proxies" in told.document["error"]["message"]) == (401, True)
+        assert me(server, X_Remote_User=BOSS, X_Aboard_Proxy_Secret="wrong").status == 401
+        assert me(server, X_Remote_User=BOSS, X_Forwarded_For="192.0.2.1").status == 401
+        assert me(server, X_Forwarded_User=BOSS, X_Aboard_Proxy_Secret=login.proxy_secret).status == 401
+        proven = {"X_Aboard_Proxy_Secret": login.proxy_secret}
+        found = me(server, X_Remote_User="newcomer", **proven).document
+        assert (found["name"], found["administrator"], found["roles"]) == ("newcomer", False, {"default": "editor"})
+        assert me(server, X_Remote_User=BOSS, **proven).document["administrator"] is True
+        assert me(server, X_Remote_User="a/../b", **proven).status == 400
+        # Browsers reach a proxy with whatever it knows them by, so other sites could use that as they could a cookie.
+        body = {"workspace": "default", "name": "x"}
+        forged = {"X_Remote_User": "newcomer", "Origin": "http://evil.example", **proven}
+        assert server.ask("/api/v1/experiments", "POST", body=body, **forged).status == 403
+        assert server.ask("/login", "POST", form=f"token={server.tokens[BOSS]}").status == 403
+
+
+def test_a_proxy_may_prove_itself_by_its_address(tmp_path: Path):
+    login, serve = LoginSettings(mode="header"), ServeSettings(proxies=("127.0.0.1/32",))
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path, login=login, serve=serve) as server,
+    ):
+        assert me(server, X_Forwarded_User="zoe").document["name"] == "zoe"
+        assert me(server, X_Forwarded_User="zoe", X_Forwarded_For="198.51.100.7").document["name"] == "zoe"

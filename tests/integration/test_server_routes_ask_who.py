@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every route of a server asks who it is that asks: a new one that forgets is found here."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.routing import APIRoute
+
+from aboard.api import PREFIX
+from aboard.catalog.catalog import Catalog
+from aboard.control.control import Control, ControlOptions
+from aboard.model.user import Role
+from aboard.server.actors import Asking
+from aboard.server.api_app import api_app
+from aboard.store import open_store
+from support.processes import until
+from support.stored_runs import store_run
+from support.team_servers import TeamServer, team_server
+
+OPEN = {("GET", f"{PREFIX}/login"), ("POST", f"{PREFIX}/login/exchange"), ("GET", "/healthz"), ("GET", "/readyz")}
+"""What everybody may ask; nothing in their answers depends on who there is or what runs there are."""
+HIDDEN = "topsecret"
+
+
+def _routes(catalog: Catalog) -> list[tuple[str, str, APIRoute]]:
+    control = Control(catalog, ControlOptions())
+    try:
+        app = api_app(control, personal=False, private=False, remember=lambda _: None)
+        found = [route for route in app.routes if isinstance(route, APIRoute)]
+        return [(method, route.path, route) for route in found for method in sorted(route.methods)]
+    finally:
+        control.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
+    folder = tmp_path_factory.mktemp("asked")
+    uri = str(folder / "store")
+    store_run(
+        open_store(uri, create=True, fsync=False),
+        name=f"{HIDDEN}-run",
+        workspace=HIDDEN,
+        experiment=f"{HIDDEN}-experiment",
+        hparams={f"{HIDDEN}_lr": 0.1},
+        metrics={f"{HIDDEN}_loss": [1.0]},
+        said_tags={f"{HIDDEN}-tag": HIDDEN},
+    )
+    with Catalog.open(folder / "catalog.sqlite") as catalog, team_server(catalog, folder, uri) as server:
+        until(lambda: catalog.runs.count() == 1, 20)
+        server.person("vic", vision=Role.ADMIN)
+        server.person(f"{HIDDEN}-person", **{HIDDEN: Role.ADMIN})
+        yield server
+
+
+def test_each_handler_is_told_who_asks(tmp_path: Path):
+    with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
+        routes = _routes(catalog)
+    assert len(routes) > 40
+    forgetful = [
+        f"{method} {path}"
+        for method, path, route in routes
+        if (method, path) not in OPEN and path != "/" and not _is_told(route)
+    ]
+    assert forgetful == []
+
+
+def _is_told(route: APIRoute) -> bool:
+    hints = typing.get_type_hints(inspect.unwrap(route.endpoint), include_extras=True)
+    return Asking in hints.values()
+
+
+def test_without_a_token_nothing_is_answered(server: TeamServer):
+    for method, path, _ in _routes(server.catalog):
+        if (method, path) not in OPEN:
+            answer = server.ask(_filled(path, server), method, body={})
+            assert answer.status in (401, 429), f"{method} {path}: {answer.status}"
+            if answer.status == 429:
+                break
+
+
+def test_nothing_is_told_of_what_one_may_not_see(server: TeamServer):
+    """Each route is asked with the true names of what is hidden, by somebody who may not see it."""
+    for method, path, _ in _routes(server.catalog):
+        if path.endswith(("/events", "/shutdown", "/logout")):
+            continue
+        filled = _filled(path, server)
+        asked = server.ask(f"{filled}?run=run1&run=run1&workspace={HIDDEN}&tag=x", method, body=_BODY, who="vic")
+        plain = server.ask(filled, method, body=_BODY, who="vic")
+        for answer in (asked, plain):
+            assert answer.status < 500 or answer.status == 501, (
+                f"{method} {path}: {answer.status} {answer.body[:300]!r}"
+            )
+            said = answer.body.decode("utf-8", "replace")
+            if answer.status < 400:
+                assert HIDDEN not in said, f"{method} {path}: {said[:500]}"
+            else:
+                # What was asked for may be repeated; the hint must not know more.
+                assert HIDDEN not in json.loads(said)["error"].get("hint", ""), f"{method} {path}: {said[:500]}"
+
+
+_BODY = {
+    "runs": ["run1"],
+    "words": ["run1"],
+    "where": "",
+    "sources": ["run1"],
+    "workspace": HIDDEN,
+    "workspaces": [HIDDEN],
+    "name": "x",
+    "person": "vic",
+    "note": "x",
+    "keep_newest": 1,
+    "store": "",
+    "uri": "",
+    "path": "/",
+    "code": "x",
+    "verifier": "y",
+    "role": "viewer",
+}
+
+
+def _filled(path: str, server: TeamServer) -> str:
+    run = server.catalog.runs.get(1)
+    values = {"run": "run1", "uid": run.uid, "name": HIDDEN, "token": "0" * 16, "task": "x", "board": "x"}
+    while "{" in path:
+        name = path.partition("{")[2].partition("}")[0]
+        value = values.get(name.partition(":")[0], "x")
+        if path.startswith(f"{PREFIX}/experiments/"):
+            value = "exp1"
+        path = path.replace(f"{{{name}}}", value)
+    return path

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of boards in a server, asked as a browser with a token would."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from aboard.client.client import Client
+from aboard.model.run_states import RunState
+from aboard.store import Store
+from aboard.writer.summary_writer import SummaryWriter
+from support.processes import until
+from support.stored_runs import TOKEN, store_run
+
+
+class PageAnswer(NamedTuple):
+    status: int
+    body: bytes
+    address: str
+    headers: dict[str, str]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def ask(client: Client, path: str, *, follow: bool = True, headers: dict[str, str] | None = None) -> PageAnswer:
+    """An answer, whatever its status."""
+    request = urllib.request.Request(client.url + path, headers={"Authorization": f"Bearer {TOKEN}", **(headers or {})})
+    opener = urllib.request.build_opener(*([] if follow else [_Stay()]))
+    try:
+        with opener.open(request, timeout=30) as answer:
+            return PageAnswer(answer.status, answer.read(), answer.url, dict(answer.headers))
+    except urllib.error.HTTPError as error:
+        with error:
+            return PageAnswer(error.code, error.read(), path, dict(error.headers))
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def shown_runs(client: Client, uri: str) -> set[str]:
+    """The names of the runs that a board shows."""
+    return set(ask(client, f"{uri}data/runs").json)
+
+
+def until_shown(client: Client, uri: str, *names: str) -> None:
+    """Wait until a board shows just these runs."""
+    until(lambda: shown_runs(client, uri) == set(names), 20)
+
+
+def logged_run(
+    store: Store,
+    *,
+    logdirs: tuple[str, ...] = ("train",),
+    points: int = 5,
+    status: RunState = RunState.COMPLETED,
+    **fields: Any,
+) -> str:
+    """A run with a curve `loss` in each of its logdirs, and nothing at its top. Its uid."""
+    uid = store_run(store, status=status, **fields)
+    events = Path(store.uri) / uid / "tb"
+    for file in events.iterdir():
+        file.unlink()  # what `store_run` left is no event file
+    for logdir in logdirs:
+        log(store, uid, logdir, range(points))
+    return uid
+
+
+def log(store: Store, uid: str, logdir: str, steps: range) -> None:
+    """Write points of a curve, as a training does."""
+    with SummaryWriter(str(Path(store.uri) / uid / "tb" / logdir)) as writer:
+        for step in steps:
+            writer.add_scalar("loss", 1.0 / (step + 1), step)

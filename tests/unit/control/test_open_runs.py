@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pool of open runs: shared, bounded, and never held up by one slow store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aboard.control.open_run import OpenRun, RunPlace
+from aboard.control.open_runs import OpenRuns
+from aboard.control.store_readers import StoreReaders
+from aboard.errors import StoreUnreachable
+from aboard.store import Store, open_store
+from support.logged_runs import log_more, logged_run
+from support.processes import until
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path / "store"), create=True)
+
+
+@pytest.fixture
+def pool() -> Iterator[OpenRuns]:
+    made = OpenRuns()
+    yield made
+    made.close()
+
+
+def points(run: OpenRun, logdir: str = "") -> int:
+    (tag,) = run.logdirs[logdir].tags()
+    return tag.status.points
+
+
+def test_two_who_read_one_run_share_it(store: Store, pool: OpenRuns):
+    place = RunPlace(store.uri, logged_run(store, curves={"loss": [1.0, 2.0]}))
+    with pool.fresh([place]) as (first,), pool.fresh([place]) as (second,):
+        assert first is second
+        assert points(first) == 2
+    assert pool.open_count == 1
+
+
+def test_a_run_that_is_followed_grows_by_itself(store: Store, pool: OpenRuns):
+    uid = logged_run(store, curves={"loss": [1.0]})
+    run = pool.take(RunPlace(store.uri, uid), follow=True)
+    until(lambda: run.is_read and points(run) == 1, 20)
+    log_more(store, uid, curves={"loss": [2.0, 3.0]}, first=1)
+    until(lambda: points(run) == 3, 20)
+    pool.give_back(run, follow=True)
+
+
+def test_a_run_without_files_is_read_as_empty(store: Store, pool: OpenRuns):
+    with pool.fresh([RunPlace(store.uri, "01ARZ3NDEKTSV4RRFFQ69G5FAV")]) as (run,):
+        assert (run.failure, dict(run.logdirs)) == (None, {})
+
+
+def test_what_nobody_uses_goes_when_room_is_needed(store: Store):
+    uids = [logged_run(store, curves={"loss": [1.0]}) for _ in range(4)]
+    pool = OpenRuns(most_open=2)
+    kept = pool.take(RunPlace(store.uri, uids[0]))
+    for uid in uids[1:]:
+        with pool.fresh([RunPlace(store.uri, uid)]):
+            pass
+    assert pool.open_count == 3
+    pool.give_back(kept)
+    assert pool.open_count == 2
+    with pool.fresh([RunPlace(store.uri, uids[0])]) as (again,):
+        assert points(again) == 1
+    pool.close()
+
+
+def test_memory_is_bounded(store: Store):
+    uids = [logged_run(store, curves={"loss": [float(step) for step in range(2000)]}) for _ in range(3)]
+    pool = OpenRuns(memory_limit=250_000)
+    for uid in uids:
+        with pool.fresh([RunPlace(store.uri, uid)]) as (run,):
+            assert points(run) == 2000
+    assert pool.memory <= 250_000
+    assert pool.open_count == 2
+    pool.close()
+
+
+def test_a_store_that_hangs_holds_up_only_those_who_wait_for_it(
+    store: Store, pool: OpenRuns, monkeypatch: pytest.MonkeyPatch
+):
+    place = RunPlace(store.uri, logged_run(store, curves={"loss": [1.0]}))
+    freed = threading.Event()
+    refresh = OpenRun._refresh
+
+    def hang(run: OpenRun) -> None:
+        if run.place.store == "s3://slow":
+            freed.wait(60)
+        else:
+            refresh(run)
+
+    monkeypatch.setattr(OpenRun, "_refresh", hang)
+    slow = [pool.take(RunPlace("s3://slow", f"uid{number}")) for number in range(20)]
+    began = time.monotonic()
+    with pool.fresh([place]) as (run,):
+        assert points(run) == 1
+    assert time.monotonic() - began < 10
+    assert all(one.failure is not None and not one.is_read for one in slow)
+    freed.set()
+
+
+def test_only_so_many_wait_for_one_store():
+    readers = StoreReaders(threads=1, waiting=2)
+    freed = threading.Event()
+    waiting = [threading.Thread(target=readers.call, args=(lambda: freed.wait(60),)) for _ in range(2)]
+    for one in waiting:
+        one.start()
+    until(lambda: readers._waiting._value == 0)
+    with pytest.raises(StoreUnreachable, match="too many"):
+        readers.call(lambda: None)
+    freed.set()
+    for one in waiting:
+        one.join(20)
+    assert readers.call(lambda: 7) == 7
+    with pytest.raises(StoreUnreachable, match="has not answered"):
+        readers.call(lambda: time.sleep(1), seconds=0.05)
+    readers.close()
+
+
+def test_a_failure_is_told_and_tried_again_later(store: Store, pool: OpenRuns, monkeypatch: pytest.MonkeyPatch):
+    place = RunPlace(store.uri, logged_run(store, curves={"loss": [1.0]}))
+    refresh, tries = OpenRun._refresh, []
+
+    def fail_once(run: OpenRun) -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise StoreUnreachable("no network")
+        refresh(run)
+
+    monkeypatch.setattr(OpenRun, "_refresh", fail_once)
+    monkeypatch.setattr("aboard.control.open_run._REST_AFTER_FAILURE", 0.1)
+    with pool.fresh([place]) as (run,):
+        assert "no network" in str(run.failure)
+
+    def works() -> bool:
+        with pool.fresh([place]) as (run,):
+            return run.failure is None
+
+    until(works, 20)
+
+
+def test_forgotten_runs_are_closed(store: Store, pool: OpenRuns):
+    uid = logged_run(store, curves={"loss": [1.0]})
+    with pool.fresh([RunPlace(store.uri, uid)]):
+        pass
+    pool.forget(uid)
+    assert pool.open_count == 0
