@@ -75,14 +75,11 @@ function facts(run: Run): Values {
     ["user", run.user ? { text: run.user } : undefined],
     ["host", run.host ? { text: run.host } : undefined],
     ["started", run.started ? { text: shownTime(run.started) } : undefined],
-    ["duration", duration === undefined ? undefined : { text: shownDuration(duration), number: duration }],
+    ["duration", duration === undefined ? undefined : { text: shownDuration(duration) }],
     ["attempts", { text: String(run.attempts.length), number: run.attempts.length }],
     ["exit code", run.exit_code === undefined ? undefined : { text: String(run.exit_code) }],
     ["reason", run.reason ? { text: run.reason } : undefined],
-    [
-      "size",
-      run.bytes === undefined ? undefined : { text: shownBytes(toNumber(run.bytes)), number: toNumber(run.bytes) },
-    ],
+    ["size", run.bytes === undefined ? undefined : { text: shownBytes(toNumber(run.bytes)) }],
   ];
   return new Map(said.flatMap(([name, cell]) => (cell ? [[name, cell] as const] : [])));
 }

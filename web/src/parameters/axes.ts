@@ -17,6 +17,8 @@ export interface Axis {
   place: (run: Run) => number | undefined;
 }
 
+const MOST_OWN_TICKS = 8;
+
 export function makeAxis(id: string, runs: readonly Run[]): Axis | undefined {
   const field = readField(id);
   if (!field) return undefined;
@@ -38,7 +40,8 @@ function numericAxis(id: string, title: string, field: Field, values: WireValue[
   const scaled = (value: number): number => (isLog ? Math.log10(value) : value);
   const [from, to] = [scaled(low), scaled(high)];
   const at = (value: number): number => (to > from ? (scaled(value) - from) / (to - from) : 0.5);
-  const marks = numbers.length ? tickValues(low, high, isLog) : [];
+  const own = [...new Set(numbers)];
+  const marks = own.length <= MOST_OWN_TICKS ? own : tickValues(low, high, isLog);
   return {
     id,
     title,
