@@ -146,8 +146,8 @@ class Visitor:
 
     def __init__(self, world: World, browser: Any, **context: Any) -> None:
         size = context.pop("viewport", {"width": 1280, "height": 800})
-        login = {"Authorization": f"Bearer {TOKEN}"}
-        self.context = browser.new_context(viewport=size, extra_http_headers=login, accept_downloads=True, **context)
+        self.context = browser.new_context(viewport=size, accept_downloads=True, **context)
+        self.context.request.get(f"{world.url}/?token={TOKEN}")
         self.page = self.context.new_page()
         self.page.set_default_timeout(MILLISECONDS)
         self.failures: list[str] = []

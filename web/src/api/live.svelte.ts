@@ -21,6 +21,12 @@ class Live {
     return this.on("board", listener);
   }
 
+  /** Look again and again while something lives: points arrive more often than news of their run. */
+  every(milliseconds: number, look: Listener): () => void {
+    const timer = setInterval(() => !document.hidden && look(), milliseconds);
+    return () => clearInterval(timer);
+  }
+
   private on(kind: string, listener: Listener): () => void {
     this.listeners.set(listener, kind);
     this.open();
