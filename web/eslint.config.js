@@ -18,6 +18,8 @@ export default ts.config(
       // Names, tags and texts come from logs: they are shown as text, always.
       "svelte/no-at-html-tags": "error",
       "svelte/no-navigation-without-resolve": "off", // a rule of SvelteKit, whose router is not ours
+      "svelte/no-useless-children-snippet": "off", // the panel of a popover is named beside its button
+      "svelte/no-useless-mustaches": "off", // quotes and line ends are clearer so
       "svelte/prefer-svelte-reactivity": "off", // maps that are replaced, not changed, need no proxies
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
     },

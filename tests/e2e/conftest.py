@@ -13,6 +13,8 @@ import pytest
 from support.browsing import chromium
 from support.page_world import Visitor, World
 
+SCREENSHOTS = os.environ.get("ABOARD_SCREENSHOTS")
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
@@ -32,6 +34,6 @@ def visit(world: World, browser: Any, request: pytest.FixtureRequest) -> Iterato
 
     yield open_address
     for number, visitor in enumerate(visitors):
-        if folder := os.environ.get("ABOARD_SCREENSHOTS"):
-            visitor.page.screenshot(path=str(Path(folder) / f"{request.node.name}-{number}.png"))
+        if SCREENSHOTS:
+            visitor.page.screenshot(path=str(Path(SCREENSHOTS) / f"{request.node.name}-{number}.png"))
         visitor.close()

@@ -13,7 +13,18 @@ export interface RangeOptions {
 
 export function chartRanges(lines: readonly Line[], options: RangeOptions): { x: Span; y: Span } {
   const x = options.zoom && !options.logX ? options.zoom : wholeX(lines, options.logX);
-  return { x, y: valueRange(valuesWithin(lines, x, options.bands), { outliers: options.outliers, log: options.logY }) };
+  const y = valueRange(valuesWithin(lines, x, options.bands), { outliers: options.outliers, log: options.logY });
+  return { x: wideEnough(x), y: wideEnough(y) };
+}
+
+const LEAST_WIDTH = 1e-10;
+
+/** Numbers that are told apart by their last digits only cannot be divided further: an axis of them has no ticks. */
+function wideEnough([from, to]: Span): Span {
+  const least = Math.max(Math.abs(from), Math.abs(to)) * LEAST_WIDTH;
+  if (to - from >= least) return [from, to];
+  const middle = (from + to) / 2;
+  return [middle - least / 2, middle + least / 2];
 }
 
 function wholeX(lines: readonly Line[], log: boolean): Span {

@@ -33,8 +33,9 @@ export interface Line {
   counts?: Float64Array;
   /** Places of values that are no numbers. */
   marks: { x: number; kind: "NaN" | "∞" | "−∞" }[];
-  /** For each x the exact step, where there is one. */
+  /** For each x the exact step, where steps go beyond 2^53; x then counts from `base`. */
   exact?: BigInt64Array;
+  base?: bigint;
   walls?: Float64Array;
   total: number;
 }

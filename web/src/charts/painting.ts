@@ -36,7 +36,7 @@ export function paint(context: CanvasRenderingContext2D, lines: readonly Line[],
     if (look.bands && line.band) paintBand(context, line, frame, dim ? 0.05 : 0.18);
     if (line.raw) paintPath(context, line.raw.xs, line.raw.ys, line, frame, dim ? 0.08 : 0.28, 1);
     paintPath(context, line.xs, line.ys, line, frame, dim ? 0.22 : 1, someHit && !dim ? 2.4 : 1.5);
-    if (line.xs.length === 1) paintDot(context, line, frame);
+    paintLonely(context, line, frame);
   }
   for (const line of ordered) paintMarks(context, line, frame);
   context.restore();
@@ -92,13 +92,16 @@ function paintPath(
   context.setLineDash([]);
 }
 
-function paintDot(context: CanvasRenderingContext2D, line: Line, frame: Frame): void {
-  if (!isDrawable(line.ys[0] as number, frame)) return;
-  context.globalAlpha = 1;
+/** Points without a number beside them would be lines without length. */
+function paintLonely(context: CanvasRenderingContext2D, line: Line, frame: Frame): void {
+  const isThere = (at: number): boolean => at >= 0 && at < line.ys.length && isDrawable(line.ys[at] as number, frame);
   context.fillStyle = line.colour;
-  context.beginPath();
-  context.arc(frame.x(line.xs[0] as number), frame.y(line.ys[0] as number), 3 * frame.scale, 0, 7);
-  context.fill();
+  for (let at = 0; at < line.xs.length; at++) {
+    if (!isThere(at) || isThere(at - 1) || isThere(at + 1)) continue;
+    context.beginPath();
+    context.arc(frame.x(line.xs[at] as number), frame.y(line.ys[at] as number), 2.5 * frame.scale, 0, 7);
+    context.fill();
+  }
 }
 
 const LEAST_GAP = 7; // pixels between two marks of one line

@@ -38,12 +38,26 @@ export function linesOf(
     const look = looks.get(curve.uid);
     return look ? [{ curve, look, dash: DASHES[logdirs.indexOf(curve.logdir) % DASHES.length] ?? [] }] : [];
   });
-  const placed = seen.map((one) => ({ ...one, ...placedOn(one.curve, one.look, options.x, along) }));
+  const base = options.x === "step" ? baseOf(seen.map((one) => one.curve)) : undefined;
+  const placed = seen.map((one) => ({ ...one, base, ...placedOn(one.curve, one.look, options.x, along, base) }));
   if (!placed.some((one) => one.look.group !== undefined)) return placed.map((one) => singleLine(one, options));
   return groupLines(placed, options);
 }
 
+/** Where steps begin that cannot be told apart as plain numbers; none for all others. */
+function baseOf(curves: readonly Curve[]): bigint | undefined {
+  if (!curves.some((curve) => curve.exact)) return undefined;
+  const firsts = curves.flatMap((curve) =>
+    curve.steps.length ? [curve.exact?.[0] ?? BigInt(curve.steps[0] as number)] : [],
+  );
+  return firsts.reduce<bigint | undefined>(
+    (least, one) => (least === undefined || one < least ? one : least),
+    undefined,
+  );
+}
+
 interface Placed {
+  base: bigint | undefined;
   curve: Curve;
   look: RunLook;
   dash: readonly number[];
@@ -52,8 +66,18 @@ interface Placed {
   walls: Float64Array;
 }
 
-function placedOn(curve: Curve, look: RunLook, x: XKind, along: readonly Curve[]): Pick<Placed, "xs" | "ys" | "walls"> {
+function placedOn(
+  curve: Curve,
+  look: RunLook,
+  x: XKind,
+  along: readonly Curve[],
+  base: bigint | undefined,
+): Pick<Placed, "xs" | "ys" | "walls"> {
   const { steps, walls, values } = curve;
+  if (x === "step" && base !== undefined) {
+    const exact = curve.exact ?? BigInt64Array.from(steps, BigInt);
+    return { xs: Float64Array.from(exact, (step) => Number(step - base)), ys: values, walls };
+  }
   if (x === "step") return { xs: steps, ys: values, walls };
   if (x === "wall") return sortedBy(walls, values, walls);
   if (x === "relative") {
@@ -102,6 +126,7 @@ function singleLine(one: Placed, options: LineOptions): Line {
     dash,
     marks: marksOf(xs, ys),
     total: curve.total,
+    ...(one.base === undefined ? {} : { base: one.base }),
   };
   if (!isReduced) {
     const exact = curve.exact && options.x === "step" ? { exact: curve.exact } : {};

@@ -47,13 +47,24 @@ function numericAxis(id: string, title: string, field: Field, values: WireValue[
     title,
     field,
     isLog,
-    ticks: marks.map((value) => ({ at: at(value), text: shownNumber(value, 3) })),
+    ticks: apart(marks.map((value) => ({ at: at(value), text: shownNumber(value, 3) }))),
     place(run) {
       const value = cellValue(run, field);
       const number = value === undefined || value === null ? NaN : toNumber(value as number);
       return Number.isFinite(number) ? at(number) : undefined;
     },
   };
+}
+
+const LEAST_GAP = 0.045;
+
+/** Without those that would stand on top of others. */
+function apart(ticks: { at: number; text: string }[]): { at: number; text: string }[] {
+  const kept: { at: number; text: string }[] = [];
+  for (const tick of [...ticks].sort((one, other) => one.at - other.at)) {
+    if (!kept.some((one) => Math.abs(one.at - tick.at) < LEAST_GAP || one.text === tick.text)) kept.push(tick);
+  }
+  return kept;
 }
 
 function tickValues(low: number, high: number, isLog: boolean): number[] {

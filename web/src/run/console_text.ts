@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training printed, as lines: without the signs that colour terminals, and with progress bars as they ended.
 
-// eslint-disable-next-line no-control-regex
 const ESCAPES =
   /\u001b\[[0-9;?]*[A-Za-z]|\u001b\][^\u0007]*\u0007|[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f]/g;
 
