@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-sanitized test-frameworks test-trackers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores soak clean
+.PHONY: setup page run test test-sanitized test-frameworks test-trackers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -20,12 +20,23 @@ $(VENV)/.installed: $(SOURCES)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server]'
 	touch $@
 
-run: setup  ## sample runs, and a board that shows them
+# The page is built with npm, apart from the Python package: a wheel carries what is built.
+PAGE := src/aboard/server/_web/.built
+PAGE_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print)
+
+page: $(PAGE)  ## the page, built into the package
+
+$(PAGE): $(PAGE_SOURCES) $(VENV)/.installed
+	scripts/build-page
+	touch $@
+
+run: setup page  ## sample runs, and a board that shows them
 	test -d runs/demo || $(BIN)/aboard demo runs/demo
 	$(BIN)/aboard view runs/demo --no-browser
 
 # Four processes on two cores: tests wait for servers and browsers more than they compute.
-test: setup  ## everything that needs no machine-learning framework
+test: setup page  ## everything that needs no machine-learning framework
+	scripts/run-in-web test
 	scripts/ensure-chromium
 	scripts/ensure-azurite
 	scripts/ensure-oidc-provider
@@ -55,21 +66,23 @@ frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 
-lint: setup  ## linters, types, layers, formatting
+lint: setup page  ## linters, types, layers, formatting
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror $$(find native -name '*.?pp')
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 	$(BIN)/python scripts/write_openapi.py --check
+	scripts/run-in-web check
 
 openapi: setup  ## docs/openapi.json, the document of the API
 	$(BIN)/python scripts/write_openapi.py
 
-fmt: setup
+fmt: setup page
 	$(BIN)/ruff check --fix --quiet || true
 	$(BIN)/ruff format --quiet
 	$(BIN)/clang-format -i $$(find native -name '*.?pp')
+	scripts/run-in-web fmt
 
 bench: bench-writing bench-reading bench-metrics bench-stores  ## side by side with the peers; prints the tables of benchmarks/README.md
 
