@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aboard.executors import Executor, Local
+from aboard.executors import Executor, Local, Ssh
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_parts import Mount
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import UnitStatus
+from support.ssh_server import ssh_server
 
 UNDER_TEST = os.environ.get("EXECUTORS_UNDER_TEST", "local").split()
 PATIENCE = 60.0
@@ -74,4 +76,24 @@ def local_bench(folder: Path) -> Generator[Bench]:
     yield Bench(Local(folder=str(folder / "units")))
 
 
-BENCHES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Bench]]] = {"local": local_bench}
+@contextlib.contextmanager
+def ssh_bench(folder: Path) -> Generator[Bench]:
+    with ssh_server(folder) as config:
+        yield Bench(Ssh(host="elsewhere", config=str(config), folder=str(folder / "units with space")))
+
+
+@contextlib.contextmanager
+def docker_bench(folder: Path) -> Generator[Bench]:
+    from aboard.executors import Docker
+    from support.docker_daemon import IMAGE, docker_daemon
+
+    with docker_daemon() as address:
+        programs = (Mount(source="/usr", target="/usr", read_only=True),)
+        yield Bench(Docker(address=address, pull="never"), {"image": IMAGE, "mounts": programs})
+
+
+BENCHES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Bench]]] = {
+    "local": local_bench,
+    "ssh": ssh_bench,
+    "docker": docker_bench,
+}

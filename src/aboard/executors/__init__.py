@@ -6,14 +6,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from aboard.executors.docker import Docker
     from aboard.executors.executor import Executor
     from aboard.executors.local import Local
     from aboard.executors.registry import executor_names, executor_of, make_executor
     from aboard.executors.ssh import Ssh
 
-__all__ = ["Executor", "Local", "Ssh", "executor_names", "executor_of", "make_executor"]
+__all__ = ["Docker", "Executor", "Local", "Ssh", "executor_names", "executor_of", "make_executor"]
 
 _HOMES = {
+    "Docker": "aboard.executors.docker",
     "Executor": "aboard.executors.executor",
     "Local": "aboard.executors.local",
     "Ssh": "aboard.executors.ssh",

@@ -14,6 +14,7 @@ from aboard.model.unit_handle import UnitHandle
 
 GROUP = "aboard.executors"
 _OWN = {
+    "docker": "aboard.executors.docker:Docker",
     "local": "aboard.executors.local:Local",
     "ssh": "aboard.executors.ssh:Ssh",
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from aboard.errors import InvalidValue, UnitRefused
+from aboard.errors import InvalidValue, UnitRefused, UnknownName
 from aboard.executors.executor import Executor
 from aboard.executors.keeper_file import keeper_bytes, keeper_name
 from aboard.executors.kept_units import check_started, is_running, keeper_document, kept_status
@@ -65,12 +65,12 @@ class Ssh(Executor):
     def find(self, unit: str) -> UnitHandle | None:
         handle = self._handle(check_uid(unit))
         try:
-            return handle if kept_status(self._looked(handle)) else None
-        except UnitRefused:
-            return None  # no keeper was ever installed there
+            return handle if kept_status(self._known("look", handle)) else None
+        except (UnknownName, UnitRefused):  # or no keeper was ever installed there
+            return None
 
     def status(self, handle: UnitHandle) -> UnitStatus:
-        status = kept_status(self._looked(handle))
+        status = kept_status(self._known("look", handle))
         if status is None:
             raise unknown_unit(handle)
         if status.state.is_ended:
@@ -92,23 +92,26 @@ class Ssh(Executor):
 
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
         told = [] if grace is None else [str(grace)]
-        self._asked("stop", _place(handle), *told, keeper=_keeper(handle))
+        self._known("stop", handle, *told)
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
-        state = self._looked(handle)["state"]
+        state = self._known("look", handle)["state"]
         if state is None or "end" in state:
             return None
         port_in(state, port)
         return self._tunnel(handle.unit).endpoint(port, state["ports"])
 
     def usage(self, handle: UnitHandle) -> Usage | None:
-        told = self._asked("usage", _place(handle), keeper=_keeper(handle))
+        told = self._known("usage", handle)
         return Usage(**told) if told else None
 
     def forget(self, handle: UnitHandle) -> None:
-        if is_running(self._looked(handle)):
-            raise running_unit(handle)
-        self._asked("remove", _place(handle), keeper=_keeper(handle))
+        try:
+            if is_running(self._known("look", handle)):
+                raise running_unit(handle)
+            self._known("remove", handle)
+        except UnknownName:
+            pass
         self._tunnel(handle.unit).close()
 
     def _login(self) -> Login:
@@ -127,8 +130,12 @@ class Ssh(Executor):
     def _handle(self, unit: str) -> UnitHandle:
         return self.handle(unit, folder=f"{self.folder}/{unit}", keeper=f"{self.folder}/{keeper_name()}")
 
-    def _looked(self, handle: UnitHandle) -> dict[str, Any]:
-        return self._asked("look", _place(handle), keeper=_keeper(handle))
+    def _known(self, word: str, handle: UnitHandle, *arguments: str) -> dict[str, Any]:
+        """The answer about a unit that is there."""
+        answer = self._asked(word, _place(handle), *arguments, keeper=_keeper(handle))
+        if "unknown" in answer:
+            raise unknown_unit(handle)
+        return answer
 
     def _install(self) -> None:
         """Put the keeper there, unless it is; whole or not at all."""

@@ -34,6 +34,8 @@ def _answer(word: str, folder: Path, rest: list[str]) -> Document:
             return start(folder, Path(sys.argv[0]).absolute(), json.load(sys.stdin))
         except Refused as refused:
             return {"refused": refused.args[0], "hint": refused.args[1]}
+    if not folder.is_dir():
+        return {"unknown": True}
     if word == "look":
         return look(folder)
     if word == "usage":
