@@ -92,8 +92,18 @@ def docker_bench(folder: Path) -> Generator[Bench]:
         yield Bench(Docker(address=address, pull="never"), {"image": IMAGE, "mounts": programs})
 
 
+@contextlib.contextmanager
+def slurm_bench(folder: Path) -> Generator[Bench]:
+    from aboard.executors import Slurm
+    from support.slurm_cluster import slurm_cluster
+
+    with slurm_cluster():
+        yield Bench(Slurm(folder=str(folder / "units")))
+
+
 BENCHES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Bench]]] = {
     "local": local_bench,
     "ssh": ssh_bench,
     "docker": docker_bench,
+    "slurm": slurm_bench,
 }

@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from aboard.executors.executor import Executor
     from aboard.executors.local import Local
     from aboard.executors.registry import executor_names, executor_of, make_executor
+    from aboard.executors.slurm import Slurm
     from aboard.executors.ssh import Ssh
 
-__all__ = ["Docker", "Executor", "Local", "Ssh", "executor_names", "executor_of", "make_executor"]
+__all__ = ["Docker", "Executor", "Local", "Slurm", "Ssh", "executor_names", "executor_of", "make_executor"]
 
 _HOMES = {
     "Docker": "aboard.executors.docker",
     "Executor": "aboard.executors.executor",
     "Local": "aboard.executors.local",
+    "Slurm": "aboard.executors.slurm",
     "Ssh": "aboard.executors.ssh",
     "executor_names": "aboard.executors.registry",
     "executor_of": "aboard.executors.registry",

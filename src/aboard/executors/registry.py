@@ -16,6 +16,7 @@ GROUP = "aboard.executors"
 _OWN = {
     "docker": "aboard.executors.docker:Docker",
     "local": "aboard.executors.local:Local",
+    "slurm": "aboard.executors.slurm:Slurm",
     "ssh": "aboard.executors.ssh:Ssh",
 }
 

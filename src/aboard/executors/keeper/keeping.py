@@ -45,10 +45,9 @@ class Keeper:
         self._state = {
             "keeper": os.getpid(),
             "host": socket.gethostname(),
-            "attempt": earlier.get("attempt", 0) + 1,
+            "attempt": _attempt(earlier),
             "ports": ports,
             "started": time.time(),
-            "job": os.environ.get("SLURM_JOB_ID", ""),
         }
         self._folder.write("state.json", self._state)
         problem = self._start(self._environment(ports))
@@ -200,6 +199,12 @@ class Keeper:
         end = {"reason": reason, "code": code, "message": message, "time": time.time()}
         self._folder.write("state.json", {**self._state, "end": end})
         return code
+
+
+def _attempt(earlier: Document) -> int:
+    """Which start of the unit this is. Slurm counts by itself, also those that never came this far."""
+    restarts = os.environ.get("SLURM_RESTART_COUNT", "")
+    return int(restarts) + 1 if restarts.isdecimal() else earlier.get("attempt", 0) + 1
 
 
 def _wake(*_: object) -> None:

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .process_tree import below, marked, tell
@@ -96,12 +96,13 @@ def _end_strays(unit: str, grace: float) -> None:
         time.sleep(0.05)
 
 
-def output(path: Path, start: int, follow: bool) -> Iterator[bytes]:
-    """What the unit printed from byte `start` on; when followed, until it has ended."""
+def output(path: Path, start: int, follow: bool, *, has_ended: Callable[[], bool] | None = None) -> Iterator[bytes]:
+    """What the unit printed from byte `start` on; when followed, until it has ended, which its keeper's lock tells."""
     folder = UnitFolder(path)
     at = start
     while True:
-        has_ended = not folder.is_kept()  # asked first: what is printed until then is read below
+        # Asked first: what is printed until then is read below.
+        is_over = follow and (has_ended() if has_ended is not None else not folder.is_kept())
         try:
             with folder.output.open("rb") as file:
                 file.seek(at)
@@ -113,7 +114,7 @@ def output(path: Path, start: int, follow: bool) -> Iterator[bytes]:
                     yield piece
         except FileNotFoundError:
             pass
-        if has_ended or not follow:
+        if is_over or not follow:
             return
         time.sleep(_FOLLOW_SECONDS)
 
