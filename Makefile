@@ -17,7 +17,7 @@ $(VENV)/.installed: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --group build --group native --group test --group check
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server,docker]'
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server,docker,kubernetes]'
 	touch $@
 
 # The page is built with npm, apart from the Python package: a wheel carries what is built.

@@ -22,13 +22,14 @@ SlurmdPort={node}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 ReturnToService=2
+EnforcePartLimits=ALL
 MpiDefault=none
 SwitchType=switch/none
 StateSaveLocation={folder}/state
@@ -70,9 +71,13 @@ class SlurmCluster:
             (folder / name).mkdir()
         self.conf.write_text(_CONF.format(folder=folder, controller=16817, node=16818).lstrip())
         self._start_munge()
-        self.controller = self._started("slurmctld", "-D", "-f", self.conf)
+        self.start_controller()
         self.node = self._started("slurmd", "-D", "-f", self.conf, "-N", "localhost")
         until(lambda: "idle" in self.tell("sinfo", "--noheader", "--format=%t"), 60)
+
+    def start_controller(self) -> None:
+        self.controller = self._started("slurmctld", "-D", "-f", self.conf)
+        until(lambda: "UP" in self.tell("scontrol", "ping"), 60)
 
     def tell(self, *command: str) -> str:
         environ = {**os.environ, "SLURM_CONF": str(self.conf)}
@@ -94,8 +99,11 @@ class SlurmCluster:
         self.tell("scancel", "--user=root")
         for process in (self.node, self.controller):
             process.terminate()
-        for process in (self.node, self.controller):
-            process.wait()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:  # it waits for steps that do not end
+                process.kill()
+                process.wait()
         with contextlib.suppress(ProcessLookupError):
             os.kill(int((self.folder / "munge" / "pid").read_text()), signal.SIGTERM)
 

@@ -8,16 +8,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aboard.executors.docker import Docker
     from aboard.executors.executor import Executor
+    from aboard.executors.kubernetes import Kubernetes
     from aboard.executors.local import Local
     from aboard.executors.registry import executor_names, executor_of, make_executor
     from aboard.executors.slurm import Slurm
     from aboard.executors.ssh import Ssh
 
-__all__ = ["Docker", "Executor", "Local", "Slurm", "Ssh", "executor_names", "executor_of", "make_executor"]
+__all__ = [
+    "Docker",
+    "Executor",
+    "Kubernetes",
+    "Local",
+    "Slurm",
+    "Ssh",
+    "executor_names",
+    "executor_of",
+    "make_executor",
+]
 
 _HOMES = {
     "Docker": "aboard.executors.docker",
     "Executor": "aboard.executors.executor",
+    "Kubernetes": "aboard.executors.kubernetes",
     "Local": "aboard.executors.local",
     "Slurm": "aboard.executors.slurm",
     "Ssh": "aboard.executors.ssh",

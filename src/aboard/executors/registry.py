@@ -15,6 +15,7 @@ from aboard.model.unit_handle import UnitHandle
 GROUP = "aboard.executors"
 _OWN = {
     "docker": "aboard.executors.docker:Docker",
+    "kubernetes": "aboard.executors.kubernetes:Kubernetes",
     "local": "aboard.executors.local:Local",
     "slurm": "aboard.executors.slurm:Slurm",
     "ssh": "aboard.executors.ssh:Ssh",

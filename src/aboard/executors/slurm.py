@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from aboard.executors.executor import Executor
 from aboard.executors.keeper import looking
 from aboard.executors.keeper.unit_folder import UnitFolder
 from aboard.executors.keeper_file import keeper_file
-from aboard.executors.kept_units import keeper_document
+from aboard.executors.kept_units import ended_status, keeper_document
 from aboard.executors.local import check_process, port_in, running_unit, unknown_unit
 from aboard.executors.slurm_commands import UNKNOWN_JOB, SlurmRefused, fields, slurm
 from aboard.executors.slurm_status import Job, job_from, slurm_status
@@ -124,14 +124,13 @@ class Slurm(Executor):
         folder = self._known(handle)
         state = folder.read("state.json")
         if state is not None and "end" in state and state["end"]["reason"] != "signalled":
-            return slurm_status(None, state, "")
+            return ended_status(state)
         job = self._shown(self._number(handle, folder))
+        was_asked = folder.read("stop.json") is not None
         # Looked at again: it may have been written while Slurm was asked.
-        status = slurm_status(job, folder.read("state.json"), _complaint(folder))
+        status = slurm_status(job, folder.read("state.json"), complaint=_complaint(folder), was_asked=was_asked)
         is_live = not status.state.is_ended and status.state is not UnitState.PENDING
-        if is_live and folder.read("stop.json") is not None:
-            return UnitStatus(state=UnitState.STOPPING, started=status.started, host=status.host)
-        return status
+        return replace(status, state=UnitState.STOPPING) if is_live and was_asked else status
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
         folder = self._known(handle)
@@ -246,7 +245,7 @@ class Slurm(Executor):
         try:
             return job_from(fields(slurm("scontrol", "--oneliner", "show", "job", job)))
         except SlurmRefused as refused:
-            if UNKNOWN_JOB not in refused.message:
+            if not any(text in refused.message for text in UNKNOWN_JOB):
                 raise
         lines = _accounted(f"--format={','.join(_ACCOUNTED)}", f"--jobs={job}").splitlines()
         return job_from(dict(zip(_ACCOUNTED.values(), lines[0].split("|"), strict=False))) if lines else None

@@ -27,11 +27,12 @@ _NEXT_STEPS = {
     "Invalid qos": "`sacctmgr show qos` lists them",
     "time limit": "`sinfo -o '%P %l'` lists the limits of the partitions",
     "node configuration is not available": "no node there has that: `sinfo -o '%P %c %m %G'` lists what they have",
+    "More processors": "`sinfo -o '%P %c'` lists how many the nodes have",
     "Invalid generic resource": "`sinfo -o '%P %G'` lists what the nodes have",
     "violates accounting": "a limit of your account or QOS is reached: wait for other jobs, or ask for less",
     "QOSMax": "a limit of your QOS is reached: wait for other jobs, or ask for less",
 }
-UNKNOWN_JOB = "Invalid job id"
+UNKNOWN_JOB = ("Invalid job id", "not found")  # the second of a task of an array
 
 
 class SlurmRefused(UnitRefused):
@@ -53,7 +54,7 @@ def slurm(program: str, *arguments: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise ExecutorUnavailable(f"{program} did not answer within {_SECONDS} s") from error
     if done.returncode != 0:
-        raise _fault(program, done.stderr.decode(errors="replace"))
+        raise _fault(program, (done.stderr or done.stdout).decode(errors="replace"))
     return done.stdout.decode(errors="replace")
 
 

@@ -53,12 +53,12 @@ def job_from(told: dict[str, str]) -> Job:
     )
 
 
-def slurm_status(job: Job | None, state: dict[str, Any] | None, complaint: str) -> UnitStatus:
+def slurm_status(job: Job | None, state: dict[str, Any] | None, *, complaint: str, was_asked: bool) -> UnitStatus:
     """The status of a unit. Slurm says whether it lives; its keeper, when it could, wrote down how it ended."""
     if state is not None and "end" in state and state["end"]["reason"] != "signalled":
         return ended_status(state)
     if job is None:
-        return _forgotten(state)
+        return _forgotten(state, was_asked=was_asked)
     attempt = job.restarts + 1
     if job.state in _WAITING:
         again = " after it was interrupted" if job.restarts else ""
@@ -100,7 +100,9 @@ def _ended(job: Job, state: dict[str, Any] | None, attempt: int, complaint: str)
     )
 
 
-def _forgotten(state: dict[str, Any] | None) -> UnitStatus:
+def _forgotten(state: dict[str, Any] | None, *, was_asked: bool) -> UnitStatus:
+    if was_asked:  # a waiting task of an array vanishes when it is cancelled
+        return UnitStatus(state=UnitState.STOPPED, reason=EndReason.STOPPED)
     if state is not None and "end" in state:
         return replace(ended_status(state), message="Slurm has forgotten why it was ended")
     message = "Slurm knows nothing of its job any more, and its keeper wrote down no end"
