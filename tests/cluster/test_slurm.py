@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm beyond the contract, on a real cluster: refusals, preemption, dying nodes, arrays, a controller that is gone."""
+"""Slurm beyond the contract, on a real cluster: refusals, preemption, dying nodes, arrays, a controller gone."""
 
 from __future__ import annotations
 

@@ -76,6 +76,11 @@ class Executor(ABC):
     def forget(self, handle: UnitHandle) -> None:
         """Remove what an ended unit left: its output and its record. One that runs is refused with `Conflict`."""
 
+    def check_path(self, path: str) -> None:
+        """Refuse a folder or URI that units of this executor cannot see, and name what can be used."""
+        if not path:
+            raise InvalidValue("an empty text is no path", hint="give a folder, or a URI such as gs://BUCKET/PATH")
+
     def usage(self, handle: UnitHandle) -> Usage | None:
         """What the unit takes of its machine now, where the executor can tell."""
         return None
