@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -24,29 +25,41 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import aboard
 from aboard.reader.root import StoreUri
 from aboard.reader.run_collection import Follower, RunCollection
+from aboard.ship import transfer
 from aboard.store import Store, open_store
 from support.fault_proxy import fault_proxy
 from support.object_servers import READER, S3Server, seaweedfs
 from support.trained_runs import StoredRun
 
-TAGS = 10
+SIZES = {"small": (10, 1000), "middle": (20, 5000), "large": (20, 20000)}  # curves of a run, and points of each
 BUCKET = "bench"
 DOWNLOADS_AT_ONCE = 10  # as the aws command does it
 
 
-def write_runs(store: Store, folder: Path, count: int, steps: int) -> int:
-    """Sealed runs, each with some curves; bytes of event files."""
-    values = np.random.default_rng(7).standard_normal((TAGS, steps)).cumsum(1)
-    total = 0
+def write_curves(folder: Path, tags: int, steps: int) -> Path:
+    """An event file; steps are a tenth of a second apart, more or less, as in a training."""
+    random = np.random.default_rng(7)
+    values = random.standard_normal((tags, steps)).cumsum(1)
+    times = 1.79e9 + (0.1 * (1 + 0.1 * random.standard_normal(steps))).cumsum()
+    with aboard.SummaryWriter(str(folder)) as writer:
+        for step in range(steps):
+            for tag in range(tags):
+                writer.add_scalar(f"metric{tag}", values[tag, step], step, walltime=times[step] + 1e-5 * tag)
+    (path,) = folder.glob("*tfevents*")
+    return path
+
+
+def write_runs(store: Store, folder: Path, count: int, tags: int, steps: int) -> int:
+    """Sealed runs, each with the same curves; bytes of event files."""
+    curves = write_curves(folder / f"curves-{tags}-{steps}", tags, steps)
     for number in range(count):
         run = StoredRun.begin(store, folder, f"run{number}")
-        writer = run.writer()
-        for step in range(steps):
-            for tag in range(TAGS):
-                writer.add_scalar(f"metric{tag}", values[tag, step], step)
+        place = run.spool.output / "tensorboard" / "train" / curves.name
+        place.parent.mkdir(parents=True)
+        shutil.copyfile(curves, place)
         run.finish()
-        total += sum(path.stat().st_size for path in run.spool.output.rglob("*tfevents*"))
-    return total
+        shutil.rmtree(run.spool.output)
+    return count * curves.stat().st_size
 
 
 def download(store: Store, to: Path) -> float:
@@ -75,8 +88,8 @@ def opened(program: str, what: Path | str, home: str | None = None) -> float:
 
 def cold(uri: str, rounds: int, peers: list[str]) -> dict[str, object]:
     """Opening sealed runs; the peers have to download them first, and the slow one is measured once."""
-    found: dict[str, list[float]] = {"aboard view": [], "again": [], "aboard.open": [], "download": []}
-    found |= {peer: [] for peer in peers}
+    names = ("aboard view", "again", "aboard.open", "aboard.open and one curve of each run", "MB fetched", "download")
+    found: dict[str, list[float]] = {name: [] for name in (*names, *peers)}
     for number in range(rounds):
         with tempfile.TemporaryDirectory() as home:
             found["aboard view"].append(opened(ABOARD, uri, home))
@@ -84,20 +97,24 @@ def cold(uri: str, rounds: int, peers: list[str]) -> dict[str, object]:
         with tempfile.TemporaryDirectory() as home:
             os.environ["ABOARD_HOME"] = home
             started = time.perf_counter()
-            aboard.open(uri).close()
-            found["aboard.open"].append(time.perf_counter() - started)
+            with aboard.open(uri) as runs:
+                found["aboard.open"].append(time.perf_counter() - started)
+                for run in runs.runs.values():
+                    assert len(run.scalars["metric0"].values)
+                found["aboard.open and one curve of each run"].append(time.perf_counter() - started)
+                found["MB fetched"].append(sum(count.bytes_in for count in runs._collection.traffic.values()) / 1e6)
         with tempfile.TemporaryDirectory() as folder:
             found["download"].append(download(open_store(uri, read_only=True), Path(folder)))
             for peer in peers:
                 if peer != SLOW or number == 0:
                     found[peer].append(opened(peer, Path(folder)))
-    seconds = {name: statistics.median(each) for name, each in found.items()}
+    seconds = {name: statistics.median(each) for name, each in found.items() if each}
     ratios = {
         f"(download + {peer}) / {mine}": round((seconds["download"] + seconds[peer]) / seconds[mine], 1)
         for peer in peers
-        for mine in ("aboard view", "aboard.open")
+        for mine in ("aboard view", "aboard.open", "aboard.open and one curve of each run")
     }
-    return {"seconds": {name: round(value, 2) for name, value in seconds.items()}, **ratios}
+    return {"medians": {name: round(value, 2) for name, value in seconds.items()}, **ratios}
 
 
 def watched(server: S3Server, uri: str, seconds: float, ready: Callable[[RunCollection], bool]) -> dict[str, object]:
@@ -158,22 +175,33 @@ def live_delay(uri: str, folder: Path, points: int) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--steps", type=int, default=1000, help=f"of each run; {TAGS} curves")
+    parser.add_argument("--sizes", nargs="*", default=["small", "middle"], choices=SIZES, help="of the runs")
+    parser.add_argument("--cold-only", action="store_true")
+    parser.add_argument(
+        "--event-files-alone", action="store_true", help="without columns, as earlier versions sealed runs"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", nargs="*", default=[FAST, SLOW], choices=[FAST, SLOW])
     parser.add_argument("--idle-runs", type=int, default=1000)
     parser.add_argument("--idle-seconds", type=float, default=30)
     parser.add_argument("--points", type=int, default=20)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place, seaweedfs(Path(place)) as server:
+    with tempfile.TemporaryDirectory() as place, seaweedfs(Path(place), volume_megabytes=512) as server:
         folder = Path(place) / "training"
         server.make_bucket(BUCKET)
         os.environ.update(server.environment())
-        size = write_runs(open_store(f"s3://{BUCKET}/cold"), folder, options.runs, options.steps)
-        measured: dict[str, object] = {"runs": options.runs, "MB": round(size / 1e6, 1)}
-        measured["cold"] = cold(f"s3://{BUCKET}/cold", options.rounds, options.peers)
-        print(json.dumps(measured), file=sys.stderr)
-        write_runs(open_store(f"s3://{BUCKET}/idle"), folder, options.idle_runs, 2)
+        if options.event_files_alone:
+            transfer.packed_columns = lambda *_: None
+        measured: dict[str, object] = {"runs": options.runs}
+        for name in options.sizes:
+            uri = f"s3://{BUCKET}/{name}"
+            size = write_runs(open_store(uri), folder, options.runs, *SIZES[name])
+            measured[name] = {"MB": round(size / 1e6, 1), **cold(uri, options.rounds, options.peers)}
+            print(json.dumps({name: measured[name]}), file=sys.stderr)
+        if options.cold_only:
+            print(json.dumps(measured, indent=2))
+            return
+        write_runs(open_store(f"s3://{BUCKET}/idle"), folder, options.idle_runs, 10, 2)
         measured["idle, sealed"] = watched(
             server, f"s3://{BUCKET}/idle", options.idle_seconds, lambda one: len(one.runs) == options.idle_runs
         )

@@ -141,10 +141,16 @@ void bind_logdir(nb::module_& module) {
       });
 
   nb::class_<Logdir>(module, "Logdir")
-      .def(nb::new_([](const nb::bytes& path, const nb::bytes& index) {
-             return std::make_shared<Logdir>(std::string(view_of(path)), std::string(view_of(index)));
+      .def(nb::new_([](const nb::bytes& path, const nb::bytes& index, const nb::object& packed) {
+             PackedPlace place;
+             if (!packed.is_none()) {
+               const auto fields = nb::cast<nb::tuple>(packed);
+               place = {std::string(view_of(nb::cast<nb::bytes>(fields[0]))), nb::cast<uint64_t>(fields[1]),
+                        nb::cast<uint64_t>(fields[2])};
+             }
+             return std::make_shared<Logdir>(std::string(view_of(path)), std::string(view_of(index)), place);
            }),
-           nb::arg("path"), nb::arg("index") = nb::bytes("", 0))
+           nb::arg("path"), nb::arg("index") = nb::bytes("", 0), nb::arg("packed") = nb::none())
       .def("refresh",
            [](Logdir& self, const nb::list& names) {
              const auto files = strings_of(names);
@@ -168,6 +174,15 @@ void bind_logdir(nb::module_& module) {
            })
       .def_prop_ro("wants_absent", &Logdir::wants_absent)
       .def("save_index", &Logdir::save_index, nb::call_guard<WithoutGil>())
+      .def("pack",
+           [](Logdir& self) -> nb::object {
+             std::optional<std::string> packed;
+             {
+               const WithoutGil release;
+               packed = self.pack();
+             }
+             return packed ? nb::object(bytes_of(*packed)) : nb::none();
+           })
       .def_prop_ro("unsaved_bytes", &Logdir::unsaved_bytes)
       .def_prop_ro("saved_bytes", &Logdir::saved_bytes)
       .def_prop_ro("path", [](const Logdir& self) { return bytes_of(self.path()); })

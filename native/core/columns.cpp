@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
 #include <new>
 #include <utility>
 
 #include "crc32c.hpp"
+#include "file_range.hpp"
 #include "mapped_memory.hpp"
+#include "packed_columns.hpp"
 
 namespace aboard {
 namespace {
@@ -43,14 +47,43 @@ ColumnBlock::ColumnBlock(const ForeignColumns& columns, std::shared_ptr<const vo
       soundness_(Soundness::unknown),
       owner_(std::move(owner)) {}
 
+ColumnBlock::ColumnBlock(PackedColumns columns)
+    : capacity_(columns.size),
+      soundness_(Soundness::unknown),
+      packed_(std::make_unique<const PackedColumns>(std::move(columns))) {}
+
 // Several threads may do so at once: they find the same.
 bool ColumnBlock::find_sound() const noexcept {
+  if (packed_) return const_cast<ColumnBlock*>(this)->unpack();  // blocks are never made const
   const size_t bytes = capacity_ * sizeof(double);
   const auto is_right = [&](const void* column, uint32_t checksum) {
     return is_readable(column, bytes) && crc32c({static_cast<const char*>(column), bytes}) == checksum;
   };
   const bool sound =
       is_right(steps, checksums_[0]) && is_right(wall_times, checksums_[1]) && is_right(values, checksums_[2]);
+  soundness_.store(sound ? Soundness::sound : Soundness::damaged, std::memory_order_release);
+  return sound;
+}
+
+bool ColumnBlock::unpack() noexcept {
+  static std::mutex mutexes[16];  // there may be very many blocks
+  const std::lock_guard lock(mutexes[std::hash<const void*>()(this) / alignof(ColumnBlock) % std::size(mutexes)]);
+  const Soundness known = soundness_.load(std::memory_order_acquire);
+  if (known != Soundness::unknown) return known == Soundness::sound;
+  bool sound = false;
+  try {
+    const auto bytes = read_file_range(*packed_->path, packed_->offset, packed_->length);
+    if (bytes && crc32c(*bytes) == packed_->checksum && capacity_ / kMostPointsPerByte <= bytes->size()) {
+      ColumnBlock room(capacity_, capacity_ <= kMostInOnePiece);
+      sound = unpack_columns(*bytes, capacity_, room.steps, room.wall_times, room.values);
+      std::swap(steps, room.steps);
+      std::swap(wall_times, room.wall_times);
+      std::swap(values, room.values);
+      std::swap(in_one_piece_, room.in_one_piece_);
+    }
+  } catch (const std::bad_alloc&) {
+    // As if it were damaged: reading the event files needs less memory at once.
+  }
   soundness_.store(sound ? Soundness::sound : Soundness::damaged, std::memory_order_release);
   return sound;
 }

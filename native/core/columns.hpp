@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace aboard {
 
@@ -27,18 +28,29 @@ struct ForeignColumns {
   uint32_t checksums[3];
 };
 
+// Columns that lie packed in a file (packed_columns.hpp), and what the checksum of these bytes must be.
+struct PackedColumns {
+  std::shared_ptr<const std::string> path;
+  uint64_t offset;
+  uint64_t length;
+  size_t size;  // points
+  uint32_t checksum;
+};
+
 // The memory of three columns: its own, or somebody else's that is only read.
 class ColumnBlock {
  public:
   explicit ColumnBlock(size_t capacity);
   ColumnBlock(const ForeignColumns& columns, std::shared_ptr<const void> owner) noexcept;
+  // Of packed columns, which are fetched and unpacked when `is_sound` is first asked.
+  explicit ColumnBlock(PackedColumns columns);
   ~ColumnBlock();
   ColumnBlock(const ColumnBlock&) = delete;
   ColumnBlock& operator=(const ColumnBlock&) = delete;
 
   size_t capacity() const noexcept { return capacity_; }
-  // Whether what is in it is what was put there. Somebody else's memory is looked through when this is first asked, and
-  // must not be looked at before. Any thread may ask.
+  // Whether what is in it is what was put there. Somebody else's memory is looked through when this is first asked, as
+  // are packed columns, and must not be looked at before. Any thread may ask.
   bool is_known_to_be_sound() const noexcept { return soundness_.load(std::memory_order_acquire) == Soundness::sound; }
   bool is_sound() const noexcept {
     const Soundness known = soundness_.load(std::memory_order_acquire);
@@ -56,12 +68,14 @@ class ColumnBlock {
   void release() noexcept;
   enum class Soundness : uint8_t { sound, unknown, damaged };
   bool find_sound() const noexcept;
+  bool unpack() noexcept;
 
   size_t capacity_ = 0;
   uint32_t checksums_[3] = {};
   mutable std::atomic<Soundness> soundness_{Soundness::sound};
   bool in_one_piece_ = true;
   std::shared_ptr<const void> owner_;  // of memory that is not its own
+  std::unique_ptr<const PackedColumns> packed_;
 };
 
 // A part of a block, unchanged for as long as it is held.
@@ -86,7 +100,7 @@ class Columns {
   using Row = ScalarPoint;
 
   Columns() = default;
-  // Columns over somebody else's memory: the first change moves them into their own.
+  // Columns over somebody else's memory, or packed ones: the first change moves them into their own.
   Columns(std::shared_ptr<ColumnBlock> block, size_t size) noexcept
       : block_(std::move(block)), size_(size), capacity_(size), exposed_(true) {}
   Columns(Columns&& other) noexcept { *this = std::move(other); }

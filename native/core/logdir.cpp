@@ -12,6 +12,7 @@
 #include "event_decoder.hpp"
 #include "logdir_index.hpp"
 #include "logdir_state.hpp"
+#include "packed_logdir.hpp"
 #include "reading_crew.hpp"
 #include "wire.hpp"
 
@@ -63,8 +64,11 @@ std::optional<ColumnView> sound(std::unique_lock<std::mutex>& lock, const Look& 
 
 }  // namespace
 
-Logdir::Logdir(std::string path, std::string index)
-    : path_(std::move(path)), index_path_(std::move(index)), state_(std::make_shared<State>()) {
+Logdir::Logdir(std::string path, std::string index, PackedPlace packed)
+    : path_(std::move(path)),
+      index_path_(std::move(index)),
+      packed_(std::move(packed)),
+      state_(std::make_shared<State>()) {
   state_->visible = true;
 }
 
@@ -73,7 +77,7 @@ bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
   crew_ = crew;
   names_ = names;
   const bool was_tried = std::exchange(index_was_tried_, true);
-  if (!was_tried && !index_path_.empty()) load_index();
+  if (!was_tried) load_what_is_kept();
   wants_absent_ = would_read_absent(false, names);
   if (wants_absent_) return false;
   Outcome outcome{.holds = !state_->broken, .changed = true};
@@ -128,19 +132,32 @@ void Logdir::read_anew(const State* damaged) const {
   // To them it is a question like any other, and every logdir is made to be changed.
   auto& self = const_cast<Logdir&>(*this);
   const std::lock_guard refreshing(self.refresh_mutex_);
-  if (state_.get() != damaged) return;
-  ::unlink(index_path_.c_str());
-  self.crew_ = nullptr;
-  self.wants_absent_ = would_read_absent(true, names_);
-  auto fresh = wants_absent_ ? std::make_shared<State>() : self.rebuild(names_);
-  fresh->broken = fresh->broken || wants_absent_;  // nothing is seen until all is there to be read
-  self.replace_state(std::move(fresh));
-  self.count_unsaved(*state_);
-  ++self.version_;
+  if (state_.get() == damaged) self.start_over();
 }
 
-void Logdir::load_index() {
-  auto known = Index::load(path_, index_path_);
+void Logdir::start_over() {
+  forget_what_is_kept();
+  crew_ = nullptr;
+  wants_absent_ = would_read_absent(true, names_);
+  auto fresh = wants_absent_ ? std::make_shared<State>() : rebuild(names_);
+  fresh->broken = fresh->broken || wants_absent_;  // nothing is seen until all is there to be read
+  replace_state(std::move(fresh));
+  count_unsaved(*state_);
+  ++version_;
+}
+
+// Where the packed form is not right, the event files are, and nobody need try it again.
+void Logdir::forget_what_is_kept() const {
+  if (!index_path_.empty()) ::unlink(index_path_.c_str());
+  if (!packed_.path.empty()) ::unlink(packed_.path.c_str());
+}
+
+void Logdir::load_what_is_kept() {
+  auto known = index_path_.empty() ? nullptr : Index::load(path_, index_path_);
+  if (known == nullptr && !packed_.path.empty()) {
+    known = Packed::load(path_, packed_);
+    if (known == nullptr) forget_what_is_kept();
+  }
   if (known == nullptr) return;
   known->visible = true;
   {
@@ -162,10 +179,7 @@ int Logdir::save_index() {
   }
   // What came from another index may be damaged, and would be written with checksums that are right.
   if (!std::ranges::all_of(state_->tags, [](const Tag& tag) { return tag.scalars.is_sound(); })) {
-    crew_ = nullptr;
-    replace_state(rebuild(names_));
-    count_unsaved(*state_);
-    ++version_;
+    start_over();
     if (state_->broken || std::ranges::any_of(state_->files, failed)) return 0;
   }
   std::vector<Index::Moved> moved;
@@ -180,6 +194,14 @@ int Logdir::save_index() {
     }
   }
   return 0;
+}
+
+std::optional<std::string> Logdir::pack() {
+  const std::lock_guard refreshing(refresh_mutex_);
+  const bool is_whole = !state_->broken &&
+                        std::ranges::all_of(state_->files, [](const auto& file) { return file->file.error() == 0; }) &&
+                        std::ranges::all_of(state_->tags, [](const Tag& tag) { return tag.scalars.is_sound(); });
+  return is_whole ? Packed::save(*state_) : std::nullopt;
 }
 
 void Logdir::count_unsaved(const State& state) {

@@ -61,6 +61,12 @@ struct AbsentPart {
   std::vector<uint64_t> hollow = {};  // see EventFile::trust
 };
 
+// A part of a file that holds what was decoded of a logdir elsewhere; see packed_logdir.hpp.
+struct PackedPlace {
+  std::string path;
+  uint64_t begin = 0, end = 0;
+};
+
 // Of all files together.
 struct ReadingSummary {
   uint64_t bytes_read = 0;
@@ -73,7 +79,8 @@ class ReadingCrew;
 class Logdir {
  public:
   // `index`, unless empty, is the file in which `save_index` keeps what was decoded; the first refresh begins there.
-  explicit Logdir(std::string path, std::string index = "");
+  // `packed`, unless its path is empty, is where it begins when there is no such file.
+  explicit Logdir(std::string path, std::string index = "", PackedPlace packed = {});
   Logdir(const Logdir&) = delete;
   Logdir& operator=(const Logdir&) = delete;
 
@@ -87,6 +94,8 @@ class Logdir {
   bool refresh(const std::vector<std::string>& names, ReadingCrew* crew = nullptr);
   // Keeps what was decoded for the next process. 0, or the number of the system's error; waits for a refresh.
   int save_index();
+  // What was decoded, in a form that travels. Nothing when that cannot be said now; waits for a refresh.
+  std::optional<std::string> pack();
   // Bytes of event files whose points are not in the index.
   uint64_t unsaved_bytes() const noexcept { return unsaved_bytes_.load(); }
   // And those whose points are.
@@ -121,6 +130,7 @@ class Logdir {
   struct State;
   class Decoder;
   class Index;
+  class Packed;
 
   // Whether what is in the state still holds, and something changed.
   struct Outcome {
@@ -128,12 +138,15 @@ class Logdir {
     bool changed = false;
   };
 
-  void load_index();
+  void load_what_is_kept();
+  void forget_what_is_kept() const;
   std::unique_ptr<File> new_file(const std::string& path, const std::string& name) const;
   bool would_read_absent(bool from_the_start, const std::vector<std::string>& names) const;
   void replace_state(std::shared_ptr<State> fresh);
   // Reads all again when `damaged` is still what readers see.
   void read_anew(const State* damaged) const;
+  // Drops what is kept and reads all again, or says what is absent for that.
+  void start_over();
   void count_unsaved(const State& state);
   bool may_rebuild() const;
   std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
@@ -149,6 +162,7 @@ class Logdir {
 
   const std::string path_;
   const std::string index_path_;
+  const PackedPlace packed_;
   std::mutex refresh_mutex_;
   ReadingCrew* crew_ = nullptr;     // of the refresh that goes on
   std::vector<std::string> names_;  // that the last refresh was given

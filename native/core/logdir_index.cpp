@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "index_file.hpp"
+#include "logdir_fields.hpp"
 #include "logdir_state.hpp"
 
 namespace aboard {
@@ -16,38 +17,6 @@ namespace {
 // What a file, a tag and a history take at least in the directory.
 constexpr size_t kFileBytes = 64;
 constexpr size_t kTagBytes = 16;
-
-void put_reading(IndexFields& fields, const ReadingState& state) {
-  for (const uint64_t number :
-       {state.device, state.inode, state.size, state.offset, state.proven_head_bytes, state.searched, state.wasted,
-        state.damage.bad_records, state.damage.skipped_bytes, state.damage.first_offset}) {
-    fields.put(number);
-  }
-  fields.put(state.modified_ns);
-  fields.put(state.changed_ns);
-  fields.put(state.head_proof);
-  fields.put(state.tail_proof);
-  fields.put(uint8_t{state.searching});
-  fields.put(uint64_t{state.waiting.size()});
-  for (const uint64_t position : state.waiting) fields.put(position);
-}
-
-ReadingState take_reading(IndexFieldReader& fields) {
-  ReadingState state;
-  for (uint64_t* number :
-       {&state.device, &state.inode, &state.size, &state.offset, &state.proven_head_bytes, &state.searched,
-        &state.wasted, &state.damage.bad_records, &state.damage.skipped_bytes, &state.damage.first_offset}) {
-    *number = fields.take<uint64_t>();
-  }
-  state.modified_ns = fields.take<int64_t>();
-  state.changed_ns = fields.take<int64_t>();
-  state.head_proof = fields.take<uint32_t>();
-  state.tail_proof = fields.take<uint32_t>();
-  state.searching = fields.take_flag();
-  state.waiting.resize(fields.take_count(sizeof(uint64_t)));
-  for (uint64_t& position : state.waiting) position = fields.take<uint64_t>();
-  return state;
-}
 
 struct ColumnArrays {
   IndexArray steps, wall_times, values;
@@ -101,17 +70,7 @@ auto put_history(IndexWriter& writer, IndexFields& fields, const History<Rows>& 
   const auto standing = history.standing();
   const auto rows = put_rows(writer, fields, history.rows());
   const auto superseded = put_rows(writer, fields, history.superseded());
-  fields.put(standing.attempt_begin);
-  fields.put(standing.first_fall);
-  fields.put(standing.first_step);
-  fields.put(standing.attempt);
-  fields.put(standing.file);
-  fields.put(uint8_t{standing.begun});
-  fields.put(uint8_t{standing.mixed});
-  fields.put(standing.last_step);
-  fields.put(standing.last_wall_time);
-  fields.put(uint64_t{standing.other_files.size()});
-  for (const uint32_t file : standing.other_files) fields.put(file);
+  put_standing(fields, standing);
   return std::pair(rows, superseded);
 }
 
@@ -120,30 +79,8 @@ bool take_history(IndexFieldReader& fields, const std::shared_ptr<const IndexIma
                   History<Rows>& history) {
   auto rows = take_rows(fields, image, files, static_cast<const Rows*>(nullptr));
   auto superseded = take_rows(fields, image, files, static_cast<const Rows*>(nullptr));
-  typename History<Rows>::Standing standing;
-  standing.attempt_begin = fields.take<uint64_t>();
-  standing.first_fall = fields.take<uint64_t>();
-  standing.first_step = fields.take<int64_t>();
-  standing.attempt = fields.take<uint32_t>();
-  standing.file = fields.take<uint32_t>();
-  standing.begun = fields.take_flag();
-  standing.mixed = fields.take_flag();
-  standing.last_step = fields.take<int64_t>();
-  standing.last_wall_time = fields.take<double>();
-  standing.other_files.resize(fields.take_count(sizeof(uint32_t)));
-  for (uint32_t& file : standing.other_files) file = fields.take<uint32_t>();
+  const auto standing = take_standing<Rows>(fields);
   return fields.ok() && rows && superseded && history.resume(standing, std::move(*rows), std::move(*superseded));
-}
-
-TagInfo take_info(IndexFieldReader& fields) {
-  TagInfo info;
-  info.name = fields.take_text();
-  info.metadata = fields.take_text();
-  info.source = static_cast<TagSource>(fields.take<uint8_t>());
-  info.kind = static_cast<ValueKind>(fields.take<uint8_t>());
-  info.is_scalar = fields.take_flag();
-  info.present = true;
-  return info;
 }
 
 }  // namespace
@@ -176,11 +113,7 @@ int Logdir::Index::save(const State& state, const std::string& logdir, const std
   for (size_t number = 0; number < state.tags.size(); ++number) {
     const Tag& tag = state.tags[number];
     if (!tag.info.present) continue;
-    fields.put(std::string_view(tag.info.name));
-    fields.put(std::string_view(tag.info.metadata));
-    fields.put(static_cast<uint8_t>(tag.info.source));
-    fields.put(static_cast<uint8_t>(tag.info.kind));
-    fields.put(uint8_t{tag.info.is_scalar});
+    put_info(fields, tag.info);
     fields.put(uint8_t{tag.media != nullptr});
     if (tag.media) {
       put_history(writer, fields, *tag.media);

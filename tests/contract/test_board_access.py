@@ -98,6 +98,17 @@ def test_a_run_that_moves_away_leaves_or_takes_the_board_with_it(control: Contro
     assert control.boards.runs(narrow, ANN) == control.boards.runs(narrow, CARL) == []
 
 
+def test_a_workspace_that_is_renamed_keeps_its_boards(control: Control):
+    board = make(control, ANN, "ws1/*", "exp1")
+    control.catalog.workspaces.rename("ws1", "Lab")
+    renamed = Access(name="ann", roles={"lab": Role.VIEWER})
+    assert [run.name for run in control.boards.runs(board, renamed)] == ["one"]
+    assert control.boards.get(board, renamed).sources == ("lab/*", "exp1")
+    assert make(control, renamed, "LAB/*", "exp1") == board
+    control.catalog.workspaces.add("ws1")
+    assert not sees(control, board, ANN)
+
+
 def test_only_its_owner_and_administrators_change_a_board(control: Control):
     board = make(control, ANN, "exp1")
     for change in (

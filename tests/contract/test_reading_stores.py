@@ -13,16 +13,19 @@ from aboard.store.run.claiming import announce
 from support.clouds import clear_clouds
 from support.damaged_files import NOON, scalar, scalars
 from support.store_kinds import opener
-from support.trained_runs import StoredRun, stored_run
+from support.trained_runs import StoredRun, stored_run, without_columns
 
-KINDS = ["folder", "memory", "s3", "azure", "gcs", "oss"]
+EVENT_FILES = " with event files alone"  # as runs were sealed before there were columns
+KINDS = ["folder", "memory", "s3", "azure", "gcs", "oss", f"memory{EVENT_FILES}", f"s3{EVENT_FILES}"]
 
 
 @pytest.fixture(params=KINDS)
 def store(request, monkeypatch, tmp_path):
     clear_clouds(monkeypatch, tmp_path)
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
-    with opener(request.param, request, monkeypatch, tmp_path) as opened:
+    if request.param.endswith(EVENT_FILES):
+        without_columns(monkeypatch)
+    with opener(request.param.removesuffix(EVENT_FILES), request, monkeypatch, tmp_path) as opened:
         yield opened(fsync=False)
 
 

@@ -23,7 +23,7 @@ from aboard.model.selection import NumberKind
 from aboard.model.times import now
 from aboard.model.unit_states import UnitState
 from aboard.store import Store, open_store
-from support.board_pages import ask, log, logged_run, shown_runs, until_shown
+from support.board_pages import ask, event_stream, log, logged_run, shown_runs, until_shown
 from support.processes import until
 from support.stored_runs import folder_uri, serving_runs, until_seen
 
@@ -103,6 +103,16 @@ class TestALife:
         assert [line.text for line in client.boards.follow_logs(board.id)][-1] == "stopped by tester"
         ending.join()
 
+    def test_lines_and_changes_are_told_as_they_come(self, client: Client):
+        board = client.boards.create("run1").board
+        with event_stream(client, "events") as changes:
+            with event_stream(client, f"boards/{board.name}/logs/stream") as lines:
+                assert next(lines) == ("line", client.boards.logs(board.id)[0].text)
+                client.boards.stop(board.id)
+                assert list(lines) == [("line", "stopped by tester"), ("end", None)]
+            kind, facts = next(one for one in changes if one[0] == "board")
+            assert (kind, facts["id"], facts["changed"], facts["state"]) == ("board", board.id, "stop", "stopped")
+
     def test_the_same_selection_opens_the_same_board(self, client: Client):
         first = client.boards.create(["run1", "exp1"]).board
         again = client.boards.create("JOB1, ws1/one", description="new words", idle_timeout="1h")
@@ -171,8 +181,8 @@ class TestWhatItShows:
         until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
         uid = logged_run(store, name="late", experiment="digits", status=RunState.RUNNING)
         until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train", "ws1_late_train")
-        assert client.boards.get(board.id).run_count == 3
-        assert "1 run (run4) joined" in [line.text for line in client.boards.logs(board.id)]
+        until(lambda: client.boards.get(board.id).run_count == 3, 20)
+        until(lambda: "1 run (run4) joined" in [line.text for line in client.boards.logs(board.id)], 20)
         log(store, uid, "train", range(5, 9))
         query = "data/plugin/scalars/scalars?run=ws1_late_train&tag=loss"
         until(lambda: len(ask(client, board.uri + query).json) == 9, 20)
@@ -195,6 +205,14 @@ class TestWhatItShows:
         assert names == {
             f"ws1_{run}" for run in ("one-run1_test", "one-run1_train", "one-run4_a/train", "one-run4_b/train")
         }
+
+    def test_of_too_many_runs_the_newest_are_shown(self, client: Client, monkeypatch: pytest.MonkeyPatch):
+        from aboard.control import hosted_board
+
+        monkeypatch.setattr(hosted_board, "MOST_SHOWN", 2)
+        board = client.boards.create("*").board
+        until_shown(client, board.uri, "ws1_two_train", "ws2_three_train")
+        assert client.boards.reading(board.id).problems == ("more than 2 runs are selected; the newest 2 are shown",)
 
     def test_a_value_that_a_run_lacks_is_called_none(self, client: Client):
         template = "{run}_{hparams.lr}_{experiment}_{metrics.acc.max}_{tags.best}"
@@ -233,6 +251,16 @@ class TestWhatItShows:
 
 
 class TestLimits:
+    def test_of_all_people_together(self, catalog: Catalog, store: Store):
+        for _ in range(2):
+            logged_run(store)
+        rules = BoardRules(limits=BoardLimits(total=1))
+        with serving_runs(catalog, store.uri, boards=rules) as client:
+            until_seen(client)
+            board = client.boards.create("run1").board
+            with pytest.raises(BoardLimitExceeded, match=f"(?s)1 are allowed in all.*{board.name}"):
+                client.boards.create("run2")
+
     @pytest.fixture
     def few(self, catalog: Catalog, store: Store) -> Generator[Client]:
         for _ in range(4):

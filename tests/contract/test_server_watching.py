@@ -49,7 +49,7 @@ def test_counters_tell_what_happened(client: Client, store: Store):
     assert found['aboard_requests_total{method="GET",route="/api/v1/series",status="200"}'] == 1
     assert found['aboard_requests_total{method="GET",route="/api/v1/runs/{run}",status="404"}'] == 1
     assert found['aboard_request_seconds_count{route="/api/v1/series"}'] == 1
-    assert (found["aboard_runs"], found["aboard_open_runs"]) == (1, 1)
+    assert (found["aboard_runs"], found["aboard_open_runs"], found["aboard_open_boards"]) == (1, 1, 0)
     assert found[f'aboard_store_up{{store="{store.uri}"}}'] == 1
     assert found[f'aboard_store_requests_total{{kind="list",store="{store.uri}"}}'] > 0
     assert found["process_resident_memory_bytes"] > 1e6
@@ -119,3 +119,19 @@ def test_what_is_logged_while_a_request_is_answered_carries_its_id():
 def test_headers_alone(client: Client):
     answer = ask(client, "/api/v1/info", "HEAD")
     assert (answer.status, answer.body) == (200, b"")
+
+
+def test_what_nobody_foresaw_is_told_in_the_same_shape_and_logged_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("an inner secret")
+
+    monkeypatch.setattr("aboard.catalog.usage.UsageOfRuns.by", broken)
+    answer = ask(client, "/api/v1/usage")
+    assert (answer.status, answer.json()["error"]["message"]) == (500, "the server failed")
+    assert b"secret" not in answer.body
+    failures = [record for record in caplog.records if record.exc_info]
+    assert len(failures) == 1
+    assert "an inner secret" in json.loads(JsonLines().format(failures[0]))["traceback"]
+    assert client.runs.count() == 1

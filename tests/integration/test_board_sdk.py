@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Generator
 from http.cookiejar import CookieJar
@@ -16,6 +17,7 @@ import psutil
 import pytest
 
 import aboard
+from aboard.client.private_server import PrivateServer
 from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.model.unit_states import UnitState
 from aboard.store import open_store
@@ -113,6 +115,17 @@ def test_boards_survive_kill_9_of_their_server(logs: Path, home: Path):
     assert board.status is UnitState.RUNNING
     assert _server_pid(home) != before
     until(lambda: _page(board.app_uri, "data/runs") == '["one"]', 30)
+
+
+def test_the_private_server_stays_for_as_long_as_a_board_does(logs: Path, home: Path, monkeypatch: pytest.MonkeyPatch):
+    spawn = PrivateServer._command
+    monkeypatch.setattr(PrivateServer, "_command", lambda self: [*spawn(self), "--idle-timeout", "1"])
+    board = aboard.Board.create(uri=str(logs))
+    pid = _server_pid(home)
+    time.sleep(5)
+    assert psutil.pid_exists(pid)
+    board.stop()
+    until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE, 30)
 
 
 def test_the_client_needs_no_server_packages():

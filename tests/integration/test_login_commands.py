@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A team server from nothing, by the commands that its documentation names; and what is said when something is wrong."""
+"""A team server from nothing, by the commands that its documentation names; and what is said of mistakes."""
 
 from __future__ import annotations
 
@@ -172,3 +172,19 @@ def test_a_backup_beside_a_running_server_and_back(machine: Machine, tmp_path: P
         users = json.loads(well(machine.aboard("user", "list", "--json")).out)["items"]
         assert "late" not in {one["name"] for one in users}
         assert "ann" in {one["name"] for one in users}
+
+
+def test_people_log_in_with_the_base_install(machine: Machine):
+    """Commands that ask a server need nothing of what serves."""
+    script = """
+        import sys
+        for name in ("alembic", "anyio", "fastapi", "jwt", "sqlalchemy", "starlette", "tensorboard", "uvicorn"):
+            sys.modules[name] = None
+        from aboard.cli import main
+        import aboard.cli.login, aboard.cli.people, aboard.cli.tokens
+        sys.argv[1:] = ["login", "http://127.0.0.1:9", "--token", "x"]
+        main()
+    """
+    ended = machine.python(script)
+    assert (ended.code, "Traceback" in ended.err) == (1, False)
+    assert "the server at http://127.0.0.1:9 does not answer" in ended.err

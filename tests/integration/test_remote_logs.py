@@ -11,11 +11,14 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+import aboard
 from aboard.store import Connection, Store, open_store
+from support.clouds import clear_clouds
 from support.fault_proxy import fault_proxy
 from support.object_servers import WRITER, S3Server
 from support.processes import until
 from support.runs import Machine, finish, well
+from support.store_kinds import opener
 
 
 @pytest.fixture
@@ -88,6 +91,36 @@ def test_stock_tensorboard_reads_what_was_downloaded(machine: Machine, bucket: S
     assert others == []  # no manifest, no document: a plain log folder
     main = [key for key in keys if "/" not in key and "tfevents" in key]
     assert [".v2.0000" in key for key in main] == [True, True], main  # rolled up: one object for each file
+
+
+@pytest.mark.parametrize("kind", ["azure", "gcs", "oss"])
+def test_every_kind_of_bucket(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Azure by its emulator; Google and OSS at the level of HTTP."""
+    clear_clouds(monkeypatch, tmp_path)
+    with opener(kind, request, monkeypatch, tmp_path) as opened:
+        store = opened()
+        machine = Machine(tmp_path / "one", str(tmp_path / "unused"))
+        script = """
+            import sys, time
+            from aboard import SummaryWriter
+
+            with SummaryWriter(sys.argv[1] + "/logs", flush_timeout=30) as writer:
+                for step in range(30):
+                    writer.add_scalar("loss", step / 2, step)
+                    if step == 10:
+                        writer.flush()
+                        time.sleep(1.2)  # so that there are several segments
+        """
+        ended = well(machine.python(script, store.uri))
+        assert ended.err == ""
+        until(lambda: not machine.spools(), 30)
+        monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "reader"))
+        with aboard.open(f"{store.uri}/logs") as runs:
+            assert runs.runs["."].scalars["loss"].values.tolist() == [step / 2 for step in range(30)]
+        folder = download(store, tmp_path / "got")
+        assert points(folder / "logs", "loss") == [(step, step / 2) for step in range(30)]
 
 
 def test_children_and_a_killed_parent(machine: Machine, bucket: Store, uri: str, tmp_path: Path) -> None:

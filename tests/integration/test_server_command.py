@@ -102,6 +102,17 @@ def test_open_streams_end_with_the_server(machine: Machine):
         assert (ended.code, "Traceback" in ended.err) == (0, False)
 
 
+def test_its_log_is_made_of_documents_when_that_is_asked_for(machine: Machine):
+    with serving(machine, "--log-format", "json") as server:
+        headers = {"Authorization": f"Bearer {server.token}", "X-Request-Id": "from-outside"}
+        assert server.status("/api/v1/runs/nothing", **headers) == 404
+        server.process.send_signal(signal.SIGTERM)
+        ended = finish(server.process)
+    lines = [json.loads(line) for line in ended.err.splitlines() if line.startswith("{")]
+    (told,) = [line for line in lines if line.get("request_id") == "from-outside"]
+    assert (told["path"], told["status"]) == ("/api/v1/runs/nothing", 404)
+
+
 def test_a_second_server_on_one_catalog_is_refused(machine: Machine, tmp_path: Path):
     catalog = tmp_path / "shared.sqlite"
     with serving(machine, "--catalog", catalog, ABOARD_TOKEN=SHARED) as first:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import threading
+import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +20,7 @@ from aboard.errors import Conflict, Forbidden, InvalidValue, Unauthorized, Unkno
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.model.user import Role
+from aboard.server import receiving
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run
@@ -65,7 +68,6 @@ def _secret(server: TeamServer) -> tuple[int, str, int]:
 
 
 def test_what_one_may_not_see_is_as_if_it_did_not_exist(server: TeamServer):
-    number, uid, experiment = _secret(server)
     client = server.client("vic")
     assert [run.name for run in client.runs.list().items] == ["vision-base"]
     assert client.runs.count() == 1
@@ -126,8 +128,10 @@ def test_an_unseen_thing_and_no_thing_get_the_same_answer(
             text = text.replace(f"{{{name}}}", str(value)) if text else text
         answer = standing.ask(f"/api/v1/{path}", method, body=json.loads(text) if text else None, who="ada")
         said = answer.body.decode()
-        for one, other in (("sacred", "secret"), ("99", str(number)), ("99", str(experiment)), (no_uid, uid)):
+        for one, other in ((no_uid, "UID"), (uid, "UID"), ("sacred", "secret")):
             said = said.replace(one, other)
+        for one in (number, experiment):
+            said = said.replace("99", str(one))
         return answer.status, said
 
     real, none = ask(there, seen), ask(not_there if body is None else there, gone)
@@ -156,7 +160,7 @@ def test_roles_allow_what_they_say_and_no_more(server: TeamServer):
         lambda: ada.people.change("ada", administrator=True),
         lambda: ada.tokens.create("x", person=BOSS),
         lambda: ada.tokens.list(everybody=True),
-        lambda: ada.people.changes(),
+        ada.people.changes,
         lambda: ada.reindex(str(server.catalog)),
         lambda: ada.add_store("/tmp"),
     ):
@@ -257,6 +261,9 @@ def test_people_see_those_with_whom_they_share_a_workspace(server: TeamServer):
     assert everybody == {BOSS, "ada", "ed", "vic", "nobody", "spy"}
     with pytest.raises(UnknownName):
         server.client("vic").people.get("spy")
+    with pytest.raises(UnknownName, match="there is no person 'spi'") as caught:
+        server.client("ada").people.set_role("spi", "vision", Role.VIEWER)
+    assert "spy" not in caught.value.hint
 
 
 def test_a_browser_logs_in_with_a_token_and_out_again(server: TeamServer):
@@ -282,6 +289,26 @@ def test_a_session_ends_with_the_token_that_began_it(server: TeamServer):
     assert server.ask("/api/v1/me", Cookie=cookie).status == 200
     server.client("vic").tokens.revoke("tests")
     assert server.ask("/api/v1/me", Cookie=cookie).status == 401
+
+
+def test_a_stream_ends_when_rights_are_taken_away(server: TeamServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(receiving, "RECHECK_SECONDS", 0.1)
+    for take_away in (
+        lambda: server.client("ada").people.set_role("vic", "vision", None),
+        lambda: server.client("ed").tokens.revoke("tests"),
+    ):
+        who = "vic" if server.catalog.people.roles("vic") else "ed"
+        ended = threading.Event()
+        head = {"Authorization": f"Bearer {server.tokens[who]}"}
+        request = urllib.request.Request(f"{server.url}/api/v1/events", headers=head)
+        with urllib.request.urlopen(request, timeout=30) as stream:
+            assert b"retry" in stream.readline()
+            reading = threading.Thread(target=lambda stream=stream, ended=ended: (stream.read(), ended.set()))
+            reading.start()
+            assert not ended.wait(0.5)  # it goes on as long as nothing changes
+            take_away()
+            assert ended.wait(20)
+            reading.join(10)
 
 
 def test_an_address_with_a_code_opens_a_session_once(server: TeamServer):

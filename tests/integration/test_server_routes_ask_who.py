@@ -55,6 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
         until(lambda: catalog.runs.count() == 1, 20)
         server.person("vic", vision=Role.ADMIN)
         server.person(f"{HIDDEN}-person", **{HIDDEN: Role.ADMIN})
+        server.board = server.client(f"{HIDDEN}-person").boards.create(["run1"], description=HIDDEN).board.id
         yield server
 
 
@@ -104,6 +105,28 @@ def test_nothing_is_told_of_what_one_may_not_see(server: TeamServer):
                 assert HIDDEN not in json.loads(said)["error"].get("hint", ""), f"{method} {path}: {said[:500]}"
 
 
+def test_a_board_of_others_is_as_if_it_did_not_exist(server: TeamServer):
+    """Its page, its parts, its prefix and its name, for who may not see all that it shows."""
+    name = server.client(f"{HIDDEN}-person").boards.get(server.board).name
+    mine = server.ask(f"/boards/{server.board}/", who=f"{HIDDEN}-person")
+    assert mine.status == 200, mine.body
+    nothing = "00000000-0000-4000-8000-000000000000"
+    for path in (
+        "/boards/{}/",
+        "/boards/{}/data/runs",
+        "/boards/{}/data/environment",
+        "/proxy/{}/",
+        f"{PREFIX}/boards/{{}}",
+    ):
+        real, none = (server.ask(path.format(one), who="vic") for one in (server.board, nothing))
+        assert (real.status, real.body.replace(server.board.encode(), nothing.encode())) == (none.status, none.body)
+        assert real.status == 404
+        assert server.ask(path.format(server.board)).status == 401
+    for short in (server.board[:8], name):
+        assert server.ask(f"/api/v1/boards/{short}", who="vic").status == 404
+    assert server.client("vic").boards.list(everybody=True).items == ()
+
+
 _BODY = {
     "runs": ["run1"],
     "words": ["run1"],
@@ -126,7 +149,7 @@ _BODY = {
 
 def _filled(path: str, server: TeamServer) -> str:
     run = server.catalog.runs.get(1)
-    values = {"run": "run1", "uid": run.uid, "name": HIDDEN, "token": "0" * 16, "task": "x", "board": "x"}
+    values = {"run": "run1", "uid": run.uid, "name": HIDDEN, "token": "0" * 16, "task": "x", "board": server.board}
     while "{" in path:
         name = path.partition("{")[2].partition("}")[0]
         value = values.get(name.partition(":")[0], "x")

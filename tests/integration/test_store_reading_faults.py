@@ -10,7 +10,7 @@ import pytest
 
 import aboard
 from aboard.errors import CredentialsRefused, StoreUnreachable
-from aboard.reader.remote import store_root
+from aboard.reader.remote import store_root, unit_work
 from aboard.reader.root import StoreUri
 from aboard.reader.run_collection import Follower, RunCollection
 from aboard.store import Patience, open_store
@@ -149,7 +149,7 @@ def test_one_object_that_fails_hides_nothing_else(store, proxy, followed, tmp_pa
 @pytest.mark.parametrize("what", ["manifest.json", "tb/"])
 def test_who_never_answers_does_not_hold_up_the_others(store, proxy, followed, tmp_path, monkeypatch, what):
     monkeypatch.setattr(store_root, "PATIENCE", Patience(stall_seconds=60, retries=0))
-    monkeypatch.setattr(store_root, "_WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(unit_work, "_WAIT_SECONDS", 0.5)
     silent, live = (StoredRun.begin(store, tmp_path, name) for name in ("silent", "live"))
     for run in (silent, live):
         run.log(range(5))

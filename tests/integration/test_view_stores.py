@@ -64,7 +64,7 @@ def test_a_board_over_a_store(store, reader, proxy, tmp_path):
         first = view.wait_until_read()
         (counted,) = first["stores"].values()
         assert counted["requests"]["get"] >= 6
-        assert counted["bytes_in"] > 20_000
+        assert counted["bytes_in"] > 5_000
         assert counted["bytes_out"] == 0
         name = store.uri.rpartition("/")[2]
         runs = {f"{name}/done/train", f"{name}/done/test", f"{name}/live/train", "here/local"}

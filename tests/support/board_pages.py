@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +45,25 @@ def ask(client: Client, path: str, *, follow: bool = True, headers: dict[str, st
 class _Stay(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
+
+
+@contextlib.contextmanager
+def event_stream(client: Client, path: str) -> Iterator[Iterator[tuple[str, Any]]]:
+    """Server-sent events of the API as they come: of lines their text, of others their facts."""
+    request = urllib.request.Request(f"{client.url}/api/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        yield _events(answer)
+
+
+def _events(answer: Any) -> Iterator[tuple[str, Any]]:
+    kind = ""
+    for line in answer:
+        name, _, value = line.decode().strip().partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "data":
+            facts = json.loads(value)
+            yield kind, facts.get("text", facts or None)
 
 
 def shown_runs(client: Client, uri: str) -> set[str]:

@@ -126,8 +126,8 @@ def why_no_azurite() -> str:
 
 
 @contextlib.contextmanager
-def seaweedfs(folder: Path) -> Iterator[S3Server]:
-    """A SeaweedFS over `folder`, ended afterwards."""
+def seaweedfs(folder: Path, volume_megabytes: int = 64) -> Iterator[S3Server]:
+    """A SeaweedFS over `folder`, ended afterwards; it has room for 40 volumes."""
     master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc = free_ports(8)
     server = S3Server(f"http://127.0.0.1:{s3}", s3)
     config = folder / "s3.json"
@@ -141,7 +141,7 @@ def seaweedfs(folder: Path) -> Iterator[S3Server]:
         "master.port": master,
         "master.port.grpc": master_grpc,
         "master.telemetry": "false",
-        "master.volumeSizeLimitMB": 64,
+        "master.volumeSizeLimitMB": volume_megabytes,
         "volume.port": volume,
         "volume.port.grpc": volume_grpc,
         "volume.max": 40,

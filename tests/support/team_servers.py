@@ -58,6 +58,8 @@ class TeamServer:
     token: str
     """Of the account that runs it."""
     tokens: dict[str, str] = field(default_factory=dict)
+    board: str = ""
+    """The id of one that a test has made."""
 
     @property
     def url(self) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from aboard import SummaryWriter
 from aboard.model.run import Run
 from aboard.model.times import now
@@ -82,6 +84,11 @@ class StoredRun:
         for writer in self._writers.values():
             writer.close()
         assert self.shipper.finish(status, timeout=60).is_sealed
+
+
+def without_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on runs are sealed as earlier versions did it, with event files alone."""
+    monkeypatch.setattr("aboard.ship.transfer.packed_columns", lambda *_: None)
 
 
 def stored_run(store: Store, folder: Path, name: str, write: Callable[[StoredRun], None]) -> StoredRun:

@@ -98,7 +98,8 @@ Place: TypeAlias = tuple[int, float, int, int, int, int]
 class Logdir:
     """A folder with event files, decoded and followed; see native/core/logdir.hpp."""
 
-    def __init__(self, path: bytes, index: bytes = b"") -> None: ...
+    def __init__(self, path: bytes, index: bytes = b"", packed: tuple[bytes, int, int] | None = None) -> None:
+        """Begins from the index file; without one from the packed form, a part of a file, if that is named."""
     def refresh(self, names: list[bytes], /) -> bool: ...
     def set_absent(self, parts: list[tuple[bytes, int, list[int]]], /) -> None:
         """Say of which files something is not on this machine now, where that ends (0: nowhere), and which records are
@@ -109,6 +110,8 @@ class Logdir:
         """Whether the last refresh did nothing, because it would have had to read such a part."""
     def save_index(self) -> int:
         """Keep what was decoded in the index file; 0 or the number of the system's error."""
+    def pack(self) -> bytes | None:
+        """What was decoded, in a form that travels; None when that cannot be said now."""
     @property
     def unsaved_bytes(self) -> int:
         """Bytes of event files whose points are not in the index."""

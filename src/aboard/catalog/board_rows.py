@@ -6,10 +6,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, select, update
 
 from aboard.catalog.schema import boards, workspaces
 from aboard.model.board import Board, BoardKind
@@ -63,6 +64,27 @@ def read_boards(connection: Connection, where: Sequence[ColumnElement[bool]], li
         )
         for row in rows
     ]
+
+
+def rename_workspace(connection: Connection, old: str, new: str) -> None:
+    """Have boards know a workspace by its new name; both are folded."""
+    for board in read_boards(connection, []):
+        renamed = replace(
+            board,
+            sources=tuple(
+                f"{new}/{one[len(old) + 1 :]}" if one.startswith(f"{old}/") else one for one in board.sources
+            ),
+            scope=None if board.scope is None else _renamed(board.scope, old, new),
+            shown=_renamed(board.shown, old, new),
+        )
+        if renamed != board:
+            row = row_of(renamed)
+            values = {name: row[name] for name in ("sources", "scope", "shown", "selection")}
+            connection.execute(update(boards).where(boards.c.id == board.id).values(**values))
+
+
+def _renamed(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
+    return tuple(sorted(new if name == old else name for name in names))
 
 
 def _span(seconds: float | None) -> timedelta | None:

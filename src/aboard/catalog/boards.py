@@ -78,6 +78,11 @@ class Boards:
                 where.append(boards.c.kind == str(kind))
             return read_boards(connection, where)
 
+    def names(self) -> set[str]:
+        """What boards are called."""
+        with self._database.reading() as connection:
+            return set(connection.scalars(select(boards.c.name)))
+
     def has_living(self) -> bool:
         """Whether any board is not stopped."""
         ended = [str(state) for state in UnitState if state.is_ended]

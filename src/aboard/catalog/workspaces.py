@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from aboard.catalog.board_rows import rename_workspace
 from aboard.catalog.database import Database
 from aboard.catalog.keys import stored_fold
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.seen import Seen, seen_names
 from aboard.catalog.workspace_names import not_found, workspace_id
 from aboard.errors import Conflict
-from aboard.model.names import check_workspace_name
+from aboard.model.names import check_workspace_name, folded
 from aboard.model.times import now
 from aboard.model.workspace import Workspace
 
@@ -71,6 +72,8 @@ class Workspaces:
         def work(connection: Connection) -> None:
             key = workspace_id(connection, name)
             connection.execute(update(workspaces).where(workspaces.c.id == key).values(**values))
+            if "name" in values:
+                rename_workspace(connection, folded(name), folded(values["name"]))
 
         self._database.write(work)
 

@@ -10,14 +10,17 @@ import socket
 import sys
 from pathlib import Path
 
+from aboard.api.runs import RetentionAsked
 from aboard.catalog.catalog import Catalog
 from aboard.cli.reading_report import say
 from aboard.cli.server import ServerOptions, ServerToken
 from aboard.config.machine_folder import machine_folder
+from aboard.config.retention_rules import RetentionRule
 from aboard.config.settings import Settings
 from aboard.control.boards import BoardRules
 from aboard.control.control import Control, ControlOptions
 from aboard.control.first_administrator import code_for, ensure_administrator, has_way_in
+from aboard.control.regular_retention import ACTOR, RegularRetention
 from aboard.errors import AboardError
 from aboard.model.access import Access
 from aboard.model.board_limits import BoardLimits
@@ -101,6 +104,10 @@ class CatalogServer:
         )
         control = Control(catalog, options)
         stack.callback(control.close)
+        retention = RegularRetention(
+            control.seen_by(Access.whole(ACTOR)).retain, [_asked(rule) for rule in self._settings.retention]
+        )
+        stack.callback(retention.stop)
         return control
 
     def _board_rules(self) -> BoardRules:
@@ -149,6 +156,17 @@ def _follow_again(control: Control, uris: list[str]) -> None:
             control.add_store(uri)
         except AboardError as error:
             _log.warning("%s is not followed: %s", uri, error)
+
+
+def _asked(rule: RetentionRule) -> RetentionAsked:
+    return RetentionAsked(
+        where=rule.where,
+        workspaces=rule.workspaces,
+        older_than_seconds=rule.older_than_seconds,
+        keep_newest=rule.keep,
+        files=rule.files,
+        in_bin=rule.in_bin,
+    )
 
 
 def _forget(_: str) -> None:

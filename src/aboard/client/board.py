@@ -141,6 +141,12 @@ class Board:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, status={self._info.state.value!r})"
 
+    def _repr_html_(self) -> str:
+        """The board itself, where a notebook shows it."""
+        from aboard.client.notebooks import BoardFrame
+
+        return BoardFrame(self).html()
+
     def _answers(self) -> bool:
         """As long as the server fails, it is not there; what it says otherwise is for the person."""
         try:

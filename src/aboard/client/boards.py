@@ -45,10 +45,12 @@ class BoardsClient:
         idle_timeout: Span | None = None,
         max_runtime: Span | None = None,
         settings: Mapping[str, object] | None = None,
+        must_find: bool = False,
     ) -> BoardCreated:
         """Make a board over what a selection means, or open the one again that shows just the same.
 
         `sources` are words as `run343`, `exp7`, `ws1/base*`, a folder or `s3://bucket/path`; see docs/selections.md.
+        With `must_find` a pattern, range or filter that selects nothing now is an error.
         """
         if where is not None and not where.strip():
             raise InvalidValue("the filter is empty", hint="a filter that says nothing would show every run")
@@ -63,6 +65,7 @@ class BoardsClient:
             idle_timeout=_seconds(idle_timeout, "idle_timeout"),
             max_runtime=_seconds(max_runtime, "max_runtime"),
             settings=settings or {},
+            must_find=must_find,
         )
         return self._transport().send(BoardCreated, "POST", "boards", new)
 

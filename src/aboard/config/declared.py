@@ -51,7 +51,7 @@ SETTINGS = (
         "serve.url",
         "The address under which people reach the server, where a proxy stands before it. With https, cookies are sent "
         "over TLS alone.",
-        parsing.http_url,
+        parsing.origin,
     ),
     Declared("serve.hosts", "Further names under which it may be asked.", _MANY),
     Declared(

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from aboard.config.declared import BY_FIELD, BY_KEY, SETTINGS, Declared
+from aboard.config.retention_rules import RetentionRule, parse_rules
 from aboard.config.server_settings import BoardSettings, LoginSettings, ServeSettings
 from aboard.errors import InvalidValue
 
 DEFAULT_TEMPLATE = "{workspace}_{run}_{logdir}"
 _HOME, _FILE = "ABOARD_HOME", "ABOARD_CONFIG"
+_RETENTION = "retention"
 _T = TypeVar("_T")
 
 
@@ -40,6 +42,8 @@ class Settings:
     serve: ServeSettings = field(default_factory=ServeSettings)
     login: LoginSettings = field(default_factory=LoginSettings)
     boards: BoardSettings = field(default_factory=BoardSettings)
+    retention: tuple[RetentionRule, ...] = ()
+    """What a server deletes by itself; in the file only."""
 
 
 def load_settings(
@@ -94,9 +98,11 @@ def _from_file(home: Path, environ: Mapping[str, str]) -> dict[str, object]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidValue(f"cannot read the settings in {path}: {error}") from error
     found: dict[str, object] = {}
+    if _RETENTION in table:
+        found[_RETENTION] = parse_rules(table.pop(_RETENTION), str(path))
     for key, value in _flat(table):
         if key not in BY_KEY:
-            raise InvalidValue(f"{path} has an unknown setting {key!r}", hint=_nearest(key, list(BY_KEY)))
+            raise InvalidValue(f"{path} has an unknown setting {key!r}", hint=_nearest(key, [*BY_KEY, _RETENTION]))
         found[BY_KEY[key].field] = _parsed(BY_KEY[key], value, f"{key!r} in {path}")
     return found
 

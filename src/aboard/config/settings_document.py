@@ -32,6 +32,8 @@ client_id = "aboard"
 roles = ["ml-team=vision:editor"]
 ```
 
+`[[retention]]` tables say what a server deletes by itself; they are told in [runs.md](runs.md).
+
 | key | variable | default | |
 |---|---|---|---|
 """

@@ -25,13 +25,14 @@ class BoardFolders:
         self._runs: Mapping[str, RunReader] = MappingProxyType({})
         self._refused: dict[str, str] = {}
         self._names = _short_names(uris)
+        self._is_closed = False
         self.open()
 
     def open(self) -> None:
         """Open what is not open yet: a folder may have come back."""
         with self._lock:
             for uri in self._uris:
-                if uri in self._taken:
+                if uri in self._taken or self._is_closed:
                     continue
                 try:
                     self._taken[uri] = self._folders.take(uri)
@@ -81,6 +82,7 @@ class BoardFolders:
     def close(self) -> None:
         """Give all folders back."""
         with self._lock:
+            self._is_closed = True
             taken, self._taken = list(self._taken.values()), {}
         for folder in taken:
             self._folders.give_back(folder)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from aboard.catalog.catalog import Catalog
@@ -22,8 +23,9 @@ _LONGEST_REST, _SHORTEST_REST = 5.0, 0.2
 class BoardKeeper:
     """A thread that looks at the boards of a catalog, as often as one may come to its end."""
 
-    def __init__(self, catalog: Catalog, hosting: Hosting) -> None:
-        self._catalog, self._hosting = catalog, hosting
+    def __init__(self, catalog: Catalog, hosting: Hosting, ended: Callable[[Board, str], None]) -> None:
+        """`ended` is told of boards that came to their end."""
+        self._catalog, self._hosting, self._ended = catalog, hosting, ended
         self._began = now()
         self._woken = threading.Event()
         self._stopped = False
@@ -96,10 +98,10 @@ class BoardKeeper:
             if board.expires is not None and board.expires <= now():
                 span = duration_text(board.max_runtime or timedelta())
                 reason = f"its longest time to run, {span}, is over"
-                _, has_ended = self._catalog.boards.end(board.id, exit_status="expired", reason=reason)
+                board, has_ended = self._catalog.boards.end(board.id, exit_status="expired", reason=reason)
             elif idle_end is not None and idle_end <= now():
                 reason = f"nobody used it for {duration_text(board.idle_timeout or timedelta())}"
-                _, has_ended = self._catalog.boards.end(
+                board, has_ended = self._catalog.boards.end(
                     board.id, exit_status="idle", reason=reason, not_used_since=self._used(board)
                 )
             else:
@@ -108,3 +110,4 @@ class BoardKeeper:
             has_ended = True  # somebody deleted it
         if has_ended:
             self._hosting.close_board(board.id)
+            self._ended(board, "end")

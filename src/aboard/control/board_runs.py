@@ -34,6 +34,7 @@ class BoardRuns:
         self._columns: Mapping[str, Mapping[str, Value]] = {}
         self._logdirs: list[Mapping[str, RunReader]] = []
         self._runs: Mapping[str, RunReader] = MappingProxyType({})
+        self._unfollowed = 0
         self._is_closed = False
 
     def show(
@@ -46,6 +47,7 @@ class BoardRuns:
                 return
             before = self._shown
             self._shown = {uid: self._kept(before.pop(uid, None), run) for uid, run in wanted.items()}
+            self._unfollowed = sum(1 for run in selected if run.store and run.store not in stores)
             if columns != self._columns:
                 self._columns, self._logdirs = columns, []
         for gone in before.values():
@@ -94,7 +96,9 @@ class BoardRuns:
         """Why runs cannot be read now, each reason once."""
         with self._lock:
             told = [shown.run.problem for shown in self._shown.values()]
-        return list(dict.fromkeys(problem.message for problem in told if problem is not None))
+            unfollowed = self._unfollowed
+        problems = list(dict.fromkeys(problem.message for problem in told if problem is not None))
+        return problems + ([f"{unfollowed} runs are in stores that this server does not follow"] if unfollowed else [])
 
     def close(self) -> None:
         """Give all runs back."""

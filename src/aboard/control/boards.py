@@ -15,7 +15,7 @@ from aboard.catalog.boards import only_board
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.page import Page
 from aboard.control.board_lists import page_of
-from aboard.control.board_selection import BoardSelection, selections_of
+from aboard.control.board_selection import BoardSelection, check_found, selections_of
 from aboard.control.hosting import Hosting, is_seen
 from aboard.control.open_folders import OpenFolders
 from aboard.control.selections import Resolved
@@ -54,9 +54,14 @@ class BoardUses:
     """The use cases. Each is told who asks; what they may not see is as if it did not exist."""
 
     def __init__(
-        self, catalog: Catalog, hosting: Hosting, folders: OpenFolders, rules: BoardRules, changed: Callable[[], None]
+        self,
+        catalog: Catalog,
+        hosting: Hosting,
+        folders: OpenFolders,
+        rules: BoardRules,
+        changed: Callable[[Board, str], None],
     ) -> None:
-        """`changed` is called when a board may end at another time than before."""
+        """`changed` is told of a board, as it is now, and of what was done with it."""
         self._catalog, self._hosting, self._folders, self._rules = catalog, hosting, folders, rules
         self._changed = changed
 
@@ -69,10 +74,12 @@ class BoardUses:
         if new.template:
             NameTemplate(new.template, BOARD_FIELDS)
         settled, resolved = self._settled(new, access)
+        if new.must_find:
+            check_found(settled, resolved)
         workspace = self._workspace(new, resolved, access)
         board = Board(
             id=str(uuid.uuid4()),
-            name=pet_name({board.name for board in self._catalog.boards.list()}),
+            name=pet_name(self._catalog.boards.names()),
             workspace=workspace,
             owner=access.name,
             sources=settled.words,
@@ -121,7 +128,7 @@ class BoardUses:
         board = self._own(text, access)
         started = self._catalog.boards.admission.start(board.id, self._rules.limits, actor=access.name)
         if board.state.is_ended:
-            self._record(access, "start", board)
+            self._record(access, "start", started)
         return started
 
     def stop(self, text: str, access: Access, *, kill: bool = False) -> Board:
@@ -133,7 +140,7 @@ class BoardUses:
         )
         self._hosting.close_board(board.id)
         if has_ended:
-            self._record(access, "kill" if kill else "stop", board)
+            self._record(access, "kill" if kill else "stop", ended)
         return ended
 
     def change(self, text: str, change: BoardChange, access: Access) -> Board:
@@ -151,7 +158,7 @@ class BoardUses:
         kept = self._catalog.boards.replace(changed)
         self._catalog.board_lines.add(board.id, f"changed by {access.name or 'somebody'}")
         self._hosting.close_board(board.id)
-        self._record(access, "change", board)
+        self._record(access, "change", kept)
         return kept
 
     def delete(self, text: str, access: Access) -> Board:
@@ -171,7 +178,12 @@ class BoardUses:
     def reading(self, text: str, access: Access) -> BoardReading:
         """How far the runs of a board were read; it is opened for that."""
         hosted = self._hosting.use(self.get(text, access).id, access)
-        return BoardReading(runs=len(hosted.selected), runs_read=hosted.read_count, problems=tuple(hosted.problems))
+        return BoardReading(
+            runs=len(hosted.selected),
+            runs_read=hosted.read_count,
+            logdirs=hosted.logdir_count,
+            problems=tuple(hosted.problems),
+        )
 
     def lines(
         self,
@@ -240,7 +252,7 @@ class BoardUses:
 
     def _record(self, access: Access, action: str, board: Board) -> None:
         self._catalog.audit.record(access.name, f"board.{action}", f"board {board.id}", {"name": board.name})
-        self._changed()
+        self._changed(board, action)
 
 
 def _span(seconds: float | None, what: str) -> timedelta | None:

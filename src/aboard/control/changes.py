@@ -22,13 +22,17 @@ _MOST_WATCHERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that changed. `workspace` says who may hear of it; empty: everybody."""
+    """Something that changed. `workspace` says who may hear of it; empty: everybody.
+
+    Who may not look into all workspaces `beside` it either hears nothing.
+    """
 
     number: int
     kind: str
     """run, board, …"""
     workspace: str
     facts: Mapping[str, object]
+    beside: tuple[str, ...] = ()
 
 
 class News(NamedTuple):
@@ -62,11 +66,11 @@ class Changes:
         """How many watch."""
         return len(self._watchers)
 
-    def tell(self, kind: str, workspace: str, facts: Mapping[str, object]) -> None:
+    def tell(self, kind: str, workspace: str, facts: Mapping[str, object], *, beside: tuple[str, ...] = ()) -> None:
         """Let all watchers know of a change."""
         with self._lock:
             self._position += 1
-            self._kept.append(Change(self._position, kind, workspace, facts))
+            self._kept.append(Change(self._position, kind, workspace, facts, beside))
             watchers = list(self._watchers.values())
         for wake in watchers:
             wake()

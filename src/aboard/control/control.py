@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from aboard.api.runs import NewRun, Series
+from aboard.api.runs import NewRun
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_keeper import BoardKeeper
+from aboard.control.board_news import BoardNews
 from aboard.control.boards import BoardRules, BoardUses
 from aboard.control.changes import Changes
 from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
@@ -30,10 +31,11 @@ from aboard.control.people import PeopleDesk
 from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_news import RunNews
-from aboard.control.run_series import run_series
+from aboard.control.run_series import WholeSeries, run_series
 from aboard.control.seen_control import SeenControl
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.access import Access
+from aboard.model.board import Board
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
@@ -89,11 +91,18 @@ class Control:
         self._followers: dict[str, StoreFollower] = {}
         self.open_runs = OpenRuns()
         self._folders = OpenFolders(options.roots)
+        self._board_news = news = BoardNews(self.changes)
         self.hosting = Hosting(
-            catalog, self.open_runs, self._folders, lambda: self._followers, default_template=options.template
+            catalog,
+            self.open_runs,
+            self._folders,
+            lambda: self._followers,
+            told=news.tell,
+            plugins=options.boards.plugins,
+            default_template=options.template,
         )
-        self._keeper = BoardKeeper(catalog, self.hosting)
-        self.boards = BoardUses(catalog, self.hosting, self._folders, options.boards, self._keeper.wake)
+        self._keeper = BoardKeeper(catalog, self.hosting, news.tell)
+        self.boards = BoardUses(catalog, self.hosting, self._folders, options.boards, self._tell_of_board)
         self._lock = threading.Lock()
         self._looked = 0.0
         if options.own_store is not None:
@@ -124,6 +133,10 @@ class Control:
         end = time.monotonic() + _LEAVE_SECONDS  # a store that does not answer is not waited for
         for follower in followers:
             follower.join(max(0.0, end - time.monotonic()))
+
+    def _tell_of_board(self, board: Board, changed: str) -> None:
+        self._keeper.wake()  # it may end at another time than before
+        self._board_news.tell(board, changed)
 
     def keep_boards(self) -> None:
         """Look after boards from now on: those whose time is over end."""
@@ -171,7 +184,7 @@ class Control:
             raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
         return RunPlace(self._store(run.store).uri, run.uid)
 
-    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
+    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
         """Every point of curves of a run."""
         return run_series(self.open_runs, self.place_of(run), run, tags, logdirs)
 

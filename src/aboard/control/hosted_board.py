@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 
 from aboard.board.hosting import Board as BoardApp
 from aboard.board.joined_runs import JoinedRuns
@@ -26,6 +26,8 @@ from aboard.model.name_template import BOARD_FIELDS, NameTemplate
 from aboard.model.names import folded
 from aboard.model.selected_run import SelectedRun
 
+MOST_SHOWN = 10_000
+"""Runs on one board: each takes some 20 KB of memory, and a page that lists more is of no use."""
 _SHARE = 20  # looking at what a board shows takes at most this part of the time
 _LIVE_SECONDS, _FIXED_SECONDS, _LONGEST_SECONDS = 1.0, 3.0, 60.0
 
@@ -34,8 +36,16 @@ class HostedBoard:
     """A board with its runs. `look` finds out what it shows now; nothing else here waits for anything."""
 
     def __init__(
-        self, board: Board, catalog: Catalog, pool: OpenRuns, folders: OpenFolders, *, default_template: str
+        self,
+        board: Board,
+        catalog: Catalog,
+        pool: OpenRuns,
+        folders: OpenFolders,
+        *,
+        plugins: Collection[str] | None,
+        default_template: str,
     ) -> None:
+        """`plugins` are the installed ones that boards may load now, whatever was allowed when this was made."""
         self.board = board
         self.selected: Sequence[SelectedRun] = ()
         self.shown: frozenset[str] = frozenset()
@@ -50,21 +60,22 @@ class HostedBoard:
         self._folders = BoardFolders(folders, self._selection.folders) if self._selection.folders else None
         self._looking = threading.Lock()
         self._next_look = 0.0
+        self._source = self._named_runs()
         settings = parse_settings(board.settings, allowed_plugins=None)
         self.app = BoardApp(
             board.id,
-            self._source(),
+            self._source,
             about=About(
                 name=settings.window_title or board.description or board.name,
                 description=board.description,
                 creation_time=board.created.timestamp(),
             ),
             limits=Limits(of_plugin=settings.samples),
-            plugins=settings.plugins or "none",
+            plugins=[name for name in settings.plugins if plugins is None or name in plugins] or "none",
             secret=bytes.fromhex(board.secret) if board.secret else None,
         )
 
-    def _source(self) -> RunSource:
+    def _named_runs(self) -> RunSource:
         named = NamedRuns(self._runs, self._template, self._runs.columns_of, ("run", "path"))
         if self._folders is None:
             return named
@@ -84,8 +95,11 @@ class HostedBoard:
             began = time.monotonic()
             try:
                 selected = self._selection.resolve()
-                columns = run_columns(selected, self._template, self._catalog.selected)
-                self._runs.show(selected, columns, stores)
+                shown = selected
+                if len(selected) > MOST_SHOWN:
+                    shown = sorted(selected, key=lambda run: run.number)[-MOST_SHOWN:]
+                columns = run_columns(shown, self._template, self._catalog.selected)
+                self._runs.show(shown, columns, stores)
                 if self._folders is not None:
                     self._folders.open()
                 before, after = {run.number for run in self.selected}, {run.number for run in selected}
@@ -104,9 +118,17 @@ class HostedBoard:
         return self._runs.read_count
 
     @property
+    def logdir_count(self) -> int:
+        """How many lines the board's list of runs has."""
+        return len(self._source.runs)
+
+    @property
     def problems(self) -> list[str]:
         """What cannot be read now, in words."""
-        return [*self._runs.problems, *(self._folders.problems if self._folders is not None else ())]
+        found = [*self._runs.problems, *(self._folders.problems if self._folders is not None else ())]
+        if len(self.selected) > MOST_SHOWN:
+            found.append(f"more than {MOST_SHOWN:,} runs are selected; the newest {MOST_SHOWN:,} are shown")
+        return found
 
     def close(self) -> None:
         """Give back what it holds."""

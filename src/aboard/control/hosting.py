@@ -7,14 +7,16 @@ Where it does not answer, open boards go on with what they had.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,7 @@ from aboard.model.access import Access
 from aboard.model.board import Board
 from aboard.model.board_line import LineLevel
 from aboard.model.names import run_name
+from aboard.model.times import now
 from aboard.model.unit_states import UnitState
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ _CLOSE_SECONDS = 600.0
 
 
 class Hosting:
-    """Opens boards and keeps them up to date. `stores` are those whose runs may be read."""
+    """Opens boards and keeps them up to date. `stores` are those whose runs may be read; `told` hears of other runs."""
 
     def __init__(
         self,
@@ -48,10 +51,13 @@ class Hosting:
         folders: OpenFolders,
         stores: Callable[[], Container[str]],
         *,
+        told: Callable[[Board, str], None],
+        plugins: Collection[str] | None,
         default_template: str,
         close_seconds: float = _CLOSE_SECONDS,
     ) -> None:
         self._catalog, self._pool, self._folders, self._stores = catalog, pool, folders, stores
+        self._told, self._plugins = told, plugins
         self._default_template, self._close_seconds = default_template, close_seconds
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
@@ -68,22 +74,34 @@ class Hosting:
         """A board, if it is open."""
         return self._open.get(board_id)
 
+    def use_open(self, board_id: str, access: Access) -> HostedBoard | None:
+        """As `use`, for a board that is open, without waiting for anything; None for one that is not."""
+        hosted = self._open.get(board_id)
+        if hosted is not None:
+            check_seen(hosted.board, hosted.shown, access)
+            self._use(hosted)
+        return hosted
+
     def use(self, board_id: str, access: Access) -> HostedBoard:
         """A board for a request of this person: it counts as used. Opened if it is not.
 
         What one may not see does not exist; one that has ended says so.
         """
-        hosted = self._open.get(board_id) or self.open(self._catalog.boards.get(board_id), access)
-        check_seen(hosted.board, hosted.shown, access)
-        self._use(hosted)
+        hosted = self.use_open(board_id, access)
+        if hosted is None:
+            hosted = self.open(self._catalog.boards.get(board_id), access)
+            check_seen(hosted.board, hosted.shown, access)
         return hosted
 
     def open(self, board: Board, access: Access) -> HostedBoard:
         """Open a board that this person may see."""
         check_seen(board, (), access)
         if board.state is not UnitState.RUNNING:
-            hint = f"start it again: aboard board start {board.id[:8]}" if board.state.is_ended else "wait a moment"
-            raise Conflict(f"the board {board.name} is {board.state}", hint=hint)
+            hint = (
+                f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
+            )
+            over = ": it has ended" if board.state.is_ended else ""
+            raise Conflict(f"the board {board.name} is {board.state}{over}", hint=hint)
         with self._lock:
             turn = self._opening.setdefault(board.id, threading.Lock())
         # One folder that does not answer must not keep other boards from being opened.
@@ -94,9 +112,18 @@ class Hosting:
             found = self._open.get(board.id)
             if found is None:
                 found = HostedBoard(
-                    board, self._catalog, self._pool, self._folders, default_template=self._default_template
+                    board,
+                    self._catalog,
+                    self._pool,
+                    self._folders,
+                    plugins=self._plugins,
+                    default_template=self._default_template,
                 )
-                self._look(found)
+                try:
+                    self._look(found)
+                except BaseException:
+                    found.close()
+                    raise
                 with self._lock:
                     self._open[board.id] = found
                     self._opening.pop(board.id, None)
@@ -112,6 +139,7 @@ class Hosting:
         """Close a board that has ended, or was changed."""
         with self._lock:
             hosted = self._open.pop(board_id, None)
+            self._touched.pop(board_id, None)
         if hosted is not None:
             hosted.close()
 
@@ -125,6 +153,8 @@ class Hosting:
     def close(self) -> None:
         """Close all boards."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        with contextlib.suppress(AboardError):
+            self.note_uses(all_of_them=True)
         for board_id in list(self._open):
             self.close_board(board_id)
 
@@ -135,7 +165,7 @@ class Hosting:
             noted = self._touched.get(board_id, 0.0)
             if used_at > noted and (all_of_them or used_at - noted > touch_seconds(hosted.board)):
                 self._touched[board_id] = used_at
-                self._catalog.boards.touch(board_id)
+                self._catalog.boards.touch(board_id, now() - timedelta(seconds=time.monotonic() - used_at))
 
     def _use(self, hosted: HostedBoard) -> None:
         hosted.used_at = time.monotonic()
@@ -150,8 +180,8 @@ class Hosting:
             return
         try:
             board = self._catalog.boards.get(hosted.board.id)
-            if board.state is not UnitState.RUNNING:
-                self.close_board(board.id)  # another server process has ended it
+            if board.state is not UnitState.RUNNING or _made_of(board) != _made_of(hosted.board):
+                self.close_board(board.id)  # ended or changed, perhaps by another server process
                 return
             hosted.board = board
             self._look(hosted)
@@ -170,6 +200,7 @@ class Hosting:
             shown, count = tuple(sorted(hosted.shown)), len(hosted.selected)
             self._catalog.boards.note_shown(board.id, shown, count)
             hosted.board = replace(board, shown=shown, run_count=count)
+            self._told(hosted.board, "runs")
         if not is_first:
             for numbers, what in ((joined, "joined"), (left, "left")):
                 if numbers:
@@ -195,6 +226,11 @@ def check_seen(board: Board, shown: Iterable[str], access: Access) -> None:
 def is_seen(board: Board, access: Access) -> bool:
     """Whether this person may look at all that the board showed when it was last looked at."""
     return access.sees(board.workspace) and all(access.sees(one) for one in board.shown)
+
+
+def _made_of(board: Board) -> tuple[object, ...]:
+    """What an open board was made of: where this is another, it has to be opened anew."""
+    return board.workspace, board.sources, board.where, board.template, board.description, board.settings, board.scope
 
 
 def touch_seconds(board: Board) -> float:

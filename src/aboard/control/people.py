@@ -89,6 +89,7 @@ class PeopleDesk:
         """Give somebody a role in a workspace, or take it away."""
         workspace = self._catalog.seen_by(self._access.seen).workspaces.get(asked.workspace).name
         self._access.check(Role.ADMIN, workspace)
+        self._check_known(asked.person)
         self._people.set_role(asked.person, workspace, asked.role)
         self._record("role", f"workspace {workspace}", {"person": asked.person, "role": str(asked.role or "none")})
         return self.members(workspace)
@@ -162,6 +163,11 @@ class PeopleDesk:
             for one in page.items
         ]
         return Page(tuple(told), page.next)
+
+    def _check_known(self, name: str) -> None:
+        """Without a word of who else there is: that is for administrators."""
+        if folded(name) not in {folded(user.name) for user in self._people.list()}:
+            raise UnknownName(f"there is no person {name!r}", hint="an administrator of the server can let them in")
 
     def _check_whole(self) -> None:
         """A token that was made for less must not make others that are good for more."""

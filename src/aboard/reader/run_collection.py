@@ -272,11 +272,12 @@ class RunCollection:
         # Paths as strings: there may be very many runs, and objects for paths take longer than opening them.
         store = self._places[root][1]
         fetch_part = None if store is None else partial(store.fetch_part, Path(folder))
+        packed = None if store is None else store.packed_for(Path(folder))
         if self._cache is None:
-            return RunReader(name, folder, None, fetch_part)
+            return RunReader(name, folder, None, fetch_part, packed)
         parent, file = self._root_files[root]
         only_file = file if folder == parent else None
-        return RunReader(name, folder, self._cache.place_of(folder, only_file), fetch_part)
+        return RunReader(name, folder, self._cache.place_of(folder, only_file), fetch_part, packed)
 
     def _next_part(self) -> list[int]:
         part: list[int] = []

@@ -94,13 +94,21 @@ class RunReader:
         folder: Path | str,
         index: Path | str | None = None,
         fetch_part: FetchPart | None = None,
+        packed: tuple[Path, int, int] | None = None,
     ) -> None:
-        """Read `folder`; `fetch_part` brings back what is not on this machine of a file in it, and says if it did."""
+        """Read `folder`; `fetch_part` brings back what is not on this machine of a file in it, and says if it did.
+
+        `packed` is a part of a file that has what was decoded of the folder elsewhere.
+        """
         self.name = name
         self._folder = folder
         self._fetch_part = fetch_part
         # Where the index says which folder it is of, the way there must not depend on where a process was started.
-        self.logdir = Logdir(absolute_path(folder), b"" if index is None else os.fsencode(index))
+        self.logdir = Logdir(
+            absolute_path(folder),
+            b"" if index is None else os.fsencode(index),
+            None if packed is None else (os.fsencode(packed[0]), packed[1], packed[2]),
+        )
         self._lock = threading.Lock()
         self._generation = -1
         self._taken = 0

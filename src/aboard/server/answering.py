@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -21,8 +22,9 @@ from starlette.concurrency import run_in_threadpool
 
 from aboard.api import PREFIX
 from aboard.api.wire import from_wire, to_wire
-from aboard.errors import InvalidValue
+from aboard.errors import AboardError, InvalidValue
 
+_log = logging.getLogger("aboard.server")
 _T = TypeVar("_T")
 _LARGEST_BODY = 16 << 20
 _QUICKLY_READ = 64 << 10
@@ -103,8 +105,14 @@ def _answering(
 ) -> Callable[..., Response]:
     @functools.wraps(handler)
     def answer(*arguments: Any, **parameters: Any) -> Response:
-        told = handler(*arguments, **parameters)
-        response = told if isinstance(told, Response) else Response(encoded(told), media_type="application/json")
+        try:
+            told = handler(*arguments, **parameters)
+            response = told if isinstance(told, Response) else Response(encoded(told), media_type="application/json")
+        except AboardError:
+            raise
+        except Exception as error:
+            _log.exception("%s failed", handler.__qualname__)
+            raise AboardError("the server failed", hint="see its log") from error
         if after is not None:
             response.background = BackgroundTask(after)
         return response

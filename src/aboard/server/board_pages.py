@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
@@ -18,7 +19,7 @@ from aboard.control.control import Control
 from aboard.errors import AboardError
 from aboard.model.access import Access
 from aboard.server.short_answers import Receive, Scope, Send, ShortAnswer, text_answer
-from aboard.server.wsgi_bridge import WSGIBridge
+from aboard.server.wsgi_bridge import TURN, WSGIBridge
 
 if TYPE_CHECKING:
     from aboard.control.hosted_board import HostedBoard
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _WORKERS, _AT_ONCE_OF_ONE = 32, 8  # pictures in a slow store may keep one board waiting, and no other
 _OPENING_THREADS = 8
-_UUID_LENGTH = 36
+_WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 PLACES = ("/boards/", "/proxy/", "/_tb/")
 
 
@@ -56,16 +57,15 @@ class BoardPages:
             return
         access = await self._access_of(scope)
         boards = self._control.boards
-        if place == "proxy" or len(board_id) != _UUID_LENGTH:
+        if place == "proxy" or _WHOLE_ID.fullmatch(board_id) is None:
             board = await self._run(boards.get, board_id, access)
             await _moved(scope, path, f"boards/{board.id}/{rest}")(scope, receive, send)
             return
         hosting = self._control.hosting
-        hosted = hosting.find(board_id)
-        hosted = hosting.use(board_id, access) if hosted is not None else await self._run(hosting.use, board_id, access)
+        hosted = hosting.use_open(board_id, access) or await self._run(hosting.use, board_id, access)
         bridge = self._bridge or await self._run(self._make_bridge)
-        async with self._turns.setdefault(hosted, asyncio.Semaphore(_AT_ONCE_OF_ONE)):
-            await bridge(scope, receive, send)
+        turn = self._turns.setdefault(hosted, asyncio.Semaphore(_AT_ONCE_OF_ONE))
+        await bridge({**scope, TURN: turn}, receive, send)
 
     async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._openers, work, *arguments)

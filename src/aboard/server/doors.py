@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 
 from aboard.control.logins import Logins
 from aboard.errors import Unauthorized
@@ -23,6 +23,7 @@ _T = TypeVar("_T")
 PROXY_SECRET = "x-aboard-proxy-secret"  # noqa: S105 - the name of a header
 _AT_ONCE, _MINUTE = 30, 60.0
 _PER_TOKEN = 10
+_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Doors:
         self._personal, self._header = personal, header
         self._addresses = FailureLimit(_AT_ONCE, _MINUTE)
         self._tokens = FailureLimit(_PER_TOKEN, _MINUTE)
+        self._threads: CapacityLimiter | None = None  # is made where an event loop runs
 
     async def who(self, scope: Scope, headers: Mapping[str, str]) -> Asker | None:
         """Who asks; None for nobody in particular. A token that opens nothing is an error."""
@@ -103,10 +105,16 @@ class Doors:
     async def limited(self, scope: Scope, find: Callable[[], _T | None], account: str = "") -> _T | None:
         """What is found, on a thread; that nothing is found counts against where the request comes from."""
         self.check_tries(scope, account)
-        found = await run_in_threadpool(find)
+        found = await self.on_thread(find)
         if found is None:
             self.failed(scope, account)
         return found
+
+    async def on_thread(self, find: Callable[[], _T]) -> _T:
+        """Have something looked up on threads of its own: slow stores must not keep people from being known."""
+        if self._threads is None:
+            self._threads = CapacityLimiter(_THREADS)
+        return await to_thread.run_sync(find, limiter=self._threads)
 
     def check_tries(self, scope: Scope, account: str = "") -> None:
         """Refuse who has tried too often."""
@@ -133,6 +141,9 @@ class Doors:
         name = headers.get(door.header.lower(), "").strip()
         if not name:
             return None
+        if sum(one.decode("latin-1").lower() == door.header.lower() for one, _ in scope["headers"]) > 1:
+            # One of them is the client's own, which the proxy should have dropped.
+            raise Unauthorized(f"{door.header} is there more than once", hint="have the proxy replace it")
         shown = headers.get(PROXY_SECRET, "").encode("utf-8", "replace")
         knows_secret = bool(door.secret) and hmac.compare_digest(shown, door.secret.encode())
         if not (knows_secret or self._proxies.sent(scope)):
@@ -141,7 +152,7 @@ class Doors:
                 hint="who runs the server names them in serve.proxies, or sets login.proxy_secret",
             )
         check_name(name, "a person")
-        access = self.logins.peek("name", name.casefold()) or await run_in_threadpool(self.logins.of_name, name)
+        access = self.logins.peek("name", name.casefold()) or await self.on_thread(lambda: self.logins.of_name(name))
         # The proxy lets every request of a browser through, so pages of others could use it as they could a cookie.
         return None if access is None else Asker(access, by_cookie=True)
 

@@ -38,8 +38,10 @@ class EventRoutes:
 
         `run` has `uid`, `number`, `name`, `workspace`, `experiment`, `status`, `deleted` and `changed`, which has
         `seen` the first time this server hears of a run, else some of `status`, `metrics`, `document`, `deleted`,
-        `restored`, `moved` and `purged`. `resync` means that something was missed: look at everything anew. The stream
-        ends after a quarter of an hour; come back with the last id.
+        `restored`, `moved` and `purged`. `board` has `id`, `name`, `owner`, `workspace`, `state`, `run_count` and
+        `changed`: `create`, `reopen`, `start`, `stop`, `kill`, `change`, `delete`, `end` or `runs`. `resync` means that
+        something was missed: look at everything anew. The stream ends after a quarter of an hour; come back with the
+        last id.
         """
         return EventStream(
             self._control.changes,

@@ -98,7 +98,7 @@ class EventStream(Response):
         if not change.workspace:
             return True
         is_wanted = not self._workspaces or folded(change.workspace) in self._workspaces
-        return is_wanted and self._access.sees(change.workspace)
+        return is_wanted and all(map(self._access.sees, (change.workspace, *change.beside)))
 
     async def _send(self, send: Send, data: bytes, *, more: bool = True) -> None:
         message = {"type": "http.response.body", "body": data, "more_body": more}

@@ -25,6 +25,9 @@ from aboard.server.peers import Proxies
 from aboard.server.security_headers import SecurityHeaders
 from aboard.server.short_answers import ASGIApp
 
+_NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
+_SHORTEST_SECRET = 16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -64,7 +67,9 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
         can_log_in=mode != "header",
     )
     guard = LoginGuard(app, doors, pages, names, largest_request=serve.largest_request)
-    return SecurityHeaders(guard, is_secure=names.is_secure, origins=serve.origins)
+    # A notebook on the same machine may show the boards of its own person.
+    origins = (*serve.origins, *_NOTEBOOKS) if mode == "personal" else serve.origins
+    return SecurityHeaders(guard, is_secure=names.is_secure, origins=origins)
 
 
 def login_options(settings: Settings) -> LoginOptions:
@@ -102,4 +107,7 @@ def _header_door(settings: Settings) -> HeaderDoor:
     if not (settings.serve.proxies or settings.login.proxy_secret):
         hint = "name its address in serve.proxies, or set login.proxy_secret and have it send X-Aboard-Proxy-Secret"
         raise InvalidValue("the login mode header believes a proxy, and none is named", hint=hint)
+    if 0 < len(settings.login.proxy_secret) < _SHORTEST_SECRET:
+        hint = f"use at least {_SHORTEST_SECRET} characters: openssl rand -hex 24"
+        raise InvalidValue("login.proxy_secret can be guessed", hint=hint)
     return HeaderDoor(header=settings.login.header, secret=settings.login.proxy_secret)

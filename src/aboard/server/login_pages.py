@@ -75,7 +75,9 @@ class LoginPages:
                 case "GET" | "HEAD", "/login":
                     return self._page(wanted)
                 case "POST", "/login":
-                    return await self._take_token(scope, await _form(receive))
+                    form = await _form(receive)
+                    wanted = local_path(form.get("next", "/"))
+                    return self._logged_in(await self._session_for(scope, form), wanted)
                 case "GET", "/login/oidc" if self._oidc is not None:
                     return await run_in_threadpool(self._oidc.leave, wanted)
                 case "GET", "/login/oidc/callback" if self._oidc is not None:
@@ -104,21 +106,20 @@ class LoginPages:
             body.append(html.token_form(wanted))
         return html.page("Log in to aboard", body, status=status)
 
-    async def _take_token(self, scope: Scope, form: Mapping[str, str]) -> ShortAnswer:
+    async def _session_for(self, scope: Scope, form: Mapping[str, str]) -> str:
+        """The secret of a new session for the token in a form."""
         token, logins = form.get("token", "").strip(), self._doors.logins
-        wanted = local_path(form.get("next", "/"))
         if not self.can_log_in:
             raise Forbidden("people log in at the proxy before this server")
         person = self._doors.person
         if person is not None and self._doors.is_personal_token(token):
-            secret = await run_in_threadpool(logins.begin_by_name, person.name)
-        else:
-            secret = await self._doors.limited(
-                scope, lambda: logins.begin_by_token(token) or logins.begin_by_code(token), account_of(token)
-            )
+            return await self._doors.on_thread(lambda: logins.begin_by_name(person.name))
+        secret = await self._doors.limited(
+            scope, lambda: logins.begin_by_token(token) or logins.begin_by_code(token), account_of(token)
+        )
         if secret is None:
             raise Unauthorized("This token opens nothing here.", hint="it may have expired or been revoked")
-        return self._logged_in(secret, wanted)
+        return secret
 
     async def _come_back(
         self, oidc: OidcLogin, scope: Scope, headers: Mapping[str, str], query: Mapping[str, str]
@@ -133,8 +134,10 @@ class LoginPages:
                 failures.append(error)
                 return None
 
-        found = await self._doors.limited(scope, find)
+        self._doors.check_tries(scope)
+        found = await run_in_threadpool(find)  # not on the threads that find out who asks: providers may be slow
         if found is None:
+            self._doors.failed(scope)
             raise failures[0]
         secret, wanted = found
         return self._logged_in(secret, local_path(wanted), [oidc.cookie.removal()])
@@ -142,7 +145,7 @@ class LoginPages:
     async def _log_out(self, headers: Mapping[str, str]) -> ShortAnswer:
         cookie = self._doors.cookie
         if secret := cookie.read(headers):
-            await run_in_threadpool(self._doors.logins.end, secret)
+            await self._doors.on_thread(lambda: self._doors.logins.end(secret))
         gone = [("location", _LOGIN), cookie.removal(), ("clear-site-data", '"cache", "storage"')]
         return ShortAnswer(303, headers=gone)
 
@@ -159,7 +162,7 @@ class LoginPages:
 
     async def _token_for_program(self, form: Mapping[str, str], access: Access) -> ShortAnswer:
         port = _program(form)
-        code = await run_in_threadpool(self._code_for, access, form["challenge"])
+        code = await self._doors.on_thread(lambda: self._code_for(access, form["challenge"]))
         answer = urlencode({"code": code, "state": form.get("state", "")[:200]})
         return ShortAnswer(303, headers=[("location", f"http://127.0.0.1:{port}/?{answer}")])
 

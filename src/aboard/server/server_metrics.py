@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter as Counted
 from collections.abc import Generator, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -64,14 +65,18 @@ class _State(Collector):
         yield _gauge("aboard_open_runs", "Runs that are open for reading.", [], [([], control.open_runs.open_count)])
         yield _gauge("aboard_open_runs_bytes", "About what they hold.", [], [([], control.open_runs.memory)])
         yield _gauge("aboard_watchers", "Clients of live updates.", [], [([], control.changes.watcher_count)])
-        states = control.stores()
-        yield _of_stores("aboard_store_up", "Whether it answers.", {one.uri: one.state != "failing" for one in states})
-        yield _of_stores("aboard_store_live_runs", "Runs that are followed.", {one.uri: one.live for one in states})
-        yield _of_stores("aboard_store_waiting_runs", "Runs yet to be read.", {one.uri: one.waiting for one in states})
+        yield _gauge("aboard_open_boards", "Boards that are held ready.", [], [([], control.hosting.open_count)])
+        stores = control.stores()
+        yield _of_stores("aboard_store_up", "Whether it answers.", {one.uri: one.state != "failing" for one in stores})
+        yield _of_stores("aboard_store_live_runs", "Runs that are followed.", {one.uri: one.live for one in stores})
+        yield _of_stores("aboard_store_waiting_runs", "Runs yet to be read.", {one.uri: one.waiting for one in stores})
         yield from self._traffic()
         with contextlib.suppress(AboardError):
             count = control.catalog.runs.count()
+            states = Counted(str(board.state) for board in control.catalog.boards.list())
             yield _gauge("aboard_runs", "Runs in the catalog.", [], [([], count)])
+            rows = [([state], number) for state, number in sorted(states.items())]
+            yield _gauge("aboard_boards", "Boards in the catalog.", ["state"], rows)
 
     def _traffic(self) -> Iterable[Metric]:
         requests = CounterMetricFamily("aboard_store_requests", "Requests to stores.", labels=["store", "kind"])

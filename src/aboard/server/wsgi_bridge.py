@@ -8,6 +8,7 @@ message on its own take half a millisecond more, which is as long as most answer
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import logging
 import sys
@@ -18,6 +19,8 @@ from typing import Any, NamedTuple
 from aboard.server.short_answers import Receive, Scope, Send, text_answer
 
 _LOG = logging.getLogger("aboard.server")
+TURN = "aboard.turn"
+"""In a scope: an asynchronous context that is entered for as long as a thread works on the answer."""
 _LARGEST_REQUEST = 64 << 20
 # So much at a time: what the system does not take at once would be copied, all of the rest each time.
 _PIECE_BYTES = 256 << 10
@@ -48,7 +51,9 @@ class WSGIBridge:
             await text_answer(413, f"a request has at most {_LARGEST_REQUEST:,} bytes\n")(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(self._executor, _answered, self._app, _environment_of(scope, body))
+        # Not while the answer is sent: a client that takes it slowly must not keep others from their turn.
+        async with scope.get(TURN) or contextlib.nullcontext():
+            answer = await loop.run_in_executor(self._executor, _answered, self._app, _environment_of(scope, body))
         await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
         pieces = range(0, len(answer.body), _PIECE_BYTES) if len(answer.body) > _PIECE_BYTES else ()
         for begin in pieces:

@@ -116,7 +116,7 @@ def _by_listing(
         replace(manifest, files=kept, serial=serial),
         is_put=False,
         outputs=outputs,
-        garbage=tuple(leftovers(kept, sizes)),
+        garbage=(*leftovers(kept, sizes), *([before.columns.path] if before and before.columns else ())),
     )
 
 

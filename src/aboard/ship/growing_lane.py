@@ -56,6 +56,11 @@ class GrowingLane:
         self._monotonic = monotonic
         self._resting = RestingFiles(conditions, monotonic)
 
+    @property
+    def in_segments(self) -> bool:
+        """Whether files are kept in segments, and not as they are."""
+        return self._delivery.in_segments
+
     def round(self, found: Sequence[Found], *, final: bool, status: RunState) -> bool:
         """Send at most one segment of each file, and put the manifest; whether there was more when `found` was made."""
         work = self._plan(found, final=final)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from aboard.errors import AccessDenied
+from aboard.errors import AccessDenied, StoreError
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.ship.conditions import Conditions
@@ -16,7 +17,8 @@ from aboard.ship.journal import Journal, write_journal
 from aboard.ship.leftovers import leftovers
 from aboard.ship.standing import Standing
 from aboard.store.run.claiming import SIGN_OF_LIFE_SECONDS, announce
-from aboard.store.run.manifest import Manifest, OutputsMark
+from aboard.store.run.layout import COLUMNS, columns_path
+from aboard.store.run.manifest import ColumnsMark, Manifest, OutputsMark
 from aboard.store.run.run_folder import RunFolder
 
 
@@ -76,10 +78,31 @@ class ManifestKeeper:
         if mark != self._manifest.outputs:
             self._change(replace(self._manifest, outputs=mark))
 
-    def put(self, files: GrowingFiles, *, status: RunState = RunState.RUNNING, seal: bool = False) -> None:
+    def put_columns(self, data: bytes | None) -> ColumnsMark | None:
+        """Put the columns that belong to the manifest that comes next; what names them there."""
+        if data is None:
+            return None
+        path = columns_path(self._manifest.serial + 1)
+        try:
+            self._folder.store.put(self._folder.key(path), data)
+        except StoreError as error:
+            if error.temporary:
+                raise
+            return None  # the run must be sealed all the same
+        return ColumnsMark(path, len(data), zlib.crc32(data))
+
+    def put(self, files: GrowingFiles, *, status: RunState = RunState.RUNNING) -> None:
         """Put the manifest if it says anything new or a sign of life is due, then delete what it no longer names."""
-        wanted = replace(self._manifest, files=files.rows(), status=status, sealed=seal)
+        self._put(files, replace(self._manifest, files=files.rows(), status=status, sealed=False, columns=None))
+
+    def seal(self, files: GrowingFiles, status: RunState, columns: ColumnsMark | None) -> None:
+        """The same for the last manifest of a run."""
+        self._put(files, replace(self._manifest, files=files.rows(), status=status, sealed=True, columns=columns))
+
+    def _put(self, files: GrowingFiles, wanted: Manifest) -> None:
         if wanted != self._manifest and not self._rests(wanted):
+            if self._manifest.columns and self._manifest.columns != wanted.columns:
+                self._garbage.append(self._manifest.columns.path)
             self._change(wanted)
         if not self._is_put or self._is_sign_due():
             self._put_now(files)
@@ -90,6 +113,7 @@ class ManifestKeeper:
         rows = self._manifest.files
         tops = {row.path.partition("/")[0] for row in rows}
         self._garbage += leftovers(rows, [entry.key for top in sorted(tops) for entry in self._folder.list(top)])
+        self._garbage += [entry.key for entry in self._folder.list(COLUMNS)]
         self._delete_garbage()
 
     def _rests(self, wanted: Manifest) -> bool:
@@ -115,6 +139,8 @@ class ManifestKeeper:
 
     def _delete_garbage(self) -> None:
         named = {path for row in self._manifest.files for path in row.objects()}
+        if self._manifest.columns:
+            named.add(self._manifest.columns.path)
         paths = [path for path in dict.fromkeys(self._garbage) if path not in named]
         if not paths:
             return

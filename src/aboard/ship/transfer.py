@@ -19,6 +19,7 @@ from aboard.ship.growing_lane import GrowingLane
 from aboard.ship.journal import Journal, read_journal, write_journal
 from aboard.ship.manifest_keeper import ManifestKeeper
 from aboard.ship.output_lane import OutputLane
+from aboard.ship.packing import packed_columns
 from aboard.ship.scan import Found, Scan, scan
 from aboard.ship.shipping_state import ShippingState
 from aboard.ship.spool import Spool
@@ -120,9 +121,17 @@ class Transfer:
         lanes = self._checked_contact()
         keeper = lanes.growing.keeper
         keeper.set_outputs(lanes.outputs.mark)
+        columns = keeper.known.columns
         if not keeper.known.sealed:
             keeper.sweep()
-        keeper.put(lanes.growing.files, status=self.ended or RunState.LOST, seal=True)
+            columns = keeper.put_columns(self._columns(lanes))
+        keeper.seal(lanes.growing.files, self.ended or RunState.LOST, columns)
+
+    def _columns(self, lanes: _Lanes) -> bytes | None:
+        """Folders are read as they are, and need none; nor does what is to go on soon, with little time left now."""
+        if not lanes.growing.in_segments or self.ended is RunState.PREEMPTED:
+            return None
+        return packed_columns(self._folder, lanes.growing.files.rows(), self._scan.files)
 
     def left(self, scan: Scan) -> dict[str, int]:
         """Bytes that the store does not have, by source."""

@@ -92,6 +92,7 @@ def test_a_file_for_a_team(tmp_path: Path):
         ('[serve]\nport = "http"', "not a whole number"),
         ('[serve]\nurl = "example.org"', "is not an address"),
         ('[serve]\nurl = "http://x:99999"', "is not an address"),
+        ('[serve]\nurl = "https://example.org/aboard"', "more than an origin"),
         ('[serve]\norigins = ["https://a.example.org/path"]', "more than an origin"),
         ('[serve]\nproxies = ["localhost"]', "is not an address"),
         ("[serve]\nstores = 7", "where a list is expected"),

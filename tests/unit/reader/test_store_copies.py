@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import threading
 import time
 import uuid
 
@@ -16,7 +17,12 @@ from aboard.reader.root import StoreUri
 from aboard.reader.run_collection import Follower, RunCollection
 from aboard.store import open_store
 from support.processes import until
-from support.trained_runs import StoredRun, stored_run
+from support.trained_runs import StoredRun, stored_run, without_columns
+
+
+@pytest.fixture(autouse=True)
+def _event_files_alone(monkeypatch):
+    without_columns(monkeypatch)
 
 
 @pytest.fixture
@@ -196,3 +202,14 @@ def test_reading_is_complete_when_the_store_is_done_at_a_bad_moment(home, store,
     until(lambda: collection.progress.cycles, 10)
     assert collection.progress.runs_read == 1
     follower.stop()
+
+
+def test_a_store_that_nobody_asks_has_no_threads(home, store, tmp_path):
+    for name in ("a", "b"):
+        stored_run(store, tmp_path, name, with_pictures)
+    with aboard.open(store.uri) as opened:
+        until(
+            lambda: not [one for one in threading.enumerate() if one.name.startswith(("aboard-store", "aboard-fetch"))]
+        )
+        opened.refresh()
+        assert opened.runs["b/train"].scalars["loss"].steps.tolist() == list(range(40))

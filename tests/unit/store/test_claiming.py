@@ -189,7 +189,8 @@ def test_late_and_reopened_runs_are_listed_again(folder):
 
 def test_clocks_may_differ_when_listing(folder):
     store = folder.store
-    listing = RunListing(store)
+    clock = iter(range(0, 10_000, 100))
+    listing = RunListing(store, lambda: next(clock))
     future = first_uid_at(now() + timedelta(days=900))
     store.put(f"{future}/run.json", b"{}")
     assert listing.new() == [future]
@@ -198,3 +199,29 @@ def test_clocks_may_differ_when_listing(folder):
         store.put(f"{uid}/run.json", b"{}")
         assert listing.new() == [uid]
     assert abs((uid_time(behind) - now()).total_seconds() + 3000) < 60
+
+
+def test_what_is_inside_young_runs_is_not_listed_again_and_again(folder):
+    store, seconds = folder.store, [0.0]
+    listing = RunListing(store, lambda: seconds[0])
+    young = first_uid_at(now() - timedelta(minutes=10))
+    old = [first_uid_at(now() - timedelta(days=number + 1)) for number in range(40)]
+    for uid in (*old, young, new_uid()):
+        store.put(f"{uid}/run.json", b"{}")
+    assert len(listing.new()) == 42
+    started_from = []
+    real = store.list_folders
+    store.list_folders = lambda **where: started_from.append(where["start_after"]) or real(**where)
+    behind = first_uid_at(now() - timedelta(minutes=30))
+    store.put(f"{behind}/run.json", b"{}")
+    seconds[0] = 30.0
+    assert listing.new() == []
+    seconds[0] = 61.0
+    assert listing.new() == [behind]
+    assert started_from[0] > young > behind > started_from[1]
+    fresh = [new_uid() for _ in range(20)]
+    for uid in fresh:
+        store.put(f"{uid}/run.json", b"{}")
+    assert listing.new() == fresh
+    assert listing.new() == []
+    assert started_from[3] == ""  # the names of all runs are fewer than what is inside of those

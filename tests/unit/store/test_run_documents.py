@@ -2,6 +2,7 @@
 """The documents of a run in a store: what is written is read back, and damage is named and stays where it is."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -225,6 +226,16 @@ def test_a_run_is_put_together(folder):
     assert run.tags == {"a": "people", "b": "training"}
     assert [(one.number, one.status) for one in run.attempts] == [(1, "preempted"), (2, "running")]
     assert run.store == folder.store.uri
+
+
+def test_the_last_attempt_has_the_exit_code_of_its_run(folder):
+    folder.create_run(Run(uid=folder.uid, workspace="lab", created=TIME))
+    for number in (1, 2):
+        folder.create_attempt(AttemptClaim(number=number, token="t", claimed=TIME))
+    folder.write_manifest(replace(MANIFEST, status=RunState.FAILED, sealed=True))
+    folder.write_summary(Summary(exit_code=3, reason="out of memory"))
+    attempts = load_run(folder).run.attempts
+    assert [(one.exit_code, one.reason) for one in attempts] == [(None, ""), (3, "out of memory")]
 
 
 @pytest.mark.parametrize("path", ["manifest.json", "summary.json", "attempts/1.json"])

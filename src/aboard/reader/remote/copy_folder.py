@@ -15,13 +15,14 @@ import os
 import shutil
 import threading
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from aboard._native import punch_hole
 from aboard.errors import StorageUnavailable
 from aboard.reader.remote.copied_file import UNKNOWN_CRC, CopiedFile
+from aboard.store.run.columns_object import OutlinedFile
 
 _BLOCK = 4096
 _CHANGES_OF_UNITS = "aboard-copy"
@@ -33,14 +34,16 @@ class CopyFolder:
     def __init__(self, place: Path, lock: int, uri: str, *, temporary: bool = False) -> None:
         self.place = place
         self.tree = place / "tree"
-        self._units, self._aside = place / "units", place / "aside"
+        self._units, self._aside, self._columns = place / "units", place / "aside", place / "columns"
         # Also when nobody closes it: the next one to open this URI should find what is here.
         self._release = weakref.finalize(self, _release, lock, place if temporary else None)
         self._changing = threading.RLock()
         self._files: dict[str, CopiedFile] = {}
+        self._folders: dict[str, dict[str, CopiedFile]] = {}  # the same, by folder
+        self._packed: dict[str, tuple[Path, int, int]] = {}
         self._can_punch = True
         shutil.rmtree(self._aside, ignore_errors=True)  # of a process that was killed
-        for folder in (self.tree, self._units, self._aside):
+        for folder in (self.tree, self._units, self._aside, self._columns):
             folder.mkdir(parents=True, exist_ok=True)
         (place / "uri").write_text(uri, "utf-8")
 
@@ -50,9 +53,10 @@ class CopyFolder:
 
     @property
     def on_disk(self) -> int:
-        """Bytes that the event files take."""
+        """Bytes that event files and columns take."""
         with self._changing:
-            return sum(file.on_disk for file in self._files.values())
+            packed = sum(end - begin for _, begin, end in self._packed.values())
+            return packed + sum(file.on_disk for file in self._files.values())
 
     def local(self, path: str) -> Path:
         """Where a file lies."""
@@ -65,12 +69,12 @@ class CopyFolder:
     def files_in(self, folder: str) -> list[CopiedFile]:
         """The files directly in a folder of the tree."""
         with self._changing:
-            return [file for file in self._files.values() if (file.path.rpartition("/")[0] or ".") == folder]
+            return list(self._folders.get(folder, {}).values())
 
     def folders_with_gaps(self) -> set[str]:
         """Folders in which something is not here."""
         with self._changing:
-            return {file.path.rpartition("/")[0] or "." for file in self._files.values() if file.missing}
+            return {_folder_of(file) for file in self._files.values() if file.missing}
 
     def stamp(self, file: CopiedFile, modified: float | None) -> None:
         """Give a copy the time of what it is a copy of."""
@@ -97,7 +101,7 @@ class CopyFolder:
             except OSError:
                 is_true = False
             if is_true:
-                self._files[file.path] = file
+                self._know(file)
                 adopted.append(file)
             else:
                 self.local(file.path).unlink(missing_ok=True)
@@ -110,7 +114,7 @@ class CopyFolder:
         content = {"format": _CHANGES_OF_UNITS, "version": 1, "unit": unit, **document, "files": rows}
         path = self._unit_path(unit)
         aside = self._aside / f"{path.name}.{threading.get_ident()}"
-        with _disk(path):
+        with disk(path):
             aside.write_text(json.dumps(content, separators=(",", ":")), "utf-8")
             aside.replace(path)
 
@@ -124,6 +128,7 @@ class CopyFolder:
         """Delete a copy, and the folders that become empty."""
         with self._changing:
             self._files.pop(file.path, None)
+            self._folders.get(_folder_of(file), {}).pop(file.path, None)
         path = self.local(file.path)
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
@@ -132,14 +137,57 @@ class CopyFolder:
                     break
                 above.rmdir()
 
-    def new_file(self, path: str, mark: str = "") -> NewCopy:
+    def columns_path(self, unit: str) -> Path:
+        """Where the columns of a unit lie."""
+        return self._columns / _digest(unit)
+
+    def keep_columns(self, unit: str, places: Mapping[str, tuple[int, int]]) -> None:
+        """Note where in the columns of a unit those of each folder are."""
+        path = self.columns_path(unit)
+        with self._changing:
+            self._packed |= {folder: (path, begin, end) for folder, (begin, end) in places.items()}
+
+    def drop_columns(self, unit: str, folders: Iterable[str]) -> None:
+        """Forget the columns of a unit."""
+        with self._changing:
+            for folder in folders:
+                self._packed.pop(folder, None)
+        self.columns_path(unit).unlink(missing_ok=True)
+
+    def packed(self, folder: str) -> tuple[Path, int, int] | None:
+        """Where what was decoded of a folder elsewhere lies, if that is known."""
+        return self._packed.get(folder)
+
+    def new_file(self, path: str, mark: str = "", aside: Path | None = None) -> NewCopy:
         """Begin a copy that appears when it is published."""
-        name = hashlib.sha256(path.encode()).hexdigest()[:32]
-        return NewCopy(self, CopiedFile(path, mark=mark), self._aside / name)
+        return NewCopy(self, CopiedFile(path, mark=mark), aside or self.aside(path))
+
+    def publish_together(self, folder: str, staged: Path, copies: list[NewCopy]) -> list[CopiedFile]:
+        """Let copies that were made below `staged` appear below a folder, in one moment where nothing is there yet."""
+        target = self.local(folder)
+        with disk(target):
+            for copy in copies:
+                copy.finish()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with self._changing:
+                    staged.rename(target)
+                    for copy in copies:
+                        self._know(copy.file)
+            except OSError:
+                if not target.exists():
+                    raise
+                for copy in copies:
+                    self.take_in(copy)
+        return [copy.file for copy in copies]
+
+    def aside(self, name: str) -> Path:
+        """Where something is written before it is put in its place."""
+        return self._aside / _digest(name)
 
     def append(self, file: CopiedFile, data: bytes) -> None:
         """Make a copy longer."""
-        with _disk(self.local(file.path)), self.local(file.path).open("r+b") as opened:
+        with disk(self.local(file.path)), self.local(file.path).open("r+b") as opened:
             opened.seek(file.size)
             opened.write(data)
         with self._changing:
@@ -147,7 +195,7 @@ class CopyFolder:
 
     def fill(self, file: CopiedFile, begin: int, data: bytes) -> None:
         """Put a part back."""
-        with self._changing, _disk(self.local(file.path)):
+        with self._changing, disk(self.local(file.path)):
             with self.local(file.path).open("r+b") as opened:
                 opened.seek(begin)
                 opened.write(data)
@@ -167,7 +215,7 @@ class CopyFolder:
 
     def punch(self, file: CopiedFile) -> None:
         """Give back what is absent."""
-        with self._changing, _disk(self.local(file.path)), self.local(file.path).open("r+b") as opened:
+        with self._changing, disk(self.local(file.path)), self.local(file.path).open("r+b") as opened:
             for begin, end in file.absent:
                 error = punch_hole(opened.fileno(), begin, end)
                 if error:
@@ -178,13 +226,17 @@ class CopyFolder:
     def take_in(self, new: NewCopy) -> None:
         """Let a new copy appear."""
         target = self.local(new.file.path)
-        with self._changing, _disk(target):
+        with self._changing, disk(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             new.aside.replace(target)
-            self._files[new.file.path] = new.file
+            self._know(new.file)
+
+    def _know(self, file: CopiedFile) -> None:
+        self._files[file.path] = file
+        self._folders.setdefault(_folder_of(file), {})[file.path] = file
 
     def _unit_path(self, unit: str) -> Path:
-        return self._units / f"{hashlib.sha256(unit.encode()).hexdigest()[:32]}.json"
+        return self._units / f"{_digest(unit)}.json"
 
 
 class NewCopy:
@@ -192,26 +244,41 @@ class NewCopy:
 
     def __init__(self, folder: CopyFolder, file: CopiedFile, aside: Path) -> None:
         self._folder, self.file, self.aside = folder, file, aside
-        with _disk(aside):
+        with disk(aside):
             self._opened: BinaryIO = aside.open("wb")
 
     def write(self, data: bytes) -> None:
         """Add what comes next."""
-        with _disk(self.aside):
+        with disk(self.aside):
             self._opened.write(data)
         self.file.grown(data)
 
+    def outline(self, file: OutlinedFile, ends: bytes) -> None:
+        """Take both ends of a file, as if it had been copied, read, and its space given back."""
+        self.write(ends[: file.head])
+        if file.head < file.tail:
+            with disk(self.aside):
+                self._opened.seek(file.tail)
+            self.file.size = file.tail
+            self.file.give_back(file.head, file.tail)
+        self.write(ends[file.head :])
+        self.file.crc32 = file.crc32
+
     def skip(self, record: int, begin: int, end: int) -> None:
         """Leave out a part of the record that begins at `record`; what comes next belongs behind it."""
-        with _disk(self.aside):
+        with disk(self.aside):
             self._opened.seek(end)
         self.file.size, self.file.crc32 = end, UNKNOWN_CRC
         self.file.skipped.append((record, begin, end))
 
+    def finish(self) -> None:
+        """Nothing more comes."""
+        with disk(self.aside):
+            self._opened.close()
+
     def publish(self) -> CopiedFile:
         """Let it appear, in place of what was there before."""
-        with _disk(self.aside):
-            self._opened.close()
+        self.finish()
         self._folder.take_in(self)
         return self.file
 
@@ -220,6 +287,14 @@ class NewCopy:
         with contextlib.suppress(OSError):
             self._opened.close()
         self.aside.unlink(missing_ok=True)
+
+
+def _folder_of(file: CopiedFile) -> str:
+    return file.path.rpartition("/")[0] or "."
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def _release(lock: int, temporary: Path | None) -> None:
@@ -240,7 +315,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def _disk(path: Path) -> Generator[None]:
+def disk(path: Path) -> Generator[None]:
+    """What the disk refuses is told as such."""
     try:
         yield
     except OSError as error:

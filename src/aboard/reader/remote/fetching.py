@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import NamedTuple
+
+from aboard.reader.remote.lazy_threads import LazyThreads
 
 PIECE_BYTES = 4 << 20
 _AHEAD = 2  # pieces of one file, so that many files at once do not fill the memory
@@ -25,11 +27,9 @@ class Fetching:
     """Threads that fetch."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="aboard-fetch")
-
-    def close(self) -> None:
-        """Let go of what waits."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads = LazyThreads(_THREADS, "aboard-fetch")
+        self.rest = self._threads.rest
+        self.close = self._threads.close
 
     def submit(self, call: Callable[[], None]) -> Future[None]:
         """Do something on one of the threads."""

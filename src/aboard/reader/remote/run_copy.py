@@ -7,19 +7,22 @@ One conditional GET tells whether there is anything new; once the manifest is se
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aboard.errors import DamagedDocument, InvalidValue, KeyNotFound
+from aboard.errors import DamagedDocument, InvalidValue, KeyNotFound, NewerFormat
 from aboard.model.run import Run
 from aboard.reader.remote.copied_file import UNKNOWN_CRC, CopiedFile
-from aboard.reader.remote.copy_folder import CopyFolder, NewCopy
+from aboard.reader.remote.copy_folder import CopyFolder, NewCopy, disk
+from aboard.reader.remote.fetched_columns import FetchedColumns
 from aboard.reader.remote.fetching import Fetching, Range
 from aboard.reader.remote.problems import Problems
 from aboard.reader.remote.skimming import copy_skimmed
 from aboard.store.keys import join_key
 from aboard.store.run import layout
+from aboard.store.run.columns_object import OutlinedFile
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.logical_file import ManifestOutdated, Piece, pieces_of, read_piece
 from aboard.store.run.manifest import Manifest, parse_manifest
@@ -61,6 +64,8 @@ class RunCopy:
         self._rows: tuple[FileRow, ...] = ()
         self.is_copied = False
         """Whether all that the manifest names is here."""
+        self._columns: dict[str, tuple[int, int]] = {}
+        """By folder, where in the columns of this run those of its event files are."""
         self.described: Run | None = None
         self.summary: Summary | None = None
 
@@ -84,6 +89,8 @@ class RunCopy:
         known = _Known(**{name: document[name] for name in _Known.__slots__})
         self._files = self._copies.adopt(document["files"])
         self._known = known
+        self._columns = {folder: (begin, end) for folder, (begin, end) in document.get("columns", {}).items()}
+        self._copies.keep_columns(self.key, self._columns)
         with contextlib.suppress(DamagedDocument, InvalidValue):
             self._take_manifest(parse_manifest(known.manifest.encode()) if known.manifest else None)
             self.described = parse_run(known.run.encode()) if known.run else None
@@ -163,10 +170,12 @@ class RunCopy:
 
     def keep(self) -> None:
         """Write down what there is, for the next process."""
-        self._copies.keep_unit(self.key, {"kind": "run", **self._known.to_json()}, self._files)
+        known = {"kind": "run", **self._known.to_json(), "columns": self._columns}
+        self._copies.keep_unit(self.key, known, self._files)
 
     def drop(self) -> None:
         """Delete the copy."""
+        self._drop_columns()
         self._copies.drop_unit(self.key, self._files)
         self._files = []
 
@@ -230,6 +239,8 @@ class RunCopy:
             self._problems.note(where, error)
 
     def _copy(self, rows: Sequence[FileRow]) -> None:
+        if not self._files and self._copy_columns(rows):
+            return
         new: list[NewCopy] = []
         try:
             kept = [file for row in rows if (file := self._continued(row)) is not None]
@@ -245,8 +256,57 @@ class RunCopy:
                 copy.discard()
             raise
 
+    def _copy_columns(self, rows: Sequence[FileRow]) -> bool:
+        """Take what was decoded where the run was trained, and only the ends of its event files; whether there was."""
+        mark = self._manifest.columns if self._manifest and self._manifest.sealed else None
+        if mark is None:
+            return False
+        fetched = FetchedColumns(self._copies.aside(self.key), mark, self._folder.where(mark.path))
+        try:
+            for data in self._fetching.in_order([Range(mark.path, 0, mark.bytes)], self._read_range):
+                fetched.write(data)
+            outlines = fetched.outlines(rows)
+            self._drop_columns()
+            fetched.publish(self._copies.columns_path(self.key))
+        except (ManifestOutdated, NewerFormat):
+            return False  # somebody deleted it, or it was made by a newer aboard
+        except DamagedDocument as error:
+            self._problems.note(mark.path, error)
+            return False
+        finally:
+            fetched.discard()
+        self._columns = {join_key(self.key, folder): place for folder, place in fetched.places.items()}
+        self._copies.keep_columns(self.key, self._columns)
+        self._show(self._outlined(rows, outlines))
+        for row, file in zip(rows, self._files, strict=True):
+            self._copies.stamp(file, row.modified)
+        return True
+
+    def _outlined(self, rows: Sequence[FileRow], outlines: list[tuple[OutlinedFile, bytes]]) -> list[CopiedFile]:
+        """Files of which only the ends are here. Columns speak of all of them, so all must appear at once."""
+        staged = self._copies.aside(f"{self.key}/")
+        new: list[NewCopy] = []
+        try:
+            for row, (outline, ends) in zip(rows, outlines, strict=True):
+                aside = staged / row.path
+                with disk(aside):
+                    aside.parent.mkdir(parents=True, exist_ok=True)
+                new.append(self._copies.new_file(self._path(row), aside=aside))
+                new[-1].outline(outline, ends)
+            return self._copies.publish_together(self.key, staged, new)
+        finally:
+            for copy in new:
+                copy.discard()
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def _drop_columns(self) -> None:
+        self._copies.drop_columns(self.key, self._columns)
+        self._columns = {}
+
     def _show(self, files: list[CopiedFile]) -> None:
         paths = {file.path for file in files}
+        if any(file.path not in paths for file in self._files):
+            self._drop_columns()
         for file in self._files:
             if file.path not in paths:
                 self._copies.delete(file)
@@ -278,7 +338,10 @@ class RunCopy:
 
     def _read(self, row: FileRow, begin: int, end: int) -> Iterator[bytes]:
         ranges = (Range(piece.path, piece.start, piece.end) for piece in pieces_of(row, begin, end))
-        return self._fetching.in_order(ranges, lambda one: read_piece(self._folder, Piece(*one)))
+        return self._fetching.in_order(ranges, self._read_range)
+
+    def _read_range(self, one: Range) -> bytes:
+        return read_piece(self._folder, Piece(*one))
 
     def _path(self, row: FileRow) -> str:
         return f"{self.key}/{row.path}"

@@ -22,12 +22,14 @@ ATTEMPTS = "attempts"
 EVENTS = "tb"
 OUTPUT = "output"
 LOG = "log"
+COLUMNS = "columns"
 WATCH = "watch"
 REOPENED = "_reopened"  # beside the runs: sorts behind every uid
 USUAL_EVENTS = "output/tensorboard"
 
 _ATTEMPT = re.compile(r"([1-9][0-9]{0,8})\.json")
 _SEGMENT = re.compile(r"(.+)\.([0-9]{8})", re.DOTALL)
+_COLUMNS = re.compile(rf"{COLUMNS}/[0-9]{{8,20}}")
 _LONGEST_PART = 225  # leaves room for a generation and the number of a segment
 _LONGEST_PATH = 700  # leaves room for the prefix of a store
 
@@ -46,6 +48,16 @@ def attempt_number(name: str) -> int | None:
 def segment_path(path: str, number: int) -> str:
     """Where one segment of a growing file stands; padded, because readers of event files go by the order of names."""
     return f"{path}.{number:08d}"
+
+
+def columns_path(serial: int) -> str:
+    """Where the columns that belong to a manifest stand."""
+    return f"{COLUMNS}/{serial:08d}"
+
+
+def is_columns_path(path: str) -> bool:
+    """Whether columns may stand there."""
+    return _COLUMNS.fullmatch(path) is not None
 
 
 def split_segment(path: str) -> tuple[str, int] | None:

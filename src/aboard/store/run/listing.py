@@ -3,12 +3,15 @@
 
 Uids rise with time, so new runs are listed from the last uid seen. Runs that arrive late (they trained without a
 network) or are opened again would be missed; they are announced below `_reopened/`. Clocks of machines may differ by an
-hour without anything being missed.
+hour without anything being missed: so far back is looked once a minute, and otherwise only as far as runs come
+unannounced. To list from a uid on also lists what is inside of all later runs; where that is more than the names of all
+runs, those are listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from aboard.model.times import now
@@ -17,13 +20,18 @@ from aboard.store.run.layout import REOPENED
 from aboard.store.store import Store
 
 CLOCK_DIFFERENCE = timedelta(hours=1)
+UNANNOUNCED = timedelta(minutes=2)
+FAR_BACK_SECONDS = 60.0
+_OBJECTS_OF_A_RUN = 6  # at least, most often
 
 
 class RunListing:
     """The runs of a store, as far as they were told already."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._store = store
+        self._monotonic = monotonic
+        self._far_back_at = float("-inf")
         self._runs = _Seen()
         self._announcements = _Seen()
         self._announced: dict[str, list[str]] = {}
@@ -32,9 +40,14 @@ class RunListing:
 
     def new(self) -> list[str]:
         """Uids of runs not told before, and of those to look at again, in the order of their making."""
-        folders = self._store.list_folders(start_after=self._runs.start())
-        found = self._runs.add(name for name in folders if is_uid(name))
-        start = self._announcements.start()
+        back = UNANNOUNCED
+        if self._monotonic() - self._far_back_at >= FAR_BACK_SECONDS:
+            back, self._far_back_at = CLOCK_DIFFERENCE, self._monotonic()
+        start = self._runs.start(back)
+        is_long = self._runs.count_from(start) * _OBJECTS_OF_A_RUN > self._runs.count
+        folders = self._store.list_folders(start_after="" if is_long else start)
+        found = self._runs.add(name for name in folders if is_uid(name) and name > start)
+        start = self._announcements.start(CLOCK_DIFFERENCE)
         entries = self._store.list(REOPENED, start_after=f"{REOPENED}/{start}" if start else "")
         announced = self._announcements.add(entry.key.rpartition("/")[2] for entry in entries)
         again: set[str] = set()
@@ -57,17 +70,21 @@ class _Seen:
     def __init__(self) -> None:
         self._last = ""
         self._recent: set[str] = set()
+        self.count = 0
 
-    def start(self) -> str:
+    def start(self, back: timedelta) -> str:
         """Where to list from. A uid from the future, by a wrong clock, hides nothing."""
-        if not self._last:
-            return ""
-        return first_uid_at(min(uid_time(self._last[:26]), now()) - CLOCK_DIFFERENCE)
+        return first_uid_at(min(uid_time(self._last[:26]), now()) - back) if self._last else ""
+
+    def count_from(self, start: str) -> int:
+        """How many there are behind a uid of the last hour."""
+        return sum(name > start for name in self._recent)
 
     def add(self, names: Iterable[str]) -> list[str]:
         """Those that are new."""
         fresh = [name for name in names if is_uid(name[:26]) and name not in self._recent]
+        self.count += len(fresh)
         self._last = max([self._last, *fresh])
-        start = self.start()
+        start = self.start(CLOCK_DIFFERENCE)
         self._recent = {name for name in (*self._recent, *fresh) if name > start}
         return fresh

@@ -83,7 +83,7 @@ def _with_summary(run: Run, summary: Summary | None) -> Run:
 
 
 def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | None) -> Run:
-    attempts = tuple(_attempt(claim, manifest) for claim in claims)
+    attempts = tuple(_attempt(claim, manifest, run) for claim in claims)
     started = run.started or (attempts[0].started if attempts else None)
     run = replace(run, attempts=attempts, started=started, host=attempts[-1].host if attempts else run.host)
     if manifest is None:
@@ -105,12 +105,13 @@ def _without_manifest(claim: AttemptClaim) -> RunState:
     return RunState.RUNNING if is_young else RunState.LOST
 
 
-def _attempt(claim: AttemptClaim, manifest: Manifest | None) -> Attempt:
+def _attempt(claim: AttemptClaim, manifest: Manifest | None, run: Run) -> Attempt:
     ends = {one.number: (one.status, one.alive) for one in manifest.earlier} if manifest else {}
     if manifest:
         ends[manifest.attempt] = (manifest.status, manifest.alive)
     status, alive = ends.get(claim.number, (RunState.LOST, None))
     over = manifest is None or manifest.sealed or claim.number != manifest.attempt
+    is_last = manifest is not None and manifest.sealed and claim.number == manifest.attempt
     details: Mapping[str, object] = {**claim.details, **({"pid": claim.pid} if claim.pid else {})}
     return Attempt(
         number=claim.number,
@@ -119,5 +120,7 @@ def _attempt(claim: AttemptClaim, manifest: Manifest | None) -> Attempt:
         ended=alive if over else None,
         heartbeat=alive,
         host=claim.host,
+        exit_code=run.exit_code if is_last else None,  # the summary is that of the newest attempt
+        reason=run.reason if is_last else "",
         details=details,
     )

@@ -15,7 +15,7 @@ from aboard.model.state_changes import state_from
 from aboard.model.times import parse_time, time_text
 from aboard.store.run.document import fields_of, parse_document, render_document
 from aboard.store.run.file_row import FileRow, row_to_json, rows_from_json
-from aboard.store.run.layout import MANIFEST
+from aboard.store.run.layout import MANIFEST, is_columns_path
 
 FORMAT = "aboard-manifest"
 
@@ -38,6 +38,15 @@ class OutputsMark:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnsMark:
+    """The object with what was decoded of the event files; see `aboard.store.run.columns_object`."""
+
+    path: str
+    bytes: int
+    crc32: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What the newest attempt says of a run."""
@@ -51,6 +60,8 @@ class Manifest:
     files: tuple[FileRow, ...] = ()
     outputs: OutputsMark | None = None
     earlier: tuple[EarlierAttempt, ...] = ()
+    columns: ColumnsMark | None = None
+    """Of sealed runs only."""
     details: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
@@ -75,6 +86,9 @@ def render_manifest(manifest: Manifest) -> bytes:
         document["outputs"] = {"serial": mark.serial, "files": mark.files, "bytes": mark.bytes}
     if manifest.earlier:
         document["earlier"] = [[one.number, str(one.status), time_text(one.alive)] for one in manifest.earlier]
+    if manifest.columns:
+        columns = manifest.columns
+        document["columns"] = {"path": columns.path, "bytes": columns.bytes, "crc32": columns.crc32}
     return render_document(FORMAT, document)
 
 
@@ -92,6 +106,7 @@ def parse_manifest(data: bytes, where: str = MANIFEST) -> Manifest:
             files=rows_from_json(fields.entries("files")),
             outputs=_mark(fields.anything("outputs")),
             earlier=tuple(_earlier(entry) for entry in fields.entries("earlier")),
+            columns=_columns(fields.anything("columns")),
             details=fields.rest(),
         )
 
@@ -109,6 +124,15 @@ def _mark(value: object) -> OutputsMark | None:
     fields = DocumentFields(value, "'outputs' of the manifest")
     serial, files, size = (fields.required_integer(name) for name in ("serial", "files", "bytes"))
     return OutputsMark(serial, files, size)
+
+
+def _columns(value: object) -> ColumnsMark | None:
+    """What cannot be understood is as if it were not there: nobody needs it."""
+    match value:
+        case {"path": str(path), "bytes": int(size), "crc32": int(crc32)} if size > 0 and is_columns_path(path):
+            return ColumnsMark(path, size, crc32)
+        case _:
+            return None
 
 
 def _earlier(entry: object) -> EarlierAttempt:

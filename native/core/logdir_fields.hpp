@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of a logdir, field by field: the same in an index and in the packed form.
+#pragma once
+
+#include <cstdint>
+
+#include "event_file.hpp"
+#include "history.hpp"
+#include "index_file.hpp"
+#include "logdir.hpp"
+
+namespace aboard {
+
+inline void put_reading(IndexFields& fields, const ReadingState& state) {
+  for (const uint64_t number :
+       {state.device, state.inode, state.size, state.offset, state.proven_head_bytes, state.searched, state.wasted,
+        state.damage.bad_records, state.damage.skipped_bytes, state.damage.first_offset}) {
+    fields.put(number);
+  }
+  fields.put(state.modified_ns);
+  fields.put(state.changed_ns);
+  fields.put(state.head_proof);
+  fields.put(state.tail_proof);
+  fields.put(uint8_t{state.searching});
+  fields.put(uint64_t{state.waiting.size()});
+  for (const uint64_t position : state.waiting) fields.put(position);
+}
+
+inline ReadingState take_reading(IndexFieldReader& fields) {
+  ReadingState state;
+  for (uint64_t* number :
+       {&state.device, &state.inode, &state.size, &state.offset, &state.proven_head_bytes, &state.searched,
+        &state.wasted, &state.damage.bad_records, &state.damage.skipped_bytes, &state.damage.first_offset}) {
+    *number = fields.take<uint64_t>();
+  }
+  state.modified_ns = fields.take<int64_t>();
+  state.changed_ns = fields.take<int64_t>();
+  state.head_proof = fields.take<uint32_t>();
+  state.tail_proof = fields.take<uint32_t>();
+  state.searching = fields.take_flag();
+  state.waiting.resize(fields.take_count(sizeof(uint64_t)));
+  for (uint64_t& position : state.waiting) position = fields.take<uint64_t>();
+  return state;
+}
+
+template <typename Standing>
+void put_standing(IndexFields& fields, const Standing& standing) {
+  fields.put(standing.attempt_begin);
+  fields.put(standing.first_fall);
+  fields.put(standing.first_step);
+  fields.put(standing.attempt);
+  fields.put(standing.file);
+  fields.put(uint8_t{standing.begun});
+  fields.put(uint8_t{standing.mixed});
+  fields.put(standing.last_step);
+  fields.put(standing.last_wall_time);
+  fields.put(uint64_t{standing.other_files.size()});
+  for (const uint32_t file : standing.other_files) fields.put(file);
+}
+
+template <typename Rows>
+typename History<Rows>::Standing take_standing(IndexFieldReader& fields) {
+  typename History<Rows>::Standing standing;
+  standing.attempt_begin = fields.take<uint64_t>();
+  standing.first_fall = fields.take<uint64_t>();
+  standing.first_step = fields.take<int64_t>();
+  standing.attempt = fields.take<uint32_t>();
+  standing.file = fields.take<uint32_t>();
+  standing.begun = fields.take_flag();
+  standing.mixed = fields.take_flag();
+  standing.last_step = fields.take<int64_t>();
+  standing.last_wall_time = fields.take<double>();
+  standing.other_files.resize(fields.take_count(sizeof(uint32_t)));
+  for (uint32_t& file : standing.other_files) file = fields.take<uint32_t>();
+  return standing;
+}
+
+inline void put_info(IndexFields& fields, const TagInfo& info) {
+  fields.put(std::string_view(info.name));
+  fields.put(std::string_view(info.metadata));
+  fields.put(static_cast<uint8_t>(info.source));
+  fields.put(static_cast<uint8_t>(info.kind));
+  fields.put(uint8_t{info.is_scalar});
+}
+
+inline TagInfo take_info(IndexFieldReader& fields) {
+  TagInfo info;
+  info.name = fields.take_text();
+  info.metadata = fields.take_text();
+  info.source = static_cast<TagSource>(fields.take<uint8_t>());
+  info.kind = static_cast<ValueKind>(fields.take<uint8_t>());
+  info.is_scalar = fields.take_flag();
+  info.present = true;
+  return info;
+}
+
+}  // namespace aboard

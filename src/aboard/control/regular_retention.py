@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applies the rules of retention that a server was given, soon after its start and then every hour.
+
+Several servers of one catalog may do so at the same time: what is gone for one is gone for the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from aboard.api.runs import RetentionAsked, RetentionResult
+from aboard.errors import AboardError
+from aboard.model.query.parser import parse_query
+
+ACTOR = "retention"  # who is told to have deleted a run
+_FIRST_AFTER = 60.0  # what the stores have is known by then, for the most part
+_EVERY = 3600.0
+_log = logging.getLogger("aboard.control")
+
+
+class RegularRetention:
+    """A thread that asks `retain` for each rule. Raises QueryError at once for a rule that cannot be understood."""
+
+    def __init__(
+        self,
+        retain: Callable[[RetentionAsked], RetentionResult],
+        rules: Sequence[RetentionAsked],
+        *,
+        first_after: float = _FIRST_AFTER,
+        every: float = _EVERY,
+    ) -> None:
+        for rule in rules:
+            if rule.where:
+                parse_query(rule.where)
+        self._retain = retain
+        self._rules = [replace(rule, dry_run=False) for rule in rules]
+        self._first_after, self._every = first_after, every
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, name="aboard-retention", daemon=True)
+        if rules:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._stopped.set()
+
+    def _repeat(self) -> None:
+        pause = self._first_after
+        while not self._stopped.wait(pause):
+            for rule in self._rules:
+                if not self._stopped.is_set():
+                    self._apply(rule)
+            pause = self._every
+
+    def _apply(self, rule: RetentionAsked) -> None:
+        try:
+            result = self._retain(rule)
+        except AboardError as error:
+            _log.warning("A rule of retention failed, and is tried again later: %s", error)
+            return
+        except Exception:
+            _log.exception("A rule of retention failed for a reason that is a mistake in aboard; it is tried again.")
+            return
+        if result.items:
+            how = "deleted for good" if rule.files else "put into the bin"
+            _log.info("Retention: %d runs with %d bytes were %s.", len(result.items), result.bytes, how)
+        for problem in result.problems:
+            _log.warning("Retention: %s", problem)
