@@ -324,19 +324,62 @@ def run(
 def sync(
     folders: Annotated[
         list[str] | None,
-        typer.Argument(help="Folders of runs on this machine; without any, all below $ABOARD_HOME/spool."),
+        typer.Argument(
+            help="Folders of runs on this machine; without any, all below $ABOARD_HOME/spool. Or a folder of event "
+            "files that were written without aboard, and a store: its runs are taken over, with their dates."
+        ),
     ] = None,
     *,
+    workspace: Annotated[str | None, typer.Option(help="Where runs that are taken over belong.")] = None,
+    experiment: Annotated[str | None, typer.Option(help="Which runs they belong with.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=0, help="They are so many levels below the folder.", show_default="found out")
+    ] = None,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds for each run.")] = 600.0,
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove folders whose runs are wholly in their stores.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Ship what runs have left on this machine: after a crash, a reboot, days without network."""
+    """Ship what runs have left on this machine: after a crash, days without network; or take log folders over."""
     from aboard.cli.sync import sync as ship
+    from aboard.cli.take_over import TakeOverOptions
 
-    sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json))
+    options = TakeOverOptions(workspace=workspace, experiment=experiment, depth=depth, timeout=timeout)
+    sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json, options=options))
+
+
+@app.command(name="import")
+def import_(
+    tool: Annotated[str, typer.Argument(help="wandb, mlflow or trackio.")],
+    place: Annotated[str, typer.Argument(help="A folder `wandb` or `mlruns`, a database, a tracking URI.")],
+    store: Annotated[
+        str | None, typer.Argument(help="Folder or URI in which runs are kept.", show_default="$ABOARD_STORE")
+    ] = None,
+    *,
+    workspace: Annotated[str | None, typer.Option(help="Where the runs belong.")] = None,
+    experiment: Annotated[
+        str | None, typer.Option(help="Which runs they belong with.", show_default="as the tool says")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds for each run.")] = 600.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Take runs of other tools over, read with their own libraries: curves, parameters, tags, dates."""
+    from aboard.cli.import_runs import ImportOptions, import_runs
+
+    sys.exit(
+        import_runs(
+            ImportOptions(
+                tool=tool,
+                place=place,
+                store=store,
+                workspace=workspace,
+                experiment=experiment,
+                timeout=timeout,
+                as_json=as_json,
+            )
+        )
+    )
 
 
 @app.command()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from aboard.api.runs import NewRun, Series
+from aboard.api.runs import NewRun
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_keeper import BoardKeeper
@@ -31,7 +31,7 @@ from aboard.control.people import PeopleDesk
 from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_news import RunNews
-from aboard.control.run_series import run_series
+from aboard.control.run_series import WholeSeries, run_series
 from aboard.control.seen_control import SeenControl
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.access import Access
@@ -184,7 +184,7 @@ class Control:
             raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
         return RunPlace(self._store(run.store).uri, run.uid)
 
-    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
+    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
         """Every point of curves of a run."""
         return run_series(self.open_runs, self.place_of(run), run, tags, logdirs)
 

@@ -119,7 +119,11 @@ class Hosting:
                     plugins=self._plugins,
                     default_template=self._default_template,
                 )
-                self._look(found)
+                try:
+                    self._look(found)
+                except BaseException:
+                    found.close()
+                    raise
                 with self._lock:
                     self._open[board.id] = found
                     self._opening.pop(board.id, None)

@@ -19,6 +19,7 @@ from aboard.control.store_readers import StoreReaders
 
 _MEMORY_LIMIT = 1 << 30
 _MOST_OPEN = 512
+_MOST_REMOTE = 64  # of those that nobody uses: each has threads of its own
 _FOLLOW_SECONDS = 1.0
 _FIRST_SECONDS = 20.0  # somebody waits, and knows nothing yet
 _AGAIN_SECONDS = 2.0  # what was read before can be shown
@@ -128,11 +129,12 @@ class OpenRuns:
         with self._lock:
             idle = [run for run in self._runs.values() if not run.leases]
             used, count = sum(run.memory for run in self._runs.values()), len(idle)
+            remote = sum(run.place.is_remote for run in idle)
             gone: list[OpenRun] = []
             for run in idle:
-                if used <= self._memory_limit and count <= self._most_open:
-                    break
-                used, count = used - run.memory, count - 1
-                gone.append(self._runs.pop(run.place))
+                too_many = count > self._most_open or (run.place.is_remote and remote > _MOST_REMOTE)
+                if used > self._memory_limit or too_many:
+                    used, count, remote = used - run.memory, count - 1, remote - run.place.is_remote
+                    gone.append(self._runs.pop(run.place))
         for run in gone:
             run.close()

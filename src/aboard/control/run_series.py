@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from aboard.api.runs import Series
+from aboard._native import Points
 from aboard.control.curves import scalar_tags
 from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
@@ -15,7 +16,17 @@ from aboard.model.run import Run
 from aboard.reader.run_reader import Tag
 
 
-def run_series(pool: OpenRuns, place: RunPlace, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
+class WholeSeries(NamedTuple):
+    """One curve with every point, in the order of the run's history."""
+
+    logdir: str
+    tag: str
+    points: Points
+
+
+def run_series(
+    pool: OpenRuns, place: RunPlace, run: Run, tags: Sequence[str], logdirs: Sequence[str]
+) -> list[WholeSeries]:
     """The named curves, or all; a name that the run does not have is an error that tells the nearest."""
     logdirs = ["" if logdir == "." else logdir for logdir in logdirs]
     with pool.fresh([place]) as (opened,):
@@ -32,15 +43,8 @@ def run_series(pool: OpenRuns, place: RunPlace, run: Run, tags: Sequence[str], l
         return [_series(logdir, found[logdir, tag]) for logdir, tag in wanted]
 
 
-def _series(logdir: str, tag: Tag) -> Series:
-    points = tag.run.logdir.scalars(tag.number, False)
-    return Series(
-        logdir=logdir,
-        tag=tag.name,
-        steps=tuple(points.steps.tolist()),
-        wall_times=tuple(points.wall_times.tolist()),
-        values=tuple(points.values.tolist()),
-    )
+def _series(logdir: str, tag: Tag) -> WholeSeries:
+    return WholeSeries(logdir, tag.name, tag.run.logdir.scalars(tag.number, False))
 
 
 def _refuse_unknown(what: str, asked: Sequence[str], known: set[str], run: Run) -> None:

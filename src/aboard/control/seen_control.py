@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from aboard.api.runs import NewRun, RetentionAsked, RetentionResult, Series
+from aboard.api.runs import NewRun, RetentionAsked, RetentionResult
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.control.group_changes import GroupChanges
 from aboard.control.indexing import RunIndexer
@@ -15,6 +15,7 @@ from aboard.control.references import References
 from aboard.control.retaining import retain
 from aboard.control.run_changes import RunChanges
 from aboard.control.run_edits import RunEditor
+from aboard.control.run_series import WholeSeries
 from aboard.control.selections import Selections
 from aboard.errors import UnknownName
 from aboard.model.access import Access
@@ -44,7 +45,7 @@ class SeenControl:
         """Delete what a rule names."""
         return retain(self.access, self.catalog, self.runs, asked)
 
-    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[Series]:
+    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
         """Curves of a run that `references` has found."""
         return self._control.series(run, tags, logdirs)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta, timezone
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Response
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 
@@ -22,6 +22,7 @@ from aboard.api.runs import (
     RetentionResult,
     RunChange,
     RunCount,
+    RunMarks,
     RunsChanged,
     RunsNamed,
     Series,
@@ -44,6 +45,7 @@ from aboard.model.run import Run
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, Identifier, InBin, Limit, RunName, Where, Workspaces, Zone, said
+from aboard.server.series_answers import whole_json
 
 _LOOK_SECONDS = 3.0
 
@@ -99,12 +101,13 @@ class RunRoutes:
         operations.add("POST", "runs", self.register)
         operations.add("PATCH", "runs", self.change)
         operations.add("GET", "run-count", self.count)
+        operations.add("GET", "run-marks", self.marks)
         operations.add("GET", "comparison", self.compare)
         operations.add("POST", "runs/delete", self.delete)
         operations.add("POST", "runs/restore", self.restore)
         operations.add("POST", "runs/{uid}/heartbeat", self.heartbeat)
         operations.add("GET", "runs/{run}/metrics", self.metrics)
-        operations.add("GET", "runs/{run}/series", self.series)
+        operations.add("GET", "runs/{run}/series", self.series, content={"application/json": Page[Series]})
         operations.add("GET", "runs/{run}", self.get)
         operations.add("GET", "fields", self.fields)
         operations.add("GET", "usage", self.usage)
@@ -143,6 +146,24 @@ class RunRoutes:
         )
         return RunCount(count=count)
 
+    def marks(
+        self,
+        asked: _Which,
+        access: Asking,
+        sort: Annotated[str | None, Query(description="As for `GET runs`.")] = None,
+        every: Limit = 100,
+    ) -> RunMarks:
+        """Where the pages of `GET runs` begin, so that any of them can be asked for."""
+        self._look()
+        count, marks = self._control.seen_by(access).catalog.runs.marks(
+            every,
+            workspaces=asked.workspaces,
+            where=self._filter(asked, access),
+            sort=parse_sort(sort) if sort else NEWEST_FIRST,
+            in_bin=asked.in_bin,
+        )
+        return RunMarks(count=count, every=every, marks=tuple(marks))
+
     def get(self, run: RunName, access: Asking) -> Run:
         """A run with everything that is known of it, also when it is in the bin."""
         self._look()
@@ -152,9 +173,10 @@ class RunRoutes:
         """Last, smallest and largest value of each metric of a run."""
         return dict(self.get(run, access).metrics)
 
-    def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: Asking) -> Page[Series]:
+    def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: Asking) -> Response:
         """Every point of the named curves of a run, or of all."""
-        return Page(tuple(self._control.seen_by(access).series(self.get(run, access), tags, logdirs)))
+        found = self._control.seen_by(access).series(self.get(run, access), tags, logdirs)
+        return Response(whole_json(found), media_type="application/json")
 
     def compare(
         self,

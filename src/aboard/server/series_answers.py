@@ -13,11 +13,13 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from aboard._native import Points
 from aboard.api.columns import MAGIC, VERSION
 from aboard.api.runs import RunProblem
 from aboard.api.series import COLUMNS_TYPE
 from aboard.api.wire import to_wire
 from aboard.control.curves import FoundCurve, FoundCurves
+from aboard.control.run_series import WholeSeries
 from aboard.model.json_numbers import to_json_number
 
 _EXACT = 2**53
@@ -27,16 +29,14 @@ Encoder = Callable[[FoundCurves], bytes]
 
 def as_json(curves: FoundCurves) -> bytes:
     """One document, with a list for each column."""
-    items = [
-        {
-            **_about(one),
-            "steps": _steps_json(one.points.steps),
-            "wall_times": _floats_json(one.points.wall_times),
-            "values": _floats_json(one.points.values),
-        }
-        for one in curves.points()
-    ]
+    items = [{**_about(one), **_columns_json(one.points)} for one in curves.points()]
     return orjson.dumps({"items": items, "problems": _problems(curves.problems)}, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def whole_json(series: Sequence[WholeSeries]) -> bytes:
+    """A page of curves with every point."""
+    items = [{"logdir": one.logdir, "tag": one.tag, **_columns_json(one.points)} for one in series]
+    return orjson.dumps({"items": items, "next": None}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def as_columns(curves: FoundCurves) -> bytes:
@@ -96,8 +96,16 @@ def _problems(problems: Sequence[RunProblem]) -> Any:
     return to_wire(problems)
 
 
+def _columns_json(points: Points) -> dict[str, object]:
+    return {
+        "steps": _steps_json(points.steps),
+        "wall_times": _floats_json(points.wall_times),
+        "values": _floats_json(points.values),
+    }
+
+
 def _steps_json(steps: NDArray[np.int64]) -> object:
-    if not len(steps) or (int(steps[0]) >= -_EXACT and int(steps[-1]) <= _EXACT):  # they ascend
+    if not len(steps) or (int(steps.min()) >= -_EXACT and int(steps.max()) <= _EXACT):
         return np.ascontiguousarray(steps)
     return [to_json_number(step) for step in steps.tolist()]
 

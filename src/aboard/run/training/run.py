@@ -26,6 +26,7 @@ from aboard.run.spool_files import PROGRESS
 from aboard.run.training.artifacts import keep_artifact
 from aboard.run.training.board_files import Rename, Select, keep_board_files
 from aboard.run.training.checkpoints import Checkpoint, Checkpoints
+from aboard.run.training.current_run import remember
 from aboard.run.training.ending import Ending
 from aboard.run.training.helper_process import wait_until_shipped
 from aboard.run.training.hparam_values import plain_hparams
@@ -69,6 +70,7 @@ class Run:
         batch_group: str = "batch",
         all_ranks: bool = False,
         enabled: bool = True,
+        separate: bool = False,
         flush_timeout: float = 60.0,
     ) -> None:
         """Take part in the run of `aboard run`, or begin a new one.
@@ -85,13 +87,18 @@ class Run:
             batch_group: the group in which `log_batch_metrics` shows its series.
             all_ranks: whether ranks other than the first log as well.
             enabled: False checks all arguments and writes nothing.
+            separate: True begins a run of its own even under `aboard run`, in the same workspace and experiment unless
+                others are named: one trial of a search, say.
             flush_timeout: how long the end of a run alone waits for the last files to be shipped, in seconds.
         """
         checked_stage(batch_group)
         self.rank = rank_of()
         self._said = SaidOnce()
+        around = place_from(os.environ)
+        if separate and around is not None:
+            workspace, experiment = workspace or around.workspace or None, experiment or around.experiment or None
         wanted = WantedRun(workspace=workspace, experiment=experiment, name=name, store=store)
-        attached = place_from(os.environ)
+        attached = None if separate else around
         self._is_alone = attached is None
         if attached is None and all_ranks and self.rank:
             raise InvalidValue(
@@ -113,6 +120,8 @@ class Run:
         self._pid = os.getpid()
         first_hparams = plain_hparams(hparams) if hparams is not None else {}
         first_tags = _tags(tags)
+        if not separate:
+            remember(self)
         if not self._logs:
             return
         if self._is_alone:
