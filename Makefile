@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup page run test test-sanitized test-frameworks test-trackers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores soak clean
+.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -17,7 +17,7 @@ $(VENV)/.installed: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --group build --group native --group test --group check
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server]'
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server,docker,kubernetes]'
 	touch $@
 
 # The page is built with npm, apart from the Python package: a wheel carries what is built.
@@ -58,11 +58,16 @@ $(FRAMEWORKS)/.installed: $(SOURCES)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-build-isolation --editable '.[server]'
 	touch $@
 
-test-frameworks: $(FRAMEWORKS)/.installed  ## every framework that is integrated, in an environment of their own
+test-frameworks: $(FRAMEWORKS)/.installed test-trackers  ## every framework that is integrated, in an environment of their own
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks --numprocesses 2 --dist loadfile
 
 frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the tests that pass
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks -m framework --framework-table docs/frameworks.md
+
+# The daemons come from Debian when root may install them; without root the tests say what they leave out.
+test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm
+	scripts/ensure-cluster
+	scripts/test-cluster
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 

@@ -16,6 +16,8 @@ AboardError
 ├── Unauthorized                                     a token is missing, or opens nothing
 ├── Forbidden          (also a PermissionError)      one may not do this here
 ├── ServerUnavailable  (also a ConnectionError)      the server cannot be reached or started
+├── UnitRefused                                      an executor will not start this unit
+├── ExecutorUnavailable (also a ConnectionError)     a machine, daemon or scheduler cannot be reached, or failed
 ├── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
 └── StoreError         (also an OSError)             a store refused or failed; `temporary` says whether to try again
     ├── NoSuchStore                                  the folder, bucket or container does not exist
@@ -140,6 +142,20 @@ class ServerUnavailable(AboardError, ConnectionError):
 
     status: ClassVar[int] = 503
     code: ClassVar[str] = "ServerUnavailable"
+
+
+class UnitRefused(AboardError):
+    """An executor will not start this unit: there is no such partition, image or namespace, no permission, no quota."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "UnitRefused"
+
+
+class ExecutorUnavailable(AboardError, ConnectionError):
+    """A machine, daemon or scheduler cannot be reached, or failed: the same call may succeed later."""
+
+    status: ClassVar[int] = 503
+    code: ClassVar[str] = "ExecutorUnavailable"
 
 
 class StorageUnavailable(AboardError, OSError):

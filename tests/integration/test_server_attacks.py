@@ -365,3 +365,8 @@ def test_a_proxy_may_prove_itself_by_its_address(tmp_path: Path):
     ):
         assert me(server, X_Forwarded_User="zoe").document["name"] == "zoe"
         assert me(server, X_Forwarded_User="zoe", X_Forwarded_For="198.51.100.7").document["name"] == "zoe"
+        # A proxy that adds its header to the one that the client sent.
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            head = f"GET /api/v1/me HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n"
+            connection.sendall(f"{head}X-Forwarded-User: {BOSS}\r\nx-forwarded-user: zoe\r\n\r\n".encode())
+            assert connection.recv(4096).startswith(b"HTTP/1.1 401 ")

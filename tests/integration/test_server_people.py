@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import threading
+import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +20,7 @@ from aboard.errors import Conflict, Forbidden, InvalidValue, Unauthorized, Unkno
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.model.user import Role
+from aboard.server import receiving
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run
@@ -286,6 +289,26 @@ def test_a_session_ends_with_the_token_that_began_it(server: TeamServer):
     assert server.ask("/api/v1/me", Cookie=cookie).status == 200
     server.client("vic").tokens.revoke("tests")
     assert server.ask("/api/v1/me", Cookie=cookie).status == 401
+
+
+def test_a_stream_ends_when_rights_are_taken_away(server: TeamServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(receiving, "RECHECK_SECONDS", 0.1)
+    for take_away in (
+        lambda: server.client("ada").people.set_role("vic", "vision", None),
+        lambda: server.client("ed").tokens.revoke("tests"),
+    ):
+        who = "vic" if server.catalog.people.roles("vic") else "ed"
+        ended = threading.Event()
+        head = {"Authorization": f"Bearer {server.tokens[who]}"}
+        request = urllib.request.Request(f"{server.url}/api/v1/events", headers=head)
+        with urllib.request.urlopen(request, timeout=30) as stream:
+            assert b"retry" in stream.readline()
+            reading = threading.Thread(target=lambda stream=stream, ended=ended: (stream.read(), ended.set()))
+            reading.start()
+            assert not ended.wait(0.5)  # it goes on as long as nothing changes
+            take_away()
+            assert ended.wait(20)
+            reading.join(10)
 
 
 def test_an_address_with_a_code_opens_a_session_once(server: TeamServer):

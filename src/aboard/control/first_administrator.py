@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, UnknownName
-from aboard.model.names import LONGEST_NAME
+from aboard.model.names import usable_name
 from aboard.model.times import now
 
 _LIFETIME = timedelta(hours=1)
-_UNUSABLE = re.compile(r"[,/\\*?\x00-\x1f\x7f]+")
 
 
 def ensure_administrator(catalog: Catalog, name: str) -> str:
     """A person of this name who administers the server and may log in; what they are called in the catalog."""
-    name = _UNUSABLE.sub("-", name).strip(" -")[:LONGEST_NAME] or "administrator"
+    name = usable_name(name, "administrator")
     try:
         user = catalog.people.get(name)
     except UnknownName:

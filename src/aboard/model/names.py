@@ -33,6 +33,12 @@ def check_name(name: object, what: str) -> str:
     return name
 
 
+def usable_name(text: str, otherwise: str) -> str:
+    """A name that is allowed, as near to `text` as can be; what others call a person may hold anything."""
+    plain = "".join("-" if one in _RESERVED or not one.isprintable() else one for one in text)
+    return re.sub("-+", "-", plain).strip(" -")[:LONGEST_NAME].strip() or otherwise
+
+
 def folded(name: str) -> str:
     """The form in which names are compared: capitals make no difference."""
     return name.casefold()

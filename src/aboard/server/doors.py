@@ -141,6 +141,9 @@ class Doors:
         name = headers.get(door.header.lower(), "").strip()
         if not name:
             return None
+        if sum(one.decode("latin-1").lower() == door.header.lower() for one, _ in scope["headers"]) > 1:
+            # One of them is the client's own, which the proxy should have dropped.
+            raise Unauthorized(f"{door.header} is there more than once", hint="have the proxy replace it")
         shown = headers.get(PROXY_SECRET, "").encode("utf-8", "replace")
         knows_secret = bool(door.secret) and hmac.compare_digest(shown, door.secret.encode())
         if not (knows_secret or self._proxies.sent(scope)):

@@ -14,10 +14,12 @@ from urllib.parse import quote, unquote, urlencode
 
 from aboard.api import PREFIX
 from aboard.api.failure import to_failure
-from aboard.errors import AboardError, Forbidden, InvalidValue, Unauthorized
+from aboard.errors import AboardError, CatalogUnavailable, Forbidden, InvalidValue, Unauthorized
+from aboard.model.access import Access
 from aboard.server.doors import Asker, Doors, TooManyTries
 from aboard.server.hosts import OwnNames
 from aboard.server.login_pages import LoginPages
+from aboard.server.receiving import Limited, TooLarge, watched
 from aboard.server.short_answers import (
     ACCESS,
     ASGIApp,
@@ -62,8 +64,26 @@ class LoginGuard:
         except Exception:
             _log.exception("it could not be found out who asks for %s", scope["path"])
             answer = _refusal(scope, AboardError("the server failed", hint="see its log"))
-        is_inside = answer in (self._app, self._counted)
-        await (_Limited(answer, self._largest_request) if is_inside else answer)(scope, receive, send)
+        if answer in (self._app, self._counted):
+            if ACCESS in scope and scope["type"] == "http":
+                receive = self._while_known(scope, headers, receive)
+            answer = Limited(answer, self._largest_request, _refusal)
+        await answer(scope, receive, send)
+
+    def _while_known(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
+        """To an answer that goes on, somebody whose rights have changed is as somebody who has gone."""
+        began_with: Access = scope[ACCESS]
+
+        async def is_the_same() -> bool:
+            try:
+                asker = await self._doors.who(scope, headers)
+            except CatalogUnavailable:
+                return True
+            except AboardError:
+                return False
+            return asker is not None and asker.access == began_with
+
+        return watched(receive, is_the_same)
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The application, whose refusal counts as a try that opened nothing."""
@@ -112,7 +132,7 @@ class LoginGuard:
         if not (length.isascii() and length.isdecimal()):
             raise InvalidValue(f"content-length {length!r} is no number")
         if int(length[:20]) > self._largest_request:
-            raise _TooLarge(f"a request has at most {self._largest_request:,} bytes")
+            raise TooLarge(f"a request has at most {self._largest_request:,} bytes")
 
     def _check_origin(self, scope: Scope, headers: Mapping[str, str], asker: Asker) -> None:
         """A browser's own request must show where it comes from; an Origin that is there was looked at."""
@@ -136,39 +156,6 @@ class LoginGuard:
 
 class _Misdirected(Forbidden):
     status = 421
-
-
-class _TooLarge(InvalidValue):
-    status = 413
-
-
-class _Limited:
-    """Cuts off who sends more than was announced, or announces nothing and sends without end."""
-
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self._app, self._most = app, most
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        size = 0
-        has_begun = False
-
-        async def receiving() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b"") or b"") if message["type"] == "http.request" else 0
-            return {"type": "http.disconnect"} if size > self._most else message
-
-        async def sending(message: Message) -> None:
-            nonlocal has_begun
-            if size > self._most and not has_begun:
-                return
-            has_begun = True
-            await send(message)
-
-        await self._app(scope, receiving, sending)
-        if size > self._most and not has_begun:
-            refusal = _TooLarge(f"a request has at most {self._most:,} bytes")
-            await _refusal(scope, refusal)(scope, receive, send)
 
 
 def _check_path(scope: Scope) -> None:

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from aboard.control.logins import OutsidePerson
 from aboard.errors import Forbidden, Unauthorized
-from aboard.model.names import LONGEST_NAME
+from aboard.model.names import usable_name
 from aboard.model.user import Role
-
-_UNUSABLE = re.compile(r"[,/\\*?\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +61,7 @@ class OidcPeople:
     def _name(self, claims: Mapping[str, object], subject: str) -> str:
         email = claims.get("email") if claims.get("email_verified") is True else None
         found = str(claims.get(self.name_claim) or email or subject)
-        return _UNUSABLE.sub("-", found).strip(" -")[:LONGEST_NAME] or "somebody"
+        return usable_name(found, "somebody")
 
     def _roles(self, groups: set[str]) -> dict[str, Role | None]:
         """The highest role that a person's groups give them in each workspace that the rules speak of."""

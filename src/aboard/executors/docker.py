@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units as Docker containers. The daemon keeps all there is to know: a container is found again by its label."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from aboard.config.machine_folder import machine_folder
+from aboard.config.settings import load_settings
+from aboard.errors import InvalidValue, MissingPackage, UnitRefused
+from aboard.executors.executor import Executor, refuse_parts
+from aboard.executors.filled_command import spec_digest
+from aboard.executors.local import Local, running_unit, unknown_unit
+from aboard.executors.source_archive import source_archive
+from aboard.model.uid import check_uid
+from aboard.model.unit import UnitSpec
+from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_status import Endpoint, UnitStatus, Usage
+
+try:
+    import docker.errors
+
+    from aboard.executors.docker_client import Client, Container, connect
+    from aboard.executors.docker_container import (
+        DIGEST_LABEL,
+        SOURCE,
+        UNIT_LABEL,
+        container_name,
+        container_options,
+    )
+    from aboard.executors.docker_ender import mark_container
+    from aboard.executors.docker_faults import explained, pull_refusal
+    from aboard.executors.docker_status import container_status
+except ImportError as error:
+    raise MissingPackage("the executor docker needs the docker SDK", hint="pip install 'aboard[docker]'") from error
+
+_PULLS = ("missing", "never", "always")
+_CREATE_SECONDS = 30.0
+_HERE = "unix:///var/run/docker.sock"
+
+
+@dataclass(frozen=True)
+class Docker(Executor):
+    """Containers of one Docker daemon. `source` is copied to /source in the container, and is where the command runs.
+
+    Ports go from the container to the machine: `ports={6006: 8080}` is the container's 6006 at localhost:8080. They are
+    published on the loopback address, unless the daemon is on another machine.
+    """
+
+    name: ClassVar[str] = "docker"
+
+    address: str = ""
+    """Where the daemon is, as DOCKER_HOST says it; default: that variable, or the one of this machine."""
+    ports: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Container port → port of the machine, besides those of the unit."""
+    volumes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Folder of the machine → where the container sees it; `mounts` of a unit can be read-only."""
+    credentials: tuple[str, ...] = ()
+    """Of the person, seen read-only: gcloud, aws, azure."""
+    mount_gcs_path: bool = False
+    """Have ~/gcs, where gcsfuse has mounted a bucket, at /gcs."""
+    network: str = ""
+    user: str = ""
+    pull: str = "missing"
+
+    def __post_init__(self) -> None:
+        if self.pull not in _PULLS:
+            raise InvalidValue(f"{self.pull!r} does not say when to pull", hint=f"write one of: {', '.join(_PULLS)}")
+        for inside, outside in self.ports.items():
+            for number in (inside, outside):
+                if not 1 <= int(number) <= 65535:
+                    raise InvalidValue(f"{number} is not a port", hint="write {container port: port of the machine}")
+        # From JSON come texts and lists; the same options must be the same executor.
+        object.__setattr__(self, "ports", {int(inside): int(outside) for inside, outside in self.ports.items()})
+        object.__setattr__(self, "credentials", tuple(self.credentials))
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the daemon is on this machine."""
+        return self._address().startswith("unix://")
+
+    def submit(self, spec: UnitSpec) -> UnitHandle:
+        refuse_parts(self.name, spec, {"service_account": "mount credentials instead: credentials=('gcloud',)"})
+        if not spec.image:
+            raise InvalidValue(f"unit {spec.name} has no image", hint="give image=, or use the executor local")
+        with explained(self._address()), self._client() as client:
+            container = self._found(client, spec.id) or self._created(client, spec)
+            if container.labels.get(DIGEST_LABEL) != spec_digest(spec):
+                hint = "submit a changed unit under a new id"
+                raise UnitRefused(f"there is another unit with the id {spec.id}", hint=hint)
+            if _was_never_started(container):
+                self._start(container, spec)
+        return self.handle(spec.id)
+
+    def find(self, unit: str) -> UnitHandle | None:
+        with explained(self._address()), self._client() as client:
+            container = self._found(client, check_uid(unit))
+            return None if container is None or _was_never_started(container) else self.handle(unit)
+
+    def status(self, handle: UnitHandle) -> UnitStatus:
+        with explained(self._address()), self._client() as client:
+            return container_status(self._known(client, handle))
+
+    def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
+        with explained(self._address()), self._client() as client:
+            skipped = 0
+            for piece in self._known(client, handle).logs(stream=True, follow=follow):
+                wanted = piece[max(0, start - skipped) :]
+                skipped += len(piece)
+                if wanted:
+                    yield wanted
+
+    def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
+        with explained(self._address()), self._client() as client:
+            container = self._known(client, handle)
+            if container.status != "running":
+                return
+            mark_container(container, "stopped")
+            seconds = float(container.labels.get("aboard.grace", "10")) if grace is None else grace
+            if seconds <= 0:
+                container.kill()
+                return
+            self._ender("stops").submit(self._ending(handle.unit, str(container.id), 0.0, seconds, "stopped"))
+
+    def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
+        with explained(self._address()), self._client() as client:
+            container = self._known(client, handle)
+            number = _port_number(container, port)
+            host = "127.0.0.1" if self.is_here else urlsplit(self._address()).hostname or ""
+            if container.attrs["HostConfig"]["NetworkMode"] == "host":
+                return Endpoint(host=host, port=number)
+            published = container.attrs["NetworkSettings"]["Ports"].get(f"{number}/tcp")
+            return Endpoint(host=host, port=int(published[0]["HostPort"])) if published else None
+
+    def usage(self, handle: UnitHandle) -> Usage | None:
+        with explained(self._address()), self._client() as client:
+            container = self._known(client, handle)
+            if container.status != "running":
+                return None
+            told: dict[str, Any] = container.stats(stream=False, one_shot=True)
+            return Usage(
+                processes=told["pids_stats"].get("current", 0),
+                memory=told["memory_stats"].get("usage", 0),
+                cpu_seconds=told["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9,
+            )
+
+    def forget(self, handle: UnitHandle) -> None:
+        with explained(self._address()), self._client() as client:
+            container = self._found(client, handle.unit)
+            if container is not None and container.status in {"running", "paused", "restarting"}:
+                raise running_unit(handle)
+            if container is not None:
+                container.remove(v=True)
+        for kind in ("stops", "timeouts"):
+            ender = self._ender(kind)
+            if (timer := ender.find(handle.unit)) is not None:
+                ender.stop(timer, grace=0)
+                ender.wait(timer, 10)
+                ender.forget(timer)
+
+    def _address(self) -> str:
+        return self.address or os.environ.get("DOCKER_HOST", "") or _HERE
+
+    def _client(self) -> contextlib.closing[Client]:
+        return contextlib.closing(connect(self._address()))
+
+    def _known(self, client: Client, handle: UnitHandle) -> Container:
+        container = self._found(client, handle.unit)
+        if container is None:
+            raise unknown_unit(handle)
+        return container
+
+    def _found(self, client: Client, unit: str) -> Container | None:
+        found = client.containers.list(all=True, filters={"label": f"{UNIT_LABEL}={unit}"})
+        return found[0] if found else None
+
+    def _created(self, client: Client, spec: UnitSpec) -> Container:
+        options = container_options(self, spec)
+        options["labels"]["aboard.grace"] = f"{spec.grace:g}"
+        options["labels"]["aboard.timeout"] = f"{spec.timeout or 0:g}"
+        self._have_image(client, spec.image)
+        try:
+            return client.containers.create(**options)
+        except docker.errors.APIError as error:
+            if error.status_code == 409 and container_name(spec.id) in str(error.explanation):
+                return _created_by_another(client, container_name(spec.id))
+            raise
+
+    def _have_image(self, client: Client, image: str) -> None:
+        if self.pull != "always":
+            try:
+                client.images.get(image)
+            except docker.errors.ImageNotFound:
+                if self.pull == "never":
+                    hint = "pull or build it on the daemon's machine, or leave pull= out"
+                    raise UnitRefused(f"the image {image!r} is not here, and is not to be pulled", hint=hint) from None
+            else:
+                return
+        try:
+            client.images.pull(image)
+        except docker.errors.APIError as error:
+            raise pull_refusal(image, error) from error
+
+    def _start(self, container: Container, spec: UnitSpec) -> None:
+        if spec.source:
+            container.put_archive("/", source_archive(spec.source, below=SOURCE))
+        try:
+            container.start()
+        except docker.errors.APIError as error:
+            if not _is_about_the_command(str(error.explanation)):
+                # Nothing ran, and under the same id it may be tried again.
+                container.remove(force=True)
+                raise
+            return  # the container tells it when its status is asked
+        if spec.timeout is not None:
+            timer = self._ending(spec.id, str(container.id), spec.timeout, spec.grace, "timeout")
+            self._ender("timeouts").submit(timer)
+
+    def _ender(self, kind: str) -> Local:
+        return Local(folder=str(machine_folder(load_settings().home) / "docker" / kind))
+
+    def _ending(self, unit: str, container: str, after: float, grace: float, word: str) -> UnitSpec:
+        module = "aboard.executors.docker_ender"
+        command = (sys.executable, "-m", module, self._address(), container, f"{after}", f"{grace}", word)
+        return UnitSpec(id=unit, name=f"docker-{word}", command=command)
+
+
+def _created_by_another(client: Client, name: str) -> Container:
+    """The container that another submitter is just creating: its name is taken a moment before it can be seen."""
+    deadline = time.monotonic() + _CREATE_SECONDS
+    while True:
+        try:
+            return client.containers.get(name)
+        except docker.errors.NotFound:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _was_never_started(container: Container) -> bool:
+    return container.status == "created" and not container.attrs["State"]["Error"]
+
+
+def _is_about_the_command(said: str) -> bool:
+    return "executable file not found" in said or "no such file or directory" in said or "permission denied" in said
+
+
+def _port_number(container: Container, port: str) -> int:
+    entries: list[str] = container.attrs["Config"]["Env"] or []
+    told: dict[str, str] = dict(entry.split("=", 1) for entry in entries if "=" in entry)
+    variable = f"ABOARD_PORT_{port.upper().replace('-', '_')}"
+    if variable not in told:
+        known = [name.removeprefix("ABOARD_PORT_").lower() for name in told if name.startswith("ABOARD_PORT_")]
+        raise InvalidValue(f"the unit has no port {port!r}", hint=f"its ports: {', '.join(known) or 'none'}")
+    return int(told[variable])

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of executors.
+
+An executor is a value: its fields are its options, and two with the same options are the same. It holds no unit and no
+connection that a call could not make again, so a handle that was stored as text is taken up by another process with
+`registry.executor_of`. Calls may come from several threads. What goes wrong is told through `aboard.errors`:
+
+- `InvalidValue`: an option or a unit that can never work here, such as an image for local processes;
+- `UnitRefused`: what the unit asks for is not to be had: no such partition, image, namespace, permission, quota, port;
+- `ExecutorUnavailable`: the machine, daemon or scheduler does not answer; the same call may succeed later;
+- `UnknownName`: the unit of a handle is not known any more.
+
+A unit that is submitted but cannot be started after all (no such command) is no error: its status tells.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, Self
+
+from aboard.errors import InvalidType, InvalidValue
+from aboard.model.unit import UnitSpec
+from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_status import Endpoint, UnitStatus, Usage
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
+
+
+@dataclass(frozen=True)
+class Executor(ABC):
+    """Starts, watches and stops units somewhere."""
+
+    name: ClassVar[str]
+    """As a person writes it, and as it stands in handles."""
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Refuse options that it does not have, and say which there are."""
+        known = [field.name for field in fields(cls)]
+        for option in options:
+            if option not in known:
+                hint = f"its options: {', '.join(known)}"
+                raise InvalidType(f"the executor {cls.name} has no option {option!r}", hint=hint)
+        return super().__new__(cls)
+
+    @abstractmethod
+    def submit(self, spec: UnitSpec) -> UnitHandle:
+        """Have the unit started. Submitting the same unit again, also at the same time, gives the one that is there."""
+
+    @abstractmethod
+    def find(self, unit: str) -> UnitHandle | None:
+        """The handle of the unit with this id, if it was ever submitted here; its submitter may have died."""
+
+    @abstractmethod
+    def status(self, handle: UnitHandle) -> UnitStatus:
+        """How the unit is doing now."""
+
+    @abstractmethod
+    def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
+        """What the unit printed, from byte `start` on, in pieces; when followed, until the unit has ended."""
+
+    @abstractmethod
+    def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
+        """Ask for the end, and kill what still runs after `grace` seconds (the unit's own, if none). Does not wait.
+
+        A unit that has ended stays as it is.
+        """
+
+    @abstractmethod
+    def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
+        """Where a port of the unit can be reached from here; none while that is not known."""
+
+    @abstractmethod
+    def forget(self, handle: UnitHandle) -> None:
+        """Remove what an ended unit left: its output and its record. One that runs is refused with `Conflict`."""
+
+    def check_path(self, path: str) -> None:
+        """Refuse a folder or URI that units of this executor cannot see, and name what can be used."""
+        if not path:
+            raise InvalidValue("an empty text is no path", hint="give a folder, or a URI such as gs://BUCKET/PATH")
+
+    def usage(self, handle: UnitHandle) -> Usage | None:
+        """What the unit takes of its machine now, where the executor can tell."""
+        return None
+
+    def wait(self, handle: UnitHandle, timeout: float | None = None) -> UnitStatus:
+        """Its status when it has ended, or after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        pause = _FIRST_WAIT
+        while True:
+            status = self.status(handle)
+            if status.state.is_ended or (deadline is not None and time.monotonic() >= deadline):
+                return status
+            time.sleep(pause if deadline is None else max(0.0, min(pause, deadline - time.monotonic())))
+            pause = min(pause * 1.5, _LONGEST_WAIT)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The options that differ from what holds when nobody says anything, as they stand in a handle."""
+        told: dict[str, object] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            default = field.default_factory() if field.default_factory is not MISSING else field.default
+            if value != default:
+                told[field.name] = value
+        return told
+
+    def handle(self, unit: str, **place: str) -> UnitHandle:
+        """A handle of this executor."""
+        return UnitHandle(executor=self.name, unit=unit, options=self.options, place=place)
+
+
+def refuse_parts(executor: str, spec: UnitSpec, hints: dict[str, str]) -> None:
+    """Refuse a unit that has what this executor cannot give; `hints` has a next step for each such field."""
+    for name, hint in hints.items():
+        if getattr(spec, name):
+            raise InvalidValue(f"unit {spec.name} has a value for {name!r}, which {executor} cannot use", hint=hint)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of one unit: what is to run, what became of it, its output, and the lock that says that it is kept.
+
+| file | written by | |
+|---|---|---|
+| `spec.json` | who starts it | what is to run; readable by its owner alone, as variables may hold secrets |
+| `lock` | held by the keeper as long as it lives | so that nobody has to trust the number of a process |
+| `state.json` | the keeper | its process, the ports, when it started; at the end how it ended |
+| `stop.json` | who wants the end | with the seconds of grace |
+| `output.log` | the unit | what it prints |
+| `keeper.log` | the keeper | its own complaints |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Dict  # noqa: UP035 - as Python 3.8 has it
+
+Document = Dict[str, Any]  # noqa: UP006 - evaluated, by Python 3.8 too
+
+
+class UnitFolder:
+    """The files of one unit."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.output = path / "output.log"
+        self.complaints = path / "keeper.log"
+        self._lock = path / "lock"
+
+    def read(self, name: str) -> Document | None:
+        """The document of that name, if it is there."""
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, document: Document) -> None:
+        """Replace a document as a whole: whoever reads finds the old one or the new one."""
+        aside = self.path / f".{name}.{os.getpid()}"
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump(document, file)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(self.path / name)
+
+    def take(self) -> int | None:
+        """The descriptor of the lock, or none while somebody else holds it. It is kept as long as it is open."""
+        return try_lock(self._lock)
+
+    def is_kept(self) -> bool:
+        """Whether a keeper lives. Looking never stands in the way of another look, nor of a start."""
+        if not self._lock.exists():
+            return False
+        with self.submitting(fcntl.LOCK_SH):
+            descriptor = try_lock(self._lock, fcntl.LOCK_SH)
+            if descriptor is None:
+                return True
+            os.close(descriptor)
+            return False
+
+    @contextlib.contextmanager
+    def submitting(self, kind: int = fcntl.LOCK_EX) -> Generator[None]:
+        """Of several that want to start the same unit, one at a time, and nobody looks meanwhile."""
+        descriptor = os.open(self.path / "submitting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, kind)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def try_lock(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
+    """The descriptor of a file that is locked with it; none while somebody else has it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno not in {errno.EAGAIN, errno.EACCES}:
+            raise
+        return None
+    return descriptor

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Kubernetes API server says when it refuses or is not there, as errors with a next step."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Generator
+from typing import Any, cast
+
+import urllib3.exceptions
+from kubernetes import client
+
+from aboard.errors import AboardError, ExecutorUnavailable, UnitRefused
+
+ApiException: type[Exception] = cast("Any", client).ApiException
+
+
+@contextlib.contextmanager
+def explained(namespace: str) -> Generator[None]:
+    """Errors of the client library become aboard's own."""
+    try:
+        yield
+    except ApiException as error:
+        raise _refusal(cast("Any", error), namespace) from error
+    except urllib3.exceptions.HTTPError as error:
+        hint = "`kubectl cluster-info` tells whether the cluster can be reached"
+        raise ExecutorUnavailable(f"the Kubernetes API server does not answer: {error}", hint=hint) from error
+
+
+def _refusal(error: Any, namespace: str) -> AboardError:
+    status = int(error.status or 0)
+    said = _message(error)
+    if status >= 500 or status in {0, 429}:
+        return ExecutorUnavailable(f"the Kubernetes API server failed: {said}")
+    if status == 401:
+        hint = "your credentials have expired or are not for this cluster: log in again, `kubectl get pods` must work"
+        return ExecutorUnavailable(f"Kubernetes does not know who you are: {said}", hint=hint)
+    if status == 403 and "exceeded quota" in said:
+        hint = f"`kubectl describe quota --namespace {namespace}` shows it: wait, or ask for less"
+        return UnitRefused(f"the quota of the namespace {namespace} is used up: {said}", hint=hint)
+    if status == 403:
+        hint = f"`kubectl auth can-i create jobs --namespace {namespace}` tells what you may do"
+        return UnitRefused(f"Kubernetes does not allow this: {said}", hint=hint)
+    if status == 404 and "namespaces" in said:
+        return UnitRefused(f"there is no namespace {namespace!r}", hint="`kubectl get namespaces` lists them")
+    return UnitRefused(f"Kubernetes refused: {said}")
+
+
+def _message(error: Any) -> str:
+    try:
+        return str(json.loads(error.body)["message"])
+    except (TypeError, ValueError, KeyError):
+        return str(error.reason or error)

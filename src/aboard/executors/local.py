@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units as processes of this machine, each beside a keeper that lives on when aboard is restarted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from aboard.config.machine_folder import machine_folder
+from aboard.config.settings import load_settings
+from aboard.errors import Conflict, ExecutorUnavailable, InvalidValue, UnknownName
+from aboard.executors.executor import Executor, refuse_parts
+from aboard.executors.keeper import looking
+from aboard.executors.keeper.unit_folder import UnitFolder
+from aboard.executors.keeper_file import keeper_file
+from aboard.executors.kept_units import check_started, is_running, keeper_document, kept_status
+from aboard.model.uid import check_uid
+from aboard.model.unit import UnitSpec
+from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_status import Endpoint, UnitStatus, Usage
+
+_START_SECONDS = 120
+
+REFUSED_BY_PROCESSES = {
+    "image": "give a command without an image, or use the executor docker or kubernetes",
+    "mounts": "a process sees the folders of its machine as they are: name those paths, or use docker",
+    "service_account": "a process runs as the user who starts it; service accounts are for kubernetes and vertex",
+}
+
+
+@dataclass(frozen=True)
+class Local(Executor):
+    """Processes of this machine. A unit inherits the environment of the process that submits it, without ABOARD_*.
+
+    CPUs that a unit asks for are compared with what the machine has; memory is a limit, above which the unit is ended;
+    GPUs are given to one unit at a time.
+    """
+
+    name: ClassVar[str] = "local"
+
+    folder: str = ""
+    """Where units keep their output and their record; a folder of a local disk. Default: `units` below ABOARD_HOME."""
+
+    def submit(self, spec: UnitSpec) -> UnitHandle:
+        check_process(self.name, spec)
+        root = self._root()
+        keeper = keeper_file(root)
+        answer = _told([sys.executable, "-I", "-S", str(keeper), "start", str(root)], json.dumps(keeper_document(spec)))
+        check_started(answer)
+        return self._handle(spec.id)
+
+    def find(self, unit: str) -> UnitHandle | None:
+        check_uid(unit)
+        folder = self._root() / unit
+        return self._handle(unit) if folder.is_dir() and kept_status(looking.look(folder)) else None
+
+    def status(self, handle: UnitHandle) -> UnitStatus:
+        status = kept_status(looking.look(_folder(handle)))
+        if status is None:
+            raise unknown_unit(handle)
+        return status
+
+    def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
+        return looking.output(_folder(handle), start, follow)
+
+    def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
+        looking.stop(_folder(handle), grace)
+
+    def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
+        state = UnitFolder(_folder(handle)).read("state.json")
+        return Endpoint(host="127.0.0.1", port=port_in(state, port)) if state else None
+
+    def usage(self, handle: UnitHandle) -> Usage | None:
+        told = looking.usage(_folder(handle))
+        return Usage(**told) if told else None
+
+    def forget(self, handle: UnitHandle) -> None:
+        try:
+            folder = _folder(handle)
+        except UnknownName:
+            return
+        if is_running(looking.look(folder)):
+            raise running_unit(handle)
+        looking.remove(folder)
+
+    def _root(self) -> Path:
+        return Path(self.folder).absolute() if self.folder else machine_folder(load_settings().home) / "units"
+
+    def _handle(self, unit: str) -> UnitHandle:
+        return self.handle(unit, folder=str(self._root() / unit))
+
+
+def check_process(executor: str, spec: UnitSpec) -> None:
+    """Refuse a unit that cannot be a plain process."""
+    refuse_parts(executor, spec, REFUSED_BY_PROCESSES)
+    for port in spec.ports:
+        if port.host is not None and port.host != port.number:
+            hint = f"the process itself must listen on {port.host}: give it as the number"
+            raise InvalidValue(f"port {port.name} of unit {spec.name} cannot appear elsewhere", hint=hint)
+
+
+def port_in(state: dict[str, Any], name: str) -> int:
+    """The number of a port, from the keeper's record."""
+    ports: dict[str, int] = state["ports"]
+    if name not in ports:
+        known = ", ".join(ports) or "none"
+        raise InvalidValue(f"the unit has no port {name!r}", hint=f"its ports: {known}")
+    return ports[name]
+
+
+def unknown_unit(handle: UnitHandle) -> UnknownName:
+    """For a handle whose unit has left no trace."""
+    hint = "it may have been forgotten, or its folder removed"
+    return UnknownName(f"{handle.executor} knows no unit {handle.unit}", hint=hint)
+
+
+def running_unit(handle: UnitHandle) -> Conflict:
+    """For a unit that is to be forgotten but lives."""
+    return Conflict(f"unit {handle.unit} still runs, and cannot be forgotten", hint="stop it first")
+
+
+def _folder(handle: UnitHandle) -> Path:
+    folder = Path(handle.place.get("folder", ""))
+    if folder.name != handle.unit or not folder.is_dir():
+        raise unknown_unit(handle)
+    return folder
+
+
+def _told(command: list[str], document: str) -> dict[str, Any]:
+    try:
+        done = subprocess.run(
+            command, input=document.encode(), capture_output=True, timeout=_START_SECONDS, cwd="/", check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExecutorUnavailable(f"the unit's keeper cannot be started: {error}") from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ExecutorUnavailable(f"the unit's keeper cannot be started: {said[-1] if said else done.returncode}")
+    return json.loads(done.stdout)

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units as jobs of Slurm, by its own programs alone; on its node a job runs the keeper that local units have."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from aboard.config.settings import load_settings
+from aboard.errors import ExecutorUnavailable, InvalidValue, StorageUnavailable, UnitRefused
+from aboard.executors.executor import Executor
+from aboard.executors.keeper import looking
+from aboard.executors.keeper.unit_folder import UnitFolder
+from aboard.executors.keeper_file import keeper_file
+from aboard.executors.kept_units import ended_status, keeper_document
+from aboard.executors.local import check_process, port_in, running_unit, unknown_unit
+from aboard.executors.slurm_commands import UNKNOWN_JOB, SlurmRefused, fields, slurm
+from aboard.executors.slurm_status import Job, job_from, slurm_status
+from aboard.model.uid import check_uid
+from aboard.model.unit import UnitSpec
+from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import Endpoint, UnitStatus
+
+_SPARE_SECONDS = 120  # between the end of a unit's own time and Slurm's limit
+_COMPLAINT_BYTES = 500
+_ACCOUNTED: dict[str, str] = {
+    "State": "JobState",
+    "ExitCode": "ExitCode",
+    "NodeList": "NodeList",
+    "Start": "StartTime",
+    "End": "EndTime",
+}
+_OWN_OPTIONS = frozenset({"array", "chdir", "job-name", "output", "error", "parsable", "wrap", "open-mode"})
+
+
+@dataclass(frozen=True)
+class Slurm(Executor):
+    """Jobs of a Slurm cluster. `source` and `folder` are on a file system that the nodes see too.
+
+    A job that is preempted, or whose node fails, is queued again and starts its command anew: `aboard run --name NAME`
+    then goes on with the same run.
+    """
+
+    name: ClassVar[str] = "slurm"
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    time_limit: str = ""
+    """As `sbatch --time` takes it; default: from the unit's timeout, otherwise the partition's own."""
+    constraint: str = ""
+    requeue: bool = True
+    """Whether a job that was interrupted is started again."""
+    extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Further options of sbatch, without the dashes; an empty text for one that takes no value."""
+    setup: tuple[str, ...] = ()
+    """Lines of shell before the unit, such as `module load cuda`."""
+    folder: str = ""
+    """Where units keep their output and record; default: `units` below ABOARD_HOME."""
+    python: str = sys.executable
+    """A Python from 3.8 on that the nodes have."""
+
+    def __post_init__(self) -> None:
+        for option in self.extra:
+            if option.startswith("-") or option in _OWN_OPTIONS:
+                hint = f"write options without dashes; these are aboard's own: {', '.join(sorted(_OWN_OPTIONS))}"
+                raise InvalidValue(f"{option!r} cannot be a further option of sbatch", hint=hint)
+        object.__setattr__(self, "setup", (self.setup,) if isinstance(self.setup, str) else tuple(self.setup))
+
+    def submit(self, spec: UnitSpec) -> UnitHandle:
+        check_process(self.name, spec)
+        folder = self._made(spec.id)
+        document = keeper_document(spec)
+        with folder.submitting():
+            earlier = folder.read("spec.json")
+            if earlier is not None and earlier != document:
+                hint = "submit a changed unit under a new id"
+                raise UnitRefused(f"there is another unit with the id {spec.id}", hint=hint)
+            if earlier is None or self._job(folder) is None:
+                folder.write("spec.json", document)
+                script = self._script(f"{shlex.quote(str(folder.path))}")
+                told = slurm("sbatch", *self._options(spec, folder), "--wrap", script)
+                folder.write("job.json", {"job": told.strip().partition(";")[0]})
+        return self._handle(spec.id)
+
+    def submit_array(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[UnitHandle]:
+        """Many units as one job array, at most `at_once` at a time; they differ in command and variables alone."""
+        if not specs:
+            return []
+        for spec in specs:
+            check_process(self.name, spec)
+            if (spec.resources, spec.timeout, spec.grace) != (specs[0].resources, specs[0].timeout, specs[0].grace):
+                hint = "submit units with other resources or times by themselves"
+                raise InvalidValue(f"unit {spec.name} does not fit into an array with the others", hint=hint)
+        first = self._made(specs[0].id)
+        with first.submitting():
+            if self._job(first) is None:
+                folders = [self._made(spec.id) for spec in specs]
+                for folder, spec in zip(folders, specs, strict=True):
+                    folder.write("spec.json", keeper_document(spec))
+                listed = first.path / "array"
+                listed.write_text("".join(f"{folder.path}\n" for folder in folders), encoding="utf-8")
+                pick = f'"$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" {shlex.quote(str(listed))})"'
+                limit = f"%{at_once}" if at_once else ""
+                options = [*self._options(specs[0], first), f"--array=0-{len(specs) - 1}{limit}"]
+                job = slurm("sbatch", *options, "--wrap", self._script(pick)).strip().partition(";")[0]
+                for index, folder in reversed(list(enumerate(folders))):
+                    folder.write("job.json", {"job": f"{job}_{index}"})
+        return [self._handle(spec.id) for spec in specs]
+
+    def find(self, unit: str) -> UnitHandle | None:
+        folder = UnitFolder(self._root() / check_uid(unit))
+        return self._handle(unit) if folder.path.is_dir() and self._job(folder) else None
+
+    def status(self, handle: UnitHandle) -> UnitStatus:
+        folder = self._known(handle)
+        state = folder.read("state.json")
+        if state is not None and "end" in state and state["end"]["reason"] != "signalled":
+            return ended_status(state)
+        job = self._shown(self._number(handle, folder))
+        was_asked = folder.read("stop.json") is not None
+        # Looked at again: it may have been written while Slurm was asked.
+        status = slurm_status(job, folder.read("state.json"), complaint=_complaint(folder), was_asked=was_asked)
+        is_live = not status.state.is_ended and status.state is not UnitState.PENDING
+        return replace(status, state=UnitState.STOPPING) if is_live and was_asked else status
+
+    def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
+        folder = self._known(handle)
+        return looking.output(folder.path, start, follow, has_ended=lambda: self.status(handle).state.is_ended)
+
+    def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
+        folder = self._known(handle)
+        status = self.status(handle)
+        if status.state.is_ended:
+            return
+        spec = folder.read("spec.json")
+        folder.write("stop.json", {"grace": spec["grace"] if grace is None and spec else grace or 0.0})
+        job = self._number(handle, folder)
+        with contextlib.suppress(SlurmRefused):  # it has just ended
+            if status.state is UnitState.PENDING:
+                slurm("scancel", job)
+            else:
+                # The keeper gives the unit its grace. Slurm's own is the same for the whole cluster.
+                slurm("scancel", "--batch", "--signal=TERM", job)
+
+    def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
+        folder = self._known(handle)
+        state = folder.read("state.json")
+        if state is None:
+            return None
+        number = port_in(state, port)
+        job = self._shown(self._number(handle, folder))
+        if job is None or job.state != "RUNNING" or not job.node:
+            return None
+        told = fields(slurm("scontrol", "--oneliner", "show", "node", job.node))
+        return Endpoint(host=told.get("NodeAddr", job.node), port=number)
+
+    def forget(self, handle: UnitHandle) -> None:
+        folder = UnitFolder(Path(handle.place["folder"]))
+        if not folder.path.is_dir():
+            return
+        if not self.status(handle).state.is_ended:
+            raise running_unit(handle)
+        looking.remove(folder.path)
+
+    def _root(self) -> Path:
+        return Path(self.folder).absolute() if self.folder else load_settings().home / "units"
+
+    def _made(self, unit: str) -> UnitFolder:
+        folder = UnitFolder(self._root() / unit)
+        try:
+            folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            hint = "name a folder that the nodes see too"
+            raise StorageUnavailable(f"units cannot be kept in {self._root()}: {error.strerror}", hint=hint) from error
+        return folder
+
+    def _known(self, handle: UnitHandle) -> UnitFolder:
+        folder = UnitFolder(Path(handle.place.get("folder", "")))
+        if folder.path.name != handle.unit or not folder.path.is_dir():
+            raise unknown_unit(handle)
+        return folder
+
+    def _handle(self, unit: str) -> UnitHandle:
+        return self.handle(unit, folder=str(self._root() / unit))
+
+    def _options(self, spec: UnitSpec, folder: UnitFolder) -> list[str]:
+        asked = spec.resources
+        told = {
+            "job-name": _job_name(spec.name, spec.id),
+            "output": f"{_escaped(folder.path)}/slurm-%j.log",
+            "open-mode": "append",
+            "partition": self.partition,
+            "account": self.account,
+            "qos": self.qos,
+            "constraint": self.constraint,
+            "time": self.time_limit or _limit(spec),
+            "comment": ",".join(f"{name}={value}" for name, value in spec.labels.items()),
+            "cpus-per-task": str(math.ceil(asked.cpus)) if asked.cpus else "",
+            "mem": f"{math.ceil(asked.memory / (1 << 20))}M" if asked.memory else "",
+            "gres": ":".join(filter(None, ["gpu", asked.gpu_type, str(asked.gpus)])) if asked.gpus else "",
+        }
+        further = [f"--{name}={value}" if value else f"--{name}" for name, value in self.extra.items()]
+        requeue = "--requeue" if self.requeue else "--no-requeue"
+        return ["--parsable", requeue, *(f"--{name}={value}" for name, value in told.items() if value), *further]
+
+    def _script(self, folder: str) -> str:
+        """What the job does; `folder` is a word of shell."""
+        keeper = shlex.quote(str(keeper_file(self._root())))
+        return "\n".join([*self.setup, f"exec {shlex.quote(self.python)} -I -S {keeper} keep {folder}"])
+
+    def _number(self, handle: UnitHandle, folder: UnitFolder) -> str:
+        job = self._job(folder)
+        if job is None:
+            raise unknown_unit(handle)
+        return job
+
+    def _job(self, folder: UnitFolder) -> str | None:
+        """The job of a unit. If its submitter died before writing it down, Slurm knows it by its name."""
+        recorded = folder.read("job.json")
+        if recorded is not None:
+            return recorded["job"]
+        spec = folder.read("spec.json")
+        if spec is None:
+            return None
+        name = _job_name(spec["name"], spec["id"])
+        told = slurm("squeue", "--noheader", "--states=all", f"--name={name}", "--format=%i").split()
+        if not told:
+            told = _accounted("--format=JobID", f"--name={name}").split()
+        if not told:
+            return None
+        folder.write("job.json", {"job": told[0]})
+        return told[0]
+
+    def _shown(self, job: str) -> Job | None:
+        """What Slurm says of a job: the controller while it remembers, then the accounts, where they are kept."""
+        try:
+            return job_from(fields(slurm("scontrol", "--oneliner", "show", "job", job)))
+        except SlurmRefused as refused:
+            if not any(text in refused.message for text in UNKNOWN_JOB):
+                raise
+        lines = _accounted(f"--format={','.join(_ACCOUNTED)}", f"--jobs={job}").splitlines()
+        return job_from(dict(zip(_ACCOUNTED.values(), lines[0].split("|"), strict=False))) if lines else None
+
+
+def _accounted(*arguments: str) -> str:
+    """What the accounts say; nothing where none are kept."""
+    since = ("--starttime=now-30days",) if not any(word.startswith("--jobs") for word in arguments) else ()
+    try:
+        return slurm("sacct", "--allocations", "--noheader", "--parsable2", *since, *arguments)
+    except (SlurmRefused, ExecutorUnavailable):
+        return ""
+
+
+def _job_name(name: str, unit: str) -> str:
+    return f"{name}-{unit.lower()}"
+
+
+def _limit(spec: UnitSpec) -> str:
+    """Minutes, with some to spare: the keeper ends the unit first, and can then say why."""
+    return "" if spec.timeout is None else str(math.ceil((spec.timeout + spec.grace + _SPARE_SECONDS) / 60))
+
+
+def _escaped(path: Path) -> str:
+    return os.fspath(path).replace("\\", "\\\\").replace("%", "%%")
+
+
+def _complaint(folder: UnitFolder) -> str:
+    """The end of what the job itself printed, which is nothing unless the keeper could not be started."""
+    found: list[Any] = sorted(folder.path.glob("slurm-*.log"))
+    if not found:
+        return ""
+    return found[-1].read_bytes()[-_COMPLAINT_BYTES:].decode(errors="replace").strip()

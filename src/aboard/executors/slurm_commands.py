@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slurm's own programs, and what they say, as errors with a next step."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+
+from aboard.errors import AboardError, ExecutorUnavailable, UnitRefused
+
+_SECONDS = 60
+_FIELD = re.compile(r"(\w+(?:/\w+)?)=(\S*)")
+_DOWN = (
+    "Unable to contact slurm controller",
+    "Connection refused",
+    "Socket timed out",
+    "Zero Bytes were transmitted",
+    "configuration source",
+    "Communication connection failure",
+    "Protocol authentication error",
+)
+_NEXT_STEPS = {
+    "invalid partition": "`sinfo -s` lists the partitions",
+    "Invalid account": "`sacctmgr show associations user=$USER` lists your accounts",
+    "Invalid qos": "`sacctmgr show qos` lists them",
+    "time limit": "`sinfo -o '%P %l'` lists the limits of the partitions",
+    "node configuration is not available": "no node there has that: `sinfo -o '%P %c %m %G'` lists what they have",
+    "More processors": "`sinfo -o '%P %c'` lists how many the nodes have",
+    "Invalid generic resource": "`sinfo -o '%P %G'` lists what the nodes have",
+    "violates accounting": "a limit of your account or QOS is reached: wait for other jobs, or ask for less",
+    "QOSMax": "a limit of your QOS is reached: wait for other jobs, or ask for less",
+}
+UNKNOWN_JOB = ("Invalid job id", "not found")  # the second of a task of an array
+
+
+class SlurmRefused(UnitRefused):
+    """What one of Slurm's programs said when it failed."""
+
+
+def slurm(program: str, *arguments: str) -> str:
+    """What the program prints; times are in UTC."""
+    path = shutil.which(program)
+    if path is None:
+        hint = "use it on a machine that can submit to Slurm"
+        raise ExecutorUnavailable(f"there is no program {program} here", hint=hint)
+    # What a unit gets of aboard it gets through its own environment.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("ABOARD_")}
+    if program != "sbatch":  # a job inherits what sbatch has
+        environ.update(SLURM_TIME_FORMAT="standard", TZ="UTC")
+    try:
+        done = subprocess.run([path, *arguments], capture_output=True, timeout=_SECONDS, env=environ, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ExecutorUnavailable(f"{program} did not answer within {_SECONDS} s") from error
+    if done.returncode != 0:
+        raise _fault(program, (done.stderr or done.stdout).decode(errors="replace"))
+    return done.stdout.decode(errors="replace")
+
+
+def fields(line: str) -> dict[str, str]:
+    """The fields of one line of `scontrol --oneliner`."""
+    return dict(_FIELD.findall(line))
+
+
+def _fault(program: str, said: str) -> AboardError:
+    lines = [line.partition("error: ")[2] or line for line in said.strip().splitlines()]
+    message = "; ".join(lines) or "no reason given"
+    if any(text in said for text in _DOWN):
+        hint = "`scontrol ping` tells whether the controller is up"
+        return ExecutorUnavailable(f"Slurm does not answer: {message}", hint=hint)
+    hint = next((step for text, step in _NEXT_STEPS.items() if text.lower() in said.lower()), "")
+    return SlurmRefused(f"{program} refused: {message}", hint=hint)

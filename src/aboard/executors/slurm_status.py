@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Slurm's state of a job, together with its keeper's record, says about a unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from aboard.errors import InvalidValue
+from aboard.executors.kept_units import ended_status
+from aboard.model.times import parse_time
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import EndReason, UnitStatus, state_after
+
+_WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "SUSPENDED"})
+_ENDS = {
+    "BOOT_FAIL": EndReason.NODE_FAILED,
+    "CANCELLED": EndReason.STOPPED,
+    "DEADLINE": EndReason.TIMEOUT,
+    "NODE_FAIL": EndReason.NODE_FAILED,
+    "OUT_OF_MEMORY": EndReason.OUT_OF_MEMORY,
+    "PREEMPTED": EndReason.PREEMPTED,
+    "TIMEOUT": EndReason.TIMEOUT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as Slurm tells of it."""
+
+    state: str
+    reason: str = ""
+    exit_code: int | None = None
+    node: str = ""
+    restarts: int = 0
+    started: datetime | None = None
+    ended: datetime | None = None
+
+
+def job_from(told: dict[str, str]) -> Job:
+    """From the fields of `scontrol show job`, or from those of sacct under the same names."""
+    code, _, signal = told.get("ExitCode", "").partition(":")
+    exit_code = 128 + int(signal) if signal.isdecimal() and int(signal) else int(code) if code.isdecimal() else None
+    return Job(
+        state=told.get("JobState", "").partition("+")[0].partition(" ")[0],
+        reason=told.get("Reason", "").replace("None", ""),
+        exit_code=exit_code,
+        node=told.get("BatchHost", "") or told.get("NodeList", "").replace("(null)", ""),
+        restarts=int(told.get("Restarts") or 0),
+        started=_moment(told.get("StartTime", "")),
+        ended=_moment(told.get("EndTime", "")),
+    )
+
+
+def slurm_status(job: Job | None, state: dict[str, Any] | None, *, complaint: str, was_asked: bool) -> UnitStatus:
+    """The status of a unit. Slurm says whether it lives; its keeper, when it could, wrote down how it ended."""
+    if state is not None and "end" in state and state["end"]["reason"] != "signalled":
+        return ended_status(state)
+    if job is None:
+        return _forgotten(state, was_asked=was_asked)
+    attempt = job.restarts + 1
+    if job.state in _WAITING:
+        again = " after it was interrupted" if job.restarts else ""
+        message = f"waits{again}: {job.reason}" if job.reason else ""
+        return UnitStatus(state=UnitState.PENDING, message=message, attempt=attempt)
+    if job.state == "RUNNING":
+        return _running(job, state, attempt)
+    if job.state in {"COMPLETING", "STOPPING", "SIGNALING", "STAGE_OUT"}:
+        return UnitStatus(state=UnitState.STOPPING, started=job.started, host=job.node, attempt=attempt)
+    return _ended(job, state, attempt, complaint)
+
+
+def _running(job: Job, state: dict[str, Any] | None, attempt: int) -> UnitStatus:
+    has_begun = state is not None and state["attempt"] >= attempt and "pid" in state and "end" not in state
+    now = UnitState.RUNNING if has_begun else UnitState.STARTING
+    return UnitStatus(state=now, started=job.started, host=job.node, attempt=attempt)
+
+
+def _ended(job: Job, state: dict[str, Any] | None, attempt: int, complaint: str) -> UnitStatus:
+    reason = _ENDS.get(job.state)
+    message = f"Slurm: {job.state}" + (f" ({job.reason})" if job.reason else "")
+    if reason is None and job.exit_code == 0:
+        reason, message = EndReason.COMPLETED, ""
+    elif reason is None and state is None:
+        reason, message = EndReason.NOT_STARTED, complaint or message
+    elif reason is None:
+        reason = EndReason.EXITED
+    # A job that ended before it began has no exit code of its own.
+    code = None if state is None and reason is not EndReason.COMPLETED else job.exit_code
+    return UnitStatus(
+        state=state_after(reason),
+        reason=reason,
+        message=message,
+        exit_code=code,
+        started=job.started,
+        ended=job.ended,
+        host=job.node,
+        attempt=attempt,
+    )
+
+
+def _forgotten(state: dict[str, Any] | None, *, was_asked: bool) -> UnitStatus:
+    if was_asked:  # a waiting task of an array vanishes when it is cancelled
+        return UnitStatus(state=UnitState.STOPPED, reason=EndReason.STOPPED)
+    if state is not None and "end" in state:
+        return replace(ended_status(state), message="Slurm has forgotten why it was ended")
+    message = "Slurm knows nothing of its job any more, and its keeper wrote down no end"
+    return UnitStatus(state=UnitState.LOST, reason=EndReason.LOST, message=message)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return parse_time(text)
+    except InvalidValue:
+        return None  # Unknown, None, N/A

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real executors for the contract suite: each bench says how a shell script becomes a unit there.
+
+EXECUTORS_UNDER_TEST names those to be tested: `make test` takes local processes, `make test-cluster` the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aboard.executors import Executor, Local, Ssh
+from aboard.model.unit import UnitSpec
+from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_parts import Mount
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import UnitStatus
+from support.ssh_server import ssh_server
+
+UNDER_TEST = os.environ.get("EXECUTORS_UNDER_TEST", "local").split()
+PATIENCE = 60.0
+
+
+@dataclass
+class Bench:
+    """An executor, and what its units need to run a shell script."""
+
+    executor: Executor
+    common: dict[str, Any] = field(default_factory=dict)
+    handles: list[UnitHandle] = field(default_factory=list)
+
+    def spec(self, script: str = "", **parts: Any) -> UnitSpec:
+        command = parts.pop("command", ("sh", "-c", script))
+        return UnitSpec(**{"name": "contract", "command": command, "grace": 1.0, **self.common, **parts})
+
+    def submit(self, script: str = "", **parts: Any) -> UnitHandle:
+        return self.submit_spec(self.spec(script, **parts))
+
+    def submit_spec(self, spec: UnitSpec) -> UnitHandle:
+        handle = self.executor.submit(spec)
+        self.handles.append(handle)
+        return handle
+
+    def ended(self, handle: UnitHandle) -> UnitStatus:
+        status = self.executor.wait(handle, PATIENCE)
+        assert status.state.is_ended, f"{status} after {PATIENCE} s"
+        return status
+
+    def running(self, handle: UnitHandle) -> None:
+        from support.processes import until
+
+        until(lambda: self.executor.status(handle).state is UnitState.RUNNING, PATIENCE)
+
+    def output(self, handle: UnitHandle) -> str:
+        return b"".join(self.executor.logs(handle)).decode()
+
+    def until_printed(self, handle: UnitHandle, text: str) -> None:
+        from support.processes import until
+
+        until(lambda: text in self.output(handle), PATIENCE)
+
+    def clear(self) -> None:
+        for handle in self.handles:
+            with contextlib.suppress(KeyError):  # forgotten by the test
+                self.executor.stop(handle, grace=0)
+                self.executor.wait(handle, PATIENCE)
+                self.executor.forget(handle)
+
+
+@contextlib.contextmanager
+def local_bench(folder: Path) -> Generator[Bench]:
+    yield Bench(Local(folder=str(folder / "units")))
+
+
+@contextlib.contextmanager
+def ssh_bench(folder: Path) -> Generator[Bench]:
+    with ssh_server(folder) as config:
+        yield Bench(Ssh(host="elsewhere", config=str(config), folder=str(folder / "units with space")))
+
+
+@contextlib.contextmanager
+def docker_bench(folder: Path) -> Generator[Bench]:
+    from aboard.executors import Docker
+    from support.docker_daemon import IMAGE, docker_daemon
+
+    with docker_daemon() as address:
+        programs = (Mount(source="/usr", target="/usr", read_only=True),)
+        yield Bench(Docker(address=address, pull="never"), {"image": IMAGE, "mounts": programs})
+
+
+@contextlib.contextmanager
+def slurm_bench(folder: Path) -> Generator[Bench]:
+    from aboard.executors import Slurm
+    from support.slurm_cluster import slurm_cluster
+
+    with slurm_cluster():
+        yield Bench(Slurm(folder=str(folder / "units")))
+
+
+BENCHES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Bench]]] = {
+    "local": local_bench,
+    "ssh": ssh_bench,
+    "docker": docker_bench,
+    "slurm": slurm_bench,
+}

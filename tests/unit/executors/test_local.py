@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local processes beyond the contract: limits, GPUs, ports, what is left when a keeper is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from aboard.errors import InvalidValue, StorageUnavailable, UnitRefused
+from aboard.model.unit_parts import Mount, Port, Resources
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import EndReason
+from support.executor_benches import PATIENCE, Bench, local_bench
+from support.privileges import folder_of_an_ordinary_user
+from support.processes import until
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Generator[Bench]:
+    with local_bench(tmp_path) as opened:
+        yield opened
+        opened.clear()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"image": "python:3"},
+        {"mounts": (Mount(source="/a", target="/b"),)},
+        {"service_account": "someone"},
+    ],
+)
+def test_what_a_process_cannot_have_is_refused(bench: Bench, parts: dict[str, object]) -> None:
+    with pytest.raises(InvalidValue, match=f"value for '{next(iter(parts))}'") as refused:
+        bench.submit("true", **parts)
+    assert refused.value.hint
+
+
+def test_a_folder_that_is_not_there_is_refused_before_anything_starts(bench: Bench, tmp_path: Path) -> None:
+    with pytest.raises(UnitRefused, match="no folder"):
+        bench.submit("true", source=str(tmp_path / "absent"))
+
+
+def test_the_source_is_where_the_command_runs(bench: Bench, tmp_path: Path) -> None:
+    handle = bench.submit("pwd", source=str(tmp_path))
+    bench.ended(handle)
+    assert bench.output(handle) == f"{tmp_path}\n"
+
+
+def test_a_port_that_is_taken_is_refused(bench: Bench) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        with pytest.raises(UnitRefused, match=f"port {number} .* is taken") as refused:
+            bench.submit("true", ports=(Port(number=number),))
+    assert "0 for any" in refused.value.hint
+
+
+def test_a_port_of_a_process_cannot_appear_elsewhere(bench: Bench) -> None:
+    with pytest.raises(InvalidValue, match="cannot appear elsewhere"):
+        bench.submit("true", ports=(Port(number=6006, host=8080),))
+
+
+def test_every_port_has_a_number_of_its_own(bench: Bench) -> None:
+    handle = bench.submit("echo $ABOARD_PORT_HTTP $ABOARD_PORT_DEBUG_UI", ports=(Port(), Port(name="debug-ui")))
+    bench.ended(handle)
+    told = [int(word) for word in bench.output(handle).split()]
+    ends = [bench.executor.endpoint(handle, name) for name in ("http", "debug-ui")]
+    assert told == [end.port for end in ends if end is not None]
+    assert len(set(told)) == 2
+
+
+def test_more_cpus_than_the_machine_has_are_refused(bench: Bench) -> None:
+    with pytest.raises(UnitRefused, match="CPUs are asked for"):
+        bench.submit("true", resources=Resources(cpus=100_000))
+
+
+def test_memory_is_a_limit(bench: Bench) -> None:
+    script = "import time; held = bytearray(300 << 20); time.sleep(60)"
+    handle = bench.submit(command=("python3", "-c", script), resources=Resources(memory=100 << 20))
+    status = bench.ended(handle)
+    assert (status.state, status.reason) == (UnitState.FAILED, EndReason.OUT_OF_MEMORY), status
+    assert str(100 << 20) in status.message
+
+
+def test_use_of_the_machine_is_told_with_all_children(bench: Bench) -> None:
+    handle = bench.submit("sleep 60 & sleep 60")
+    until(lambda: (usage := bench.executor.usage(handle)) is not None and usage.processes == 3, PATIENCE)
+    usage = bench.executor.usage(handle)
+    assert usage is not None
+    assert usage.memory > 0
+    bench.executor.stop(handle, grace=0)
+    bench.ended(handle)
+    until(lambda: bench.executor.usage(handle) is None, PATIENCE)
+
+
+def test_gpus_go_to_one_unit_at_a_time(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnitRefused, match=r"1 GPUs are asked for; .* has 0"):
+        bench.submit("true", resources=Resources(gpus=1))
+    # A machine with two GPUs, as the driver's own program tells of them.
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 0\necho 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    first = bench.submit("echo gpu $CUDA_VISIBLE_DEVICES; sleep 60", resources=Resources(gpus=1))
+    second = bench.submit("echo gpu $CUDA_VISIBLE_DEVICES; sleep 60", resources=Resources(gpus=1))
+    bench.until_printed(first, "gpu 0\n")
+    bench.until_printed(second, "gpu 1\n")
+    with pytest.raises(UnitRefused, match="has 2, of which 0 are free"):
+        bench.submit("true", resources=Resources(gpus=1))
+    bench.executor.stop(first, grace=0)
+    bench.ended(first)
+    third = bench.spec("echo gpu $CUDA_VISIBLE_DEVICES", resources=Resources(gpus=1))
+
+    def is_given() -> bool:
+        try:
+            bench.submit_spec(third)
+        except UnitRefused:
+            return False  # the first one's keeper is just going
+        return True
+
+    until(is_given, PATIENCE)
+    bench.until_printed(bench.handles[-1], "gpu 0\n")
+
+
+def test_a_unit_whose_keeper_was_killed_is_lost_and_can_be_ended(bench: Bench) -> None:
+    child = "(setsid sh -c \"trap '' TERM; while :; do echo child; sleep 0.1; done\" &) ; "
+    handle = bench.submit(f"{child} trap '' TERM; while :; do sleep 0.1; done")
+    bench.until_printed(handle, "child")
+    bench.running(handle)
+    state = json.loads((Path(handle.place["folder"]) / "state.json").read_text())
+    os.kill(state["keeper"], signal.SIGKILL)
+    until(lambda: bench.executor.status(handle).state is UnitState.LOST, PATIENCE)
+    assert "still run" in bench.executor.status(handle).message
+    bench.executor.stop(handle, grace=0.2)
+    status = bench.executor.status(handle)
+    assert (status.state, status.reason) == (UnitState.STOPPED, EndReason.STOPPED), status
+    size = len(bench.output(handle))
+    assert not _is_alive(state["pid"])
+    assert len(bench.output(handle)) == size
+
+
+def test_submitting_again_after_a_submitter_that_died_in_the_middle_starts_the_unit(bench: Bench) -> None:
+    spec = bench.spec("echo here")
+    # As far as a submitter can come before there is a keeper: the folder, and perhaps the spec in it.
+    folder = Path(bench.executor.folder) / spec.id  # type: ignore[attr-defined]
+    folder.mkdir(parents=True)
+    (folder / "spec.json").write_text("{}")
+    assert bench.executor.find(spec.id) is None
+    handle = bench.submit_spec(spec)
+    bench.ended(handle)
+    assert bench.output(handle) == "here\n"
+
+
+def test_what_a_unit_may_hold_is_readable_by_its_owner_alone(bench: Bench) -> None:
+    handle = bench.submit("echo secret", environment={"TOKEN": "secret"})
+    bench.ended(handle)
+    folder = Path(handle.place["folder"])
+    for path in [folder, *folder.iterdir()]:
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_that_names_it() -> None:
+    from aboard.executors import Local
+
+    with folder_of_an_ordinary_user() as folder:
+        folder.chmod(0o500)
+        place = folder / "units"
+        with pytest.raises(StorageUnavailable, match=str(place)):
+            Local(folder=str(place)).submit(Bench(Local()).spec("true"))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return "Z" not in (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
