@@ -37,6 +37,7 @@ def executed(machine: Machine, *cells: str) -> list[Any]:
     """What the cells of a notebook show, each by its last output."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     own = machine.folder / "jupyter"  # the home folder of the person who runs the tests is left alone
+    own.mkdir(exist_ok=True)
     variables = {
         "ABOARD_HOME": str(machine.home),
         "ABOARD_STORE": machine.store,
@@ -96,6 +97,7 @@ def test_a_board_that_cannot_be_shown_says_so_in_words(machine: Machine):
         print(board._repr_html_())
         board.start()
         assert "<iframe" in board._repr_html_()
+        assert board.wait_for_data() is True
         board.delete()
         print(board._repr_html_())
     """
