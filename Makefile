@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup run test test-sanitized test-frameworks test-cluster test-servers check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-stores soak clean
+.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -20,12 +20,26 @@ $(VENV)/.installed: $(SOURCES)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[server,docker,kubernetes]'
 	touch $@
 
-run: setup  ## sample runs, and a board that shows them
+# The page is built with npm, apart from the Python package: a wheel carries what is built.
+PAGE := src/aboard/server/_web/.built
+PAGE_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print)
+
+page: $(PAGE)  ## the page, built into the package
+
+$(PAGE): $(PAGE_SOURCES) $(VENV)/.installed
+	scripts/build-page
+	touch $@
+
+# A home of its own: nobody's runs are mixed with the samples.
+run: export ABOARD_HOME := $(CURDIR)/runs/home
+run: setup page  ## sample runs, and a server whose page and boards show them
 	test -d runs/demo || $(BIN)/aboard demo runs/demo
-	$(BIN)/aboard view runs/demo --no-browser
+	$(BIN)/aboard sync runs/demo $(ABOARD_HOME)/store
+	$(BIN)/aboard server
 
 # Four processes on two cores: tests wait for servers and browsers more than they compute.
-test: setup  ## everything that needs no machine-learning framework
+test: setup page  ## everything that needs no machine-learning framework
+	scripts/run-in-web test
 	scripts/ensure-chromium
 	scripts/ensure-azurite
 	scripts/ensure-oidc-provider
@@ -37,17 +51,21 @@ test-sanitized: setup  ## the C++ core under the address, undefined-behaviour an
 	scripts/test-native sanitized
 	scripts/test-native thread
 
-# torch comes first and alone: its CPU build satisfies what the others ask for.
+# torch comes first and alone: its CPU build satisfies what the others ask for, which uv finds out in a fraction of pip's time.
 $(FRAMEWORKS)/.installed: $(SOURCES)
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade pip
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --group installer
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --group torch
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --group build --group test --group frameworks
+	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --group build --group test --group frameworks
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-build-isolation --editable '.[server]'
 	touch $@
 
-test-frameworks: $(FRAMEWORKS)/.installed  ## torch, TensorFlow and JAX, in an environment of their own
-	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks
+test-frameworks: $(FRAMEWORKS)/.installed test-trackers  ## every framework that is integrated, in an environment of their own
+	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks --numprocesses 2 --dist loadfile
+
+frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the tests that pass
+	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks -m framework --framework-table docs/frameworks.md
 
 # The daemons come from Debian when root may install them; without root the tests say what they leave out.
 test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm; three servers as one
@@ -64,21 +82,23 @@ test-servers: setup  ## runs, boards, series and live updates through three serv
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 
-lint: setup  ## linters, types, layers, formatting
+lint: setup page  ## linters, types, layers, formatting
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror $$(find native -name '*.?pp')
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 	$(BIN)/python scripts/write_openapi.py --check
+	scripts/run-in-web check
 
 openapi: setup  ## docs/openapi.json, the document of the API
 	$(BIN)/python scripts/write_openapi.py
 
-fmt: setup
+fmt: setup page
 	$(BIN)/ruff check --fix --quiet || true
 	$(BIN)/ruff format --quiet
 	$(BIN)/clang-format -i $$(find native -name '*.?pp')
+	scripts/run-in-web fmt
 
 bench: bench-writing bench-reading bench-metrics bench-stores  ## side by side with the peers; prints the tables of benchmarks/README.md
 
@@ -89,16 +109,23 @@ bench-writing: $(FRAMEWORKS)/.installed  ## SummaryWriter beside those of torch 
 bench-reading: setup  ## reading and boards beside stock TensorBoard
 	$(BIN)/python benchmarks/reading.py
 
-# Peers that only a benchmark needs: never in the environment of the tests.
+# Other trackers, for a benchmark and for taking over their runs: never in the environment of the other tests.
 $(TRACKERS)/.installed: $(SOURCES)
 	test -x $(TRACKERS)/bin/python || $(PYTHON) -m venv $(TRACKERS)
 	$(TRACKERS)/bin/python -m pip install --quiet --upgrade pip
-	$(TRACKERS)/bin/python -m pip install --quiet --group build --group trackers
+	$(TRACKERS)/bin/python -m pip install --quiet --group installer
+	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --group build --group trackers --group tracker-tests
 	$(TRACKERS)/bin/python -m pip install --quiet --no-build-isolation --editable .
 	touch $@
 
+test-trackers: $(TRACKERS)/.installed  ## runs of wandb, MLflow and Trackio, made and read with their own libraries
+	$(TRACKERS)/bin/python -m pytest tests/trackers
+
 bench-metrics: $(TRACKERS)/.installed  ## Run.log_metrics beside MLflow's and wandb's
 	$(TRACKERS)/bin/python benchmarks/run_logging.py
+
+bench-integrations: $(FRAMEWORKS)/.installed  ## what each integration costs a training step
+	$(FRAMEWORKS)/bin/python benchmarks/integrations.py
 
 bench-stores: setup  ## reading runs from an S3 server beside download and stock TensorBoard
 	$(BIN)/python benchmarks/store_reading.py

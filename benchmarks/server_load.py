@@ -56,7 +56,8 @@ class _Answers:
     def line(self, kind: str) -> str:
         took = sorted(self.took[kind])
         p99 = took[int(len(took) * 0.99)]
-        return f"{kind}: {len(took)} answers, p50 {statistics.median(took):.1f} ms, p99 {p99:.1f} ms, worst {took[-1]:.1f} ms"
+        times = f"p50 {statistics.median(took):.1f} ms, p99 {p99:.1f} ms, worst {took[-1]:.1f} ms"
+        return f"{kind}: {len(took)} answers, {times}"
 
 
 async def _load(

@@ -57,5 +57,12 @@ def __getattr__(name: str) -> object:
     return value
 
 
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext aboard` in a notebook: from then on `%aboard run343` shows a board in it."""
+    from aboard.client.notebooks import register
+
+    register(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*__all__, *_HOMES})

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.cli import main
+from support.commands import aboard
 from support.processes import Ended
 from support.runs import Machine, well
 
@@ -49,18 +48,6 @@ def here(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setenv("ABOARD_STORE", machine.store)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     return machine
-
-
-def aboard(*arguments: object) -> Ended:
-    """The command `aboard`, in this process."""
-    out, err, code = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO(), 0
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        patch.setattr(sys, "argv", ["aboard", *map(str, arguments)])
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-    return Ended(code, out.buffer.getvalue().decode(), err.getvalue())
 
 
 def lines(ended: Ended) -> list[str]:

@@ -13,7 +13,9 @@ from collections.abc import Generator
 from pathlib import Path
 
 from support.processes import needs, until
+from support.slurm_accounts import accounts_conf, start_accounts, why_no_accounts
 
+_SHORT_MEMORY = 3  # seconds
 _CONF = """
 ClusterName=aboardtest
 SlurmctldHost=localhost(127.0.0.1)
@@ -39,7 +41,7 @@ SlurmdPidFile={folder}/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
 KillWait=5
-MinJobAge=300
+MinJobAge={remembers}
 SlurmdTimeout=10
 SchedulerParameters=sched_interval=2,batch_sched_delay=0,sched_min_interval=0
 PreemptType=preempt/partition_prio
@@ -64,13 +66,18 @@ def why_no_slurm() -> str:
 class SlurmCluster:
     """A running cluster of one node."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, keeps_accounts: bool) -> None:
         self.folder = folder
         self.conf = folder / "slurm.conf"
         for name in ("munge", "state", "spool"):
             (folder / name).mkdir()
-        self.conf.write_text(_CONF.format(folder=folder, controller=16817, node=16818).lstrip())
+        remembers = _SHORT_MEMORY if keeps_accounts else 300
+        conf = _CONF.format(folder=folder, controller=16817, node=16818, remembers=remembers).lstrip()
+        self.conf.write_text(conf + (accounts_conf(folder) if keeps_accounts else ""))
         self._start_munge()
+        self._accounts = start_accounts(folder) if keeps_accounts else []
+        if keeps_accounts:
+            until(lambda: "aboardtest" in self._registered(), 60)
         self.start_controller()
         self.node = self._started("slurmd", "-D", "-f", self.conf, "-N", "localhost")
         until(lambda: "idle" in self.tell("sinfo", "--noheader", "--format=%t"), 60)
@@ -82,6 +89,10 @@ class SlurmCluster:
     def tell(self, *command: str) -> str:
         environ = {**os.environ, "SLURM_CONF": str(self.conf)}
         return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60).stdout
+
+    def _registered(self) -> str:
+        self.tell("sacctmgr", "--immediate", "add", "cluster", "aboardtest")
+        return self.tell("sacctmgr", "--noheader", "list", "cluster", "format=cluster%20")
 
     def kill_node(self) -> None:
         """As when the machine loses its power: the daemon and all processes of jobs."""
@@ -97,7 +108,7 @@ class SlurmCluster:
 
     def close(self) -> None:
         self.tell("scancel", "--user=root")
-        for process in (self.node, self.controller):
+        for process in (self.node, self.controller, *self._accounts):
             process.terminate()
             try:
                 process.wait(10)
@@ -127,15 +138,15 @@ class SlurmCluster:
 
 
 @contextlib.contextmanager
-def slurm_cluster() -> Generator[SlurmCluster]:
-    """A cluster for a while; SLURM_CONF leads to it."""
-    needs(why_no_slurm())
+def slurm_cluster(*, keeps_accounts: bool = False) -> Generator[SlurmCluster]:
+    """A cluster for a while; SLURM_CONF leads to it. With accounts its controller forgets jobs after seconds."""
+    needs(why_no_slurm() or (why_no_accounts() if keeps_accounts else ""))
     folder = Path(tempfile.mkdtemp(prefix="aboard-slurm-", dir="/tmp"))
     folder.chmod(0o755)
     earlier = os.environ.get("SLURM_CONF")
     cluster = None
     try:
-        cluster = SlurmCluster(folder)
+        cluster = SlurmCluster(folder, keeps_accounts=keeps_accounts)
         os.environ["SLURM_CONF"] = str(cluster.conf)
         yield cluster
     finally:

@@ -35,6 +35,8 @@ class NewBoard:
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     """`tensorboard_args` and `plugins`."""
     kind: BoardKind = BoardKind.SERVER
+    must_find: bool = False
+    """Refuse a pattern, range or filter that selects nothing now. An experiment may be empty: its runs will come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ class BoardReading:
 
     runs: int
     runs_read: int
+    logdirs: int = 0
+    """Folders with event files in which something was found to show."""
     problems: tuple[str, ...] = ()
 
 

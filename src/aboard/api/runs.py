@@ -63,6 +63,15 @@ class RunCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunMarks:
+    """Where the pages of a list begin: `marks[0]` is what `after` is for the second page, and so on."""
+
+    count: int
+    every: int
+    marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldNames:
     """Names of all hyperparameters and metrics that runs have."""
 

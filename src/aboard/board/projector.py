@@ -24,10 +24,12 @@ from aboard.board.tensorboard_parts import (
     projector_plugin,
     text_format,
 )
+from aboard.model.uid import is_uid
 
 _log = logging.getLogger(__name__)
 _CONFIG = "projector_config.pbtxt"
 _PLACES = (_CONFIG, f"plugins/org_tensorflow_tensorboard_projector/{_CONFIG}")
+_STORED_EVENTS, _STORED_OTHERS = "tb", ("output", "tensorboard")  # below the folder of a run in a store
 _LOOK_AGAIN_SECONDS = 5.0
 _PART_OF_TIME = 50  # for one look, so many times as long without one
 _LARGEST_CONFIG = 1 << 20
@@ -87,13 +89,22 @@ class BoardProjectorPlugin(ProjectorPlugin):
 def _find_configs(folders: dict[str, Path]) -> dict[str, tuple[Path, _Stamp]]:
     found: dict[str, tuple[Path, _Stamp]] = {}
     for run, folder in folders.items():
-        for place in _PLACES:
+        for path in (home / place for home in _homes(folder) for place in _PLACES):
             try:
-                status = (folder / place).stat()
+                status = path.stat()
             except OSError:
                 continue
-            found[run] = folder / place, (status.st_mtime_ns, status.st_size)
+            found[run] = path, (status.st_mtime_ns, status.st_size)
     return found
+
+
+def _homes(folder: Path) -> list[Path]:
+    """Where the files beside a run's event files are: in the same folder, but in a store apart from them."""
+    parts = folder.parts
+    for place in range(len(parts) - 1, 0, -1):
+        if parts[place] == _STORED_EVENTS and is_uid(parts[place - 1]):
+            return [folder, Path(*parts[:place], *_STORED_OTHERS, *parts[place + 1 :])]
+    return [folder]
 
 
 def _read_config(path: Path) -> Any:

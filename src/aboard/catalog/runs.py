@@ -31,6 +31,8 @@ from aboard.model.run import Run
 from aboard.model.run_states import RunState, check_run_change
 from aboard.model.times import now as present
 
+_ALL = 10_000_000  # more runs than a list can show
+
 
 class KnownRun(NamedTuple):
     """As much of a run as tells whether to look at it again."""
@@ -115,6 +117,27 @@ class Runs:
                 connection, [mark.number for mark in marks[:limit]], hparam_names=hparams, metric_names=metrics
             )
         return Page(found, marks[limit - 1].text(order_name) if len(marks) > limit else None)
+
+    def marks(
+        self,
+        every: int,
+        *,
+        workspaces: Sequence[str] | None = None,
+        where: Query | None = None,
+        sort: Sort = NEWEST_FIRST,
+        in_bin: bool = False,
+        now: datetime | None = None,
+    ) -> tuple[int, Sequence[str]]:
+        """How many runs a list has, and after what each of its pages of `every` runs but the first begins.
+
+        With it any page of a long list can be asked for without those before it.
+        """
+        check_limit(every)
+        order_name = f"{'-' * sort.descending}{sort.field}"
+        with self._database.reading() as connection:
+            found = self._pages(connection, workspaces, where, sort, in_bin, now).page(_ALL, None)
+        ends = range(every - 1, len(found) - 1, every)
+        return len(found), [found[at].text(order_name) for at in ends]
 
     def count(
         self,

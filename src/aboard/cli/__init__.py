@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from aboard import __version__
+from aboard.cli.boards import app as boards_app
 from aboard.cli.experiments import app as experiments_app
 from aboard.cli.export_format import ExportFormat
 from aboard.cli.login_command import login, logout
@@ -30,6 +31,8 @@ app = typer.Typer(
 app.add_typer(runs_app, name="runs")
 app.add_typer(experiments_app, name="experiments")
 app.add_typer(workspaces_app, name="workspaces")
+app.add_typer(boards_app, name="board")
+app.add_typer(boards_app, name="tensorboard", help="The same as `aboard board`.")
 app.add_typer(server_app, name="server")
 app.add_typer(tokens_app, name="token")
 app.add_typer(users_app, name="user")
@@ -69,9 +72,19 @@ def demo(
 def view(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Folders, URIs, name=FOLDER, patterns or event files.", show_default=False),
+        typer.Argument(
+            metavar="[FOLDER|URI|RUNS]...",
+            help="Folders, URIs, name=FOLDER, patterns or event files; or run343, exp7, ws1/base*, @FILE with such.",
+            show_default=False,
+        ),
     ] = None,
     *,
+    where: Annotated[str | None, typer.Option("--where", help="Only runs for which a filter holds.")] = None,
+    job: Annotated[str | None, typer.Option("--job", help="The runs of a job: 7, or its name.")] = None,
+    experiment: Annotated[str | None, typer.Option("--experiment", help="The same for an experiment.")] = None,
+    workspace: Annotated[
+        str, typer.Option("--workspace", "-w", help="For names of runs without a workspace; alone, all its runs.")
+    ] = "",
     logdir: Annotated[str | None, typer.Option("--logdir", help="A folder, as for tensorboard.")] = None,
     logdir_spec: Annotated[
         str | None, typer.Option("--logdir_spec", "--logdir-spec", help="name:folder,name:folder, as for tensorboard.")
@@ -87,17 +100,22 @@ def view(
     reuse_port: Annotated[bool, typer.Option("--reuse_port", "--reuse-port", hidden=True)] = False,
     path_prefix: Annotated[str, typer.Option("--path_prefix", "--path-prefix", help="Path below which it is.")] = "",
     reload_interval: Annotated[
-        float,
+        float | None,
         typer.Option(
-            "--reload_interval", "--reload-interval", min=0, help="Seconds between looks for new data; 0: read once."
+            "--reload_interval",
+            "--reload-interval",
+            "--interval",
+            min=0,
+            help="Seconds between looks for new data in folders; 0: read once.",
+            show_default="0.5",
         ),
-    ] = 0.5,
+    ] = None,
     window_title: Annotated[str, typer.Option("--window_title", "--window-title", help="Title of the page.")] = "",
     template: Annotated[
         str | None,
         typer.Option(
             help="Names of the runs, such as '{run}_lr={hparams.lr}'; also {logdir}, {root}, {metrics.loss.last}.",
-            show_default="as TensorBoard names them",
+            show_default="folders: as TensorBoard names them; runs: {workspace}_{run}_{logdir}",
         ),
     ] = None,
     samples: Annotated[
@@ -115,27 +133,61 @@ def view(
     stats: Annotated[
         bool, typer.Option("--stats", help="Tell how many requests and bytes reading from stores takes.")
     ] = False,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", "--browse", help="Open a browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
 ) -> None:
-    """Open a board over folders of event files: as `tensorboard --logdir`, every point, at once."""
+    """Open a board: over folders of event files as `tensorboard --logdir`, or over runs that a server knows."""
     from aboard.cli.samples import samples_of
+    from aboard.cli.tensorboard_habits import flags_given
+    from aboard.cli.view_runs import RunViewOptions, view_runs
+    from aboard.cli.view_words import told_apart
+    from aboard.cli.word_files import spelled_out
+
+    words = told_apart(spelled_out(without_subcommand(paths or [])))
+    for note in words.notes:
+        typer.echo(f"note: {note}", err=True)
+    about_runs = RunViewOptions(
+        words=words,
+        where=where,
+        job=job,
+        experiment=experiment,
+        workspace=workspace,
+        template=template or "",
+        samples=samples_of(samples, samples_per_plugin),
+        window_title=window_title,
+        foreground=flags_given(
+            host=host,
+            port=port,
+            bind_all=bind_all,
+            reuse_port=reuse_port,
+            path_prefix=path_prefix,
+            stats=stats,
+            logdir=logdir,
+            logdir_spec=logdir_spec,
+        ),
+        interval=reload_interval is not None,
+        open_browser=browser and not as_json,
+        as_json=as_json,
+    )
+    if about_runs.is_about_runs:
+        view_runs(about_runs)
+        return
     from aboard.cli.view import ViewOptions, readable_roots
     from aboard.cli.view import view as serve
 
     serve(
         ViewOptions(
-            roots=readable_roots(without_subcommand(paths or []), logdir, logdir_spec),
+            roots=readable_roots(words.folders, logdir, logdir_spec),
             host=host,
             bind_all=bind_all,
             port=port,
             reuse_port=reuse_port,
             path_prefix=path_prefix,
-            reload_interval=reload_interval,
+            reload_interval=0.5 if reload_interval is None else reload_interval,
             window_title=window_title,
             template=template,
-            samples=samples_of(samples, samples_per_plugin),
-            open_browser=browser and not as_json,
+            samples=about_runs.samples,
+            open_browser=about_runs.open_browser,
             as_json=as_json,
             stats=stats,
         )
@@ -272,19 +324,62 @@ def run(
 def sync(
     folders: Annotated[
         list[str] | None,
-        typer.Argument(help="Folders of runs on this machine; without any, all below $ABOARD_HOME/spool."),
+        typer.Argument(
+            help="Folders of runs on this machine; without any, all below $ABOARD_HOME/spool. Or a folder of event "
+            "files that were written without aboard, and a store: its runs are taken over, with their dates."
+        ),
     ] = None,
     *,
+    workspace: Annotated[str | None, typer.Option(help="Where runs that are taken over belong.")] = None,
+    experiment: Annotated[str | None, typer.Option(help="Which runs they belong with.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=0, help="They are so many levels below the folder.", show_default="found out")
+    ] = None,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds for each run.")] = 600.0,
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove folders whose runs are wholly in their stores.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Ship what runs have left on this machine: after a crash, a reboot, days without network."""
+    """Ship what runs have left on this machine: after a crash, days without network; or take log folders over."""
     from aboard.cli.sync import sync as ship
+    from aboard.cli.take_over import TakeOverOptions
 
-    sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json))
+    options = TakeOverOptions(workspace=workspace, experiment=experiment, depth=depth, timeout=timeout)
+    sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json, options=options))
+
+
+@app.command(name="import")
+def import_(
+    tool: Annotated[str, typer.Argument(help="wandb, mlflow or trackio.")],
+    place: Annotated[str, typer.Argument(help="A folder `wandb` or `mlruns`, a database, a tracking URI.")],
+    store: Annotated[
+        str | None, typer.Argument(help="Folder or URI in which runs are kept.", show_default="$ABOARD_STORE")
+    ] = None,
+    *,
+    workspace: Annotated[str | None, typer.Option(help="Where the runs belong.")] = None,
+    experiment: Annotated[
+        str | None, typer.Option(help="Which runs they belong with.", show_default="as the tool says")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds for each run.")] = 600.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Take runs of other tools over, read with their own libraries: curves, parameters, tags, dates."""
+    from aboard.cli.import_runs import ImportOptions, import_runs
+
+    sys.exit(
+        import_runs(
+            ImportOptions(
+                tool=tool,
+                place=place,
+                store=store,
+                workspace=workspace,
+                experiment=experiment,
+                timeout=timeout,
+                as_json=as_json,
+            )
+        )
+    )
 
 
 @app.command()

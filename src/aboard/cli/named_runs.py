@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aboard.cli.word_files import spelled_out
 from aboard.client.client import Client
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.selected_run import SelectedRun
@@ -14,7 +15,7 @@ def selected_runs(
     client: Client, names: Sequence[str], where: str | None = None, *, in_bin: bool = False
 ) -> list[SelectedRun]:
     """Each run that is meant, once; at least one, and at least one for each word."""
-    selected = client.runs.select(names, where=where, in_bin=in_bin)
+    selected = client.runs.select(spelled_out(names), where=where, in_bin=in_bin)
     if selected.folders:
         hint = "name runs; `aboard runs list` shows what there is"
         raise InvalidValue(f"{selected.folders[0]} holds no run that the server knows", hint=hint)

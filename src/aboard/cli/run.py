@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
 import re
 import shutil
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
+from aboard.cli.config_file import read_config_file
 from aboard.config.settings import load_settings
-from aboard.errors import InvalidValue, MissingPackage
+from aboard.errors import InvalidValue
 from aboard.model.hparams import HparamValue, flat_hparams
 from aboard.model.names import check_name, check_workspace_name
 from aboard.run.supervisor.destination import check_destinations, check_folders
@@ -81,7 +79,7 @@ def request_of(options: RunOptions) -> RunRequest:
     check_folders(settings.home, output, watched, [store, *mirrors])
     hparams: dict[str, HparamValue] = {}
     for path in options.configs:
-        hparams |= _config(Path(path))
+        hparams |= flat_hparams(read_config_file(Path(path), "--config"))
     return RunRequest(
         command=tuple(options.command),
         home=settings.home,
@@ -125,40 +123,6 @@ def _tag(text: str) -> tuple[str, str]:
     if not name.strip():
         raise InvalidValue(f"--tag {text!r} has no name.", hint="Write --tag baseline or --tag data=v3.")
     return name.strip(), value
-
-
-def _config(path: Path) -> dict[str, HparamValue]:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InvalidValue(f"--config {path} cannot be read: {error.strerror}.") from None
-    try:
-        if path.suffix == ".toml":
-            document: object = tomllib.loads(data.decode())
-        elif path.suffix in {".yaml", ".yml"}:
-            document = _yaml(data)
-        else:
-            document = json.loads(data)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise InvalidValue(
-            f"--config {path} cannot be understood: {error}.", hint="JSON, TOML (.toml) and YAML (.yaml) are read."
-        ) from None
-    if not isinstance(document, dict):
-        raise InvalidValue(f"--config {path} holds a {type(document).__name__}, and not names with values.")
-    return flat_hparams(cast("dict[str, object]", document))
-
-
-def _yaml(data: bytes) -> object:
-    try:
-        import yaml  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
-    except ImportError:
-        raise MissingPackage(
-            "Reading YAML needs the package PyYAML.", hint="pip install pyyaml, or use JSON or TOML."
-        ) from None
-    try:
-        return cast("object", yaml.safe_load(data))
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
 
 
 def _folder(text: str, option: str) -> Path:

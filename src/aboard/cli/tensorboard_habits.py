@@ -109,3 +109,8 @@ def without_subcommand(paths: Sequence[str]) -> list[str]:
         if rest[:1] == [word] and (len(rest) > 1 or not os.path.lexists(word)):
             rest.pop(0)
     return rest
+
+
+def flags_given(**values: object) -> list[str]:
+    """The flags among these options that a person has given."""
+    return [f"--{name}" for name, value in values.items() if value is not None and value is not False and value != ""]

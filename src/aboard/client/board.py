@@ -121,6 +121,18 @@ class Board:
                 raise ServerUnavailable(f"the board {self.name} is {state} and does not answer yet", hint="wait longer")
             time.sleep(_POLL_SECONDS)
 
+    def wait_for_data(self, timeout: float = 10.0) -> bool:
+        """Wait until all that is there has been read, or `timeout` seconds; whether there is something to see.
+
+        TensorBoard's page looks once for what it can show, so a page that is opened earlier may stay empty.
+        """
+        end = time.monotonic() + timeout
+        while True:
+            reading = self._client.boards.reading(self.id)
+            if (reading.logdirs and reading.runs_read >= reading.runs) or time.monotonic() >= end:
+                return reading.logdirs > 0
+            time.sleep(_POLL_SECONDS)
+
     def start(self, *, wait: bool = True) -> Self:
         """Start it if it has ended."""
         self._info = self._client.boards.start(self.id)
@@ -140,6 +152,12 @@ class Board:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(id={self.id!r}, name={self.name!r}, status={self._info.state.value!r})"
+
+    def _repr_html_(self) -> str:
+        """The board itself, where a notebook shows it."""
+        from aboard.client.notebooks import BoardFrame
+
+        return BoardFrame(self).html()
 
     def _answers(self) -> bool:
         """As long as the server fails, it is not there; what it says otherwise is for the person."""

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from aboard.catalog.catalog import Catalog
 from aboard.control.references import References
-from aboard.control.selections import Selections
+from aboard.control.selections import Resolved, Selections
+from aboard.errors import UnknownName
 from aboard.model.access import Access
 from aboard.model.board import Board
 from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import NumberKind, Numbers, Selection
+from aboard.model.selection import Entry, Folder, NumberKind, Numbers, Selection
 from aboard.model.selection_words import parse_word
 
 
@@ -19,6 +20,22 @@ def selections_of(catalog: Catalog, access: Access) -> Selections:
     """Selections as this person means them."""
     seen = catalog.seen_by(access.seen)
     return Selections(seen, References(seen))
+
+
+def check_found(settled: Selection, resolved: Resolved) -> None:
+    """Refuse what selects nothing, as long as no experiment or store is meant, whose runs will come."""
+    awaited = {str(one) for one in settled.entries if isinstance(one, Folder) or _is_experiment(one)}
+    missed = [word for word in resolved.empty if word not in awaited]
+    if not missed:
+        return
+    hint = "`aboard runs list` shows what there is"
+    if settled.where:
+        raise UnknownName(f"there is no run for which {settled.where} holds", hint=hint)
+    raise UnknownName(f"there is no run like {missed[0]!r}", hint=hint)
+
+
+def _is_experiment(entry: Entry) -> bool:
+    return isinstance(entry, Numbers) and entry.kind is NumberKind.EXPERIMENT and entry.is_one
 
 
 def kept_selection(board: Board) -> Selection:

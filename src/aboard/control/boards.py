@@ -15,7 +15,7 @@ from aboard.catalog.boards import only_board
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.page import Page
 from aboard.control.board_lists import page_of
-from aboard.control.board_selection import BoardSelection, selections_of
+from aboard.control.board_selection import BoardSelection, check_found, selections_of
 from aboard.control.hosting import Hosting, is_seen
 from aboard.control.open_folders import OpenFolders
 from aboard.control.selections import Resolved
@@ -79,6 +79,8 @@ class BoardUses:
         if new.template:
             NameTemplate(new.template, BOARD_FIELDS)
         settled, resolved = self._settled(new, access)
+        if new.must_find:
+            check_found(settled, resolved)
         workspace = self._workspace(new, resolved, access)
         board = Board(
             id=str(uuid.uuid4()),
@@ -190,10 +192,15 @@ class BoardUses:
         board = self.get(text, access)
         if board.kind is BoardKind.PROCESS:
             # Its process reads by itself, and tells nobody how far it is.
-            count = board.run_count or 0
-            return BoardReading(runs=count, runs_read=count if board.state is UnitState.RUNNING else 0)
+            count = (board.run_count or 0) if board.state is UnitState.RUNNING else 0
+            return BoardReading(runs=board.run_count or 0, runs_read=count, logdirs=count)
         hosted = self._hosting.use(board.id, access)
-        return BoardReading(runs=len(hosted.selected), runs_read=hosted.read_count, problems=tuple(hosted.problems))
+        return BoardReading(
+            runs=len(hosted.selected),
+            runs_read=hosted.read_count,
+            logdirs=hosted.logdir_count,
+            problems=tuple(hosted.problems),
+        )
 
     def lines(
         self,

@@ -25,6 +25,7 @@ from aboard.model.board_settings import parse_settings
 from aboard.model.name_template import BOARD_FIELDS, NameTemplate
 from aboard.model.names import folded
 from aboard.model.selected_run import SelectedRun
+from aboard.reader.run_tags import indexes_of
 
 MOST_SHOWN = 10_000
 """Runs on one board: each takes some 20 KB of memory, and a page that lists more is of no use."""
@@ -60,10 +61,11 @@ class HostedBoard:
         self._folders = BoardFolders(folders, self._selection.folders) if self._selection.folders else None
         self._looking = threading.Lock()
         self._next_look = 0.0
+        self._source = self._named_runs()
         settings = parse_settings(board.settings, allowed_plugins=None)
         self.app = BoardApp(
             board.id,
-            self._source(),
+            self._source,
             about=About(
                 name=settings.window_title or board.description or board.name,
                 description=board.description,
@@ -74,7 +76,7 @@ class HostedBoard:
             secret=bytes.fromhex(board.secret) if board.secret else None,
         )
 
-    def _source(self) -> RunSource:
+    def _named_runs(self) -> RunSource:
         named = NamedRuns(self._runs, self._template, self._runs.columns_of, ("run", "path"))
         if self._folders is None:
             return named
@@ -115,6 +117,11 @@ class HostedBoard:
     def read_count(self) -> int:
         """Of how many runs all that was there has been read once."""
         return self._runs.read_count
+
+    @property
+    def logdir_count(self) -> int:
+        """In how many folders with event files something was found to show."""
+        return sum(len(index) > 0 for index in indexes_of(list(self._source.runs.values())))
 
     @property
     def problems(self) -> list[str]:

@@ -114,7 +114,11 @@ class Hosting:
                     plugins=self._plugins,
                     default_template=self._default_template,
                 )
-                self._look(found)
+                try:
+                    self._look(found)
+                except BaseException:
+                    found.close()
+                    raise
                 with self._lock:
                     self._open[board.id] = found
                     self._opening.pop(board.id, None)
@@ -219,8 +223,9 @@ def check_seen(board: Board, shown: Iterable[str], access: Access) -> None:
 def check_running(board: Board) -> None:
     """Refuse a board that cannot be looked at now."""
     if board.state is not UnitState.RUNNING:
-        hint = f"start it again: aboard board start {board.id[:8]}" if board.state.is_ended else "wait a moment"
-        raise Conflict(f"the board {board.name} is {board.state}", hint=hint)
+        hint = f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
+        over = ": it has ended" if board.state.is_ended else ""
+        raise Conflict(f"the board {board.name} is {board.state}{over}", hint=hint)
 
 
 def is_seen(board: Board, access: Access) -> bool:

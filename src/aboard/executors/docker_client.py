@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any, TypeAlias, cast
 
 import docker
+import docker.errors
 
 Client: TypeAlias = Any
 Container: TypeAlias = Any
@@ -13,4 +15,16 @@ Container: TypeAlias = Any
 
 def connect(address: str, *, timeout: float = 60.0) -> Client:
     """A client of the daemon at `address`; to be closed."""
+    _check_socket(address)
     return cast("Any", docker).DockerClient(base_url=address, timeout=timeout)
+
+
+def _check_socket(address: str) -> None:
+    """The SDK leaves a socket open for each daemon that it does not find: it is not asked when there is none."""
+    if not address.startswith("unix://"):
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(address.removeprefix("unix://"))
+        except OSError as error:
+            raise docker.errors.DockerException(error.strerror or str(error)) from error

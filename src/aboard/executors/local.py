@@ -50,7 +50,7 @@ class Local(Executor):
         check_process(self.name, spec)
         root = self._root()
         keeper = keeper_file(root)
-        answer = _told([sys.executable, "-I", str(keeper), "start", str(root)], json.dumps(keeper_document(spec)))
+        answer = _told([sys.executable, "-I", "-S", str(keeper), "start", str(root)], json.dumps(keeper_document(spec)))
         check_started(answer)
         return self._handle(spec.id)
 

@@ -215,7 +215,7 @@ class Slurm(Executor):
     def _script(self, folder: str) -> str:
         """What the job does; `folder` is a word of shell."""
         keeper = shlex.quote(str(keeper_file(self._root())))
-        return "\n".join([*self.setup, f"exec {shlex.quote(self.python)} -I {keeper} keep {folder}"])
+        return "\n".join([*self.setup, f"exec {shlex.quote(self.python)} -I -S {keeper} keep {folder}"])
 
     def _number(self, handle: UnitHandle, folder: UnitFolder) -> str:
         job = self._job(folder)

@@ -148,7 +148,7 @@ class Ssh(Executor):
 
     def _command(self, word: str, *arguments: str, keeper: str = "") -> str:
         file = _shell_path(keeper or f"{self.folder}/{keeper_name()}")
-        return f"{shlex.quote(self.python)} -I {file} {shlex.join([word, *arguments])}"
+        return f"{shlex.quote(self.python)} -I -S {file} {shlex.join([word, *arguments])}"
 
     def _asked(self, word: str, *arguments: str, keeper: str = "", document: str = "") -> dict[str, Any]:
         return json.loads(self._login().told(self._command(word, *arguments, keeper=keeper), document.encode()))

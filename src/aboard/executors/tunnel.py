@@ -47,5 +47,7 @@ class Tunnel:
         forwards: list[str] = []
         for port in here:
             forwards += ["-L", f"127.0.0.1:$({port.variable}):127.0.0.1:{ports[port.name]}"]
-        command = self._login.command("-N", "-o", "ExitOnForwardFailure=yes", *forwards)
+        # A connection of its own: in one that is shared the tunnel would outlive its process.
+        own = ("-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes")
+        command = self._login.command("-N", *own, *forwards)
         return UnitSpec(id=self._unit, name="tunnel", command=tuple(command), ports=here, grace=_GRACE)

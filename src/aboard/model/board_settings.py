@@ -13,7 +13,7 @@ from aboard.model.plugin_samples import FLAG as SAMPLES
 from aboard.model.plugin_samples import parse_samples
 
 KEYS = ("tensorboard_args", "plugins")
-_OF_PROCESSES = ("environment", "bind_mounts", "image", "resources", "executor", "work_dir", "entrypoint")
+PROCESS_KEYS = ("environment", "bind_mounts", "image", "resources", "executor", "work_dir", "entrypoint")
 _TITLE = "--window_title"
 _LONGEST = 200
 
@@ -39,7 +39,7 @@ class BoardSettings:
 def parse_settings(given: Mapping[str, object], *, allowed_plugins: Collection[str] | None = ()) -> BoardSettings:
     """What a person set; `allowed_plugins` may be loaded in this server, None stands for all."""
     for key in given:
-        if key in _OF_PROCESSES:
+        if key in PROCESS_KEYS:
             hint = "a board in the server has neither image nor resources; leave it away"
             raise InvalidValue(f"{key!r} is for boards that are processes of their own", hint=hint)
         if key not in KEYS:

@@ -55,6 +55,14 @@ def new_uid() -> str:
     return _maker.make()
 
 
+def uid_of(moment: datetime, identity: bytes) -> str:
+    """The uid of something that was made elsewhere: the same each time for the same moment and 80 bits of identity."""
+    if len(identity) * 8 != _RANDOM_BITS:
+        raise InvalidValue(f"an identity has {_RANDOM_BITS} bits, not {len(identity) * 8}")
+    milliseconds = min(max(0, int(moment.timestamp() * 1000)), (1 << 48) - 1)
+    return _text((milliseconds << _RANDOM_BITS) | int.from_bytes(identity))
+
+
 def is_uid(text: str) -> bool:
     """Whether `text` is a uid in its only spelling, capitals."""
     return _PATTERN.fullmatch(text) is not None

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Callable
 
 import anyio.to_thread
 from fastapi import FastAPI, Request
-from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from aboard import __version__
@@ -25,6 +24,7 @@ from aboard.server.head_requests import HeadAsGet
 from aboard.server.health_routes import HealthRoutes
 from aboard.server.media_routes import MediaRoutes
 from aboard.server.openapi import document_of
+from aboard.server.page_files import PageFiles
 from aboard.server.people_routes import PeopleRoutes
 from aboard.server.run_routes import RunRoutes
 from aboard.server.selection_routes import SelectionRoutes
@@ -61,7 +61,6 @@ def api_app(
     app.state.actor = actor
     app.add_middleware(HeadAsGet)
     tell_failures(app)
-    app.add_api_route("/", _front, include_in_schema=False, response_model=None)
     metrics = ServerMetrics(control)
     app.state.metrics = metrics
     for room in (
@@ -80,6 +79,7 @@ def api_app(
         app.router.routes.extend(room.routes())
     pages = BoardPages(control, lambda scope: asking(Request(scope)), second_origin)
     app.router.routes.extend(Route(f"{place}{{rest:path}}", pages) for place in PLACES)
+    app.router.routes.extend(PageFiles().routes())
     control.keep_boards()
     app.openapi = lambda: document_of(app)
     return app
@@ -90,7 +90,3 @@ async def _with_threads(_: FastAPI) -> AsyncGenerator[None]:
     """Handlers that wait for stores, of which each may hold up a few, leave enough threads for the others."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
     yield
-
-
-async def _front() -> PlainTextResponse:
-    return PlainTextResponse(f"This is an aboard server. Its API is below {PREFIX}/; see docs/server.md.\n")

@@ -28,6 +28,7 @@ from aboard.server.peers import Proxies
 from aboard.server.security_headers import SecurityHeaders
 from aboard.server.short_answers import ASGIApp
 
+_NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
 _SHORTEST_SECRET = 16
 
 
@@ -69,7 +70,9 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
         can_log_in=mode != "header",
     )
     guard = LoginGuard(app, doors, pages, names, largest_request=serve.largest_request)
-    return SecurityHeaders(guard, is_secure=names.is_secure, origins=serve.origins)
+    # A notebook on the same machine may show the boards of its own person.
+    origins = (*serve.origins, *_NOTEBOOKS) if mode == "personal" else serve.origins
+    return SecurityHeaders(guard, is_secure=names.is_secure, origins=origins)
 
 
 def board_origin(control: Control, settings: Settings, place: Place, port: int) -> BoardOrigin:

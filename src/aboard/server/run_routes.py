@@ -22,6 +22,7 @@ from aboard.api.runs import (
     RetentionResult,
     RunChange,
     RunCount,
+    RunMarks,
     RunsChanged,
     RunsNamed,
     Series,
@@ -100,6 +101,7 @@ class RunRoutes:
         operations.add("POST", "runs", self.register)
         operations.add("PATCH", "runs", self.change)
         operations.add("GET", "run-count", self.count)
+        operations.add("GET", "run-marks", self.marks)
         operations.add("GET", "comparison", self.compare)
         operations.add("POST", "runs/delete", self.delete)
         operations.add("POST", "runs/restore", self.restore)
@@ -143,6 +145,24 @@ class RunRoutes:
             workspaces=asked.workspaces, where=self._filter(asked, access), in_bin=asked.in_bin
         )
         return RunCount(count=count)
+
+    def marks(
+        self,
+        asked: _Which,
+        access: Asking,
+        sort: Annotated[str | None, Query(description="As for `GET runs`.")] = None,
+        every: Limit = 100,
+    ) -> RunMarks:
+        """Where the pages of `GET runs` begin, so that any of them can be asked for."""
+        self._look()
+        count, marks = self._control.seen_by(access).catalog.runs.marks(
+            every,
+            workspaces=asked.workspaces,
+            where=self._filter(asked, access),
+            sort=parse_sort(sort) if sort else NEWEST_FIRST,
+            in_bin=asked.in_bin,
+        )
+        return RunMarks(count=count, every=every, marks=tuple(marks))
 
     def get(self, run: RunName, access: Asking) -> Run:
         """A run with everything that is known of it, also when it is in the bin."""

@@ -8,9 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from .keeping import Keeper
 from .looking import look, output, remove, stop, usage
-from .starting import Refused, start
 from .unit_folder import Document
 
 
@@ -19,6 +17,8 @@ def main() -> None:
     word, place, *rest = sys.argv[1:]
     folder = Path(os.path.expanduser(place))  # noqa: PTH111 - the home of this machine's user
     if word == "keep":
+        from .keeping import Keeper  # each word loads what it needs: most are asked often, and through a login
+
         sys.exit(Keeper(folder).keep())
     if word == "output":
         _pass_on(folder, int(rest[0]), rest[1] == "1")
@@ -30,6 +30,8 @@ def main() -> None:
 
 def _answer(word: str, folder: Path, rest: list[str]) -> Document:
     if word == "start":
+        from .starting import Refused, start
+
         try:
             return start(folder, Path(sys.argv[0]).absolute(), json.load(sys.stdin))
         except Refused as refused:

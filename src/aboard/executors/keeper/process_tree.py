@@ -8,7 +8,6 @@ sessions and groups it made. Elsewhere only the unit's own process group is know
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import sys
@@ -33,6 +32,8 @@ class Process(NamedTuple):
 def adopt_orphans() -> None:
     """Become the parent of whatever is left behind below this process."""
     if sys.platform == "linux":
+        import ctypes  # slow to load, and only a keeper needs it
+
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -40,6 +41,8 @@ def end_with_keeper() -> Callable[[], None] | None:
     """For a child between fork and exec: it is asked to end when the keeper is killed."""
     if sys.platform != "linux":
         return None
+    import ctypes
+
     prctl = ctypes.CDLL(None).prctl  # found before the fork, after which no lock may be taken
     number = int(signal.SIGTERM)
 

@@ -44,7 +44,7 @@ def _start_keeper(folder: UnitFolder, keeper: Path, locks: list[int]) -> None:
     """The keeper inherits the locks, so there is no moment at which nobody holds them."""
     complaints = os.open(folder.complaints, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     subprocess.Popen(
-        [sys.executable, "-I", str(keeper), "keep", str(folder.path)],
+        [sys.executable, "-I", "-S", str(keeper), "keep", str(folder.path)],
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=complaints,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,15 +20,19 @@ from aboard.run.facts import FactLog
 from aboard.run.secrets import Secrets
 from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.event_metrics import EventMetrics
+from aboard.run.supervisor.found_folders import FoundFolders
 from aboard.run.supervisor.own_files import OwnFiles
 from aboard.run.supervisor.process_tree import ProcessTree
 from aboard.run.supervisor.resource_use import ResourceUse
 from aboard.run.supervisor.run_summary import RunSummary
 from aboard.run.supervisor.shipping import Shipping, write_progress
 from aboard.ship import ShippingState
+from aboard.store.uri import parse_uri
 
 _log = logging.getLogger("aboard.run")
 _LOOK_SECONDS = 1.0
+_CLOCK_GRAIN = 0.05
+"""Times of files may lag behind the clock by so many seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,25 @@ class Outcome:
 class LiveAttempt:
     """Ships an attempt from `start` to `finish`."""
 
-    def __init__(self, place: RunPlace, destination: Destination, secrets: Secrets, *, resources_every: float) -> None:
+    def __init__(
+        self,
+        place: RunPlace,
+        destination: Destination,
+        secrets: Secrets,
+        *,
+        resources_every: float,
+        finds_folders: bool = False,
+    ) -> None:
         self._place = place
+        self._finds_folders = finds_folders
+        self._begun = time.time() - _CLOCK_GRAIN
         self._resources_every = resources_every
         self.summary = RunSummary(place.spool, secrets, self._metric_summaries)
         self.summary.look()
         facts, known = FactLog(place.spool), self.summary.own_files
-        self._own = OwnFiles(destination.shared[0], facts, known) if destination.shared else None
+        has_shared = bool(destination.shared) or finds_folders
+        self._own = OwnFiles(destination.shared, facts, known) if has_shared else None
+        self._found: FoundFolders | None = None
         self._metrics = self._event_metrics(destination)
         self._shipping = Shipping(destination, self.summary.now, self._accept)
         self._stop = threading.Event()
@@ -71,7 +88,9 @@ class LiveAttempt:
         """Measure a process and those below it, and take the event files that they make in shared folders."""
         self._tree = tree = ProcessTree(pid)
         if self._own:
-            self._own.watch(tree)
+            self._own.watch(tree, self._begun)
+        if self._finds_folders:
+            self._found = FoundFolders(Path.cwd(), self._begun, self._known_folders())
         begun = uid_time(self._place.uid).timestamp()
         self._resources = ResourceUse(self._place.tensorboard, tree, begun=begun, interval=self._resources_every)
         self._resources.start()
@@ -101,6 +120,13 @@ class LiveAttempt:
         folders |= dict.fromkeys(destination.watched, _all)
         return EventMetrics(folders | dict.fromkeys(destination.shared, self._accept))
 
+    def _known_folders(self) -> list[Path]:
+        """Whose files are shipped, or must not be: stores in a folder of this machine, and aboard's own files."""
+        destination = self._shipping.destination
+        stores = [path for uri in (destination.store, *destination.mirrors) if (path := parse_uri(uri).path)]
+        spools = destination.folder.parent
+        return [destination.output, *destination.watched, *destination.shared, *stores, spools]
+
     def _metric_summaries(self) -> dict[str, MetricSummary]:
         return self._metrics.summaries()
 
@@ -116,13 +142,16 @@ class LiveAttempt:
                 _log.exception("A mistake in aboard; the run goes on.")
 
     def _look(self) -> None:
-        if self._tree:
-            self._tree.look()
+        live = self._tree.look() if self._tree else []
         self.summary.look()
         known = self._shipping.destination.watched
         for folder in [one for one in self.summary.watched if one not in known]:
             self._shipping.watch(folder)
             self._metrics = self._event_metrics(self._shipping.destination)
+        if self._found:
+            for folder in self._found.look(live, self._shipping.destination.watched):
+                self._shipping.share(folder)
+                self._metrics = self._event_metrics(self._shipping.destination)
 
     def _write_progress(self, *, is_over: bool) -> None:
         write_progress(self._place.spool, self.states, attempt=self._place.attempt, has_begun=True, is_over=is_over)

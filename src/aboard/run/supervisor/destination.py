@@ -61,6 +61,10 @@ class Destination:
         """The same with one more folder."""
         return replace(self, watched=(*self.watched, folder))
 
+    def sharing(self, folder: Path) -> Destination:
+        """The same with one more folder in which other runs may write."""
+        return replace(self, shared=(*self.shared, folder))
+
 
 def read_destination(folder: Path) -> Destination:
     """What `write` has kept; raises InvalidValue where there is nothing of the kind."""
@@ -69,7 +73,7 @@ def read_destination(folder: Path) -> Destination:
     if not isinstance(uid, str) or not is_uid(uid) or not isinstance(store, str):
         raise InvalidValue(
             f"{folder} is not the folder of a run that aboard has begun.",
-            hint="Name a folder below $ABOARD_HOME/spool.",
+            hint="Name one below $ABOARD_HOME/spool; `aboard sync FOLDER STORE` takes over a folder of event files.",
         )
     return Destination(
         folder=folder,

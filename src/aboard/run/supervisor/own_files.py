@@ -33,23 +33,24 @@ _TRACE = re.compile(r"^(?P<host>.+)_(?P<pid>\d+)\.\d+\.pt\.trace\.json(\.gz)?$")
 class OwnFiles:
     """Decides about each file once; files without an answer yet are asked about again."""
 
-    def __init__(self, folder: Path, facts: FactLog, known: Iterable[str] = ()) -> None:
+    def __init__(self, folders: Iterable[Path], facts: FactLog, known: Iterable[str] = ()) -> None:
         self._facts = facts
         self._own = set(known)
-        self._others = {str(path) for path in _files(folder)} - self._own
+        self._others = {str(path) for folder in folders for path in _files(folder)} - self._own
+        self._begun = 0.0
         self._tree: ProcessTree | None = None
         self._host = socket.gethostname()
 
-    def watch(self, tree: ProcessTree) -> None:
-        """The command has been started."""
-        self._tree = tree
+    def watch(self, tree: ProcessTree, begun: float) -> None:
+        """The command has been started; what was written last before that belongs to others."""
+        self._tree, self._begun = tree, begun
 
     def accept(self, path: Path) -> bool:
         """Whether a file is that of the run."""
         name = str(path)
         if name in self._own or name in self._others or self._tree is None:
             return name in self._own
-        answer = self._is_ours(path, self._tree)
+        answer = False if _is_older(path, self._begun) else self._is_ours(path, self._tree)
         if answer is None:
             return False
         (self._own if answer else self._others).add(name)
@@ -73,11 +74,9 @@ class OwnFiles:
         return None  # nobody has it open at the moment
 
     def _has_own_beside(self, path: Path) -> bool:
-        """Whether the logdir that a file belongs to, above its `plugins`, holds an event file that is ours."""
-        parts = path.parts
-        place = parts.index("plugins") if "plugins" in parts else len(parts) - 1
-        logdir = Path(*parts[:place])
-        return any(Path(one).parent == logdir for one in self._own)
+        """Whether the logdir of a file, the nearest folder above with event files, holds one that is ours."""
+        own = {str(Path(one).parent) for one in self._own}
+        return next((str(folder) in own for folder in path.parents if _holds_event_files(folder)), False)
 
 
 def _files(folder: Path) -> Iterable[Path]:
@@ -86,6 +85,21 @@ def _files(folder: Path) -> Iterable[Path]:
             if is_event_file(name) or is_board_file(f"{above}/{name}"):
                 yield Path(os.path.realpath(above)) / name
                 yield Path(above) / name
+
+
+def _holds_event_files(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(is_event_file(entry.name) for entry in entries)
+    except OSError:
+        return False
+
+
+def _is_older(path: Path, moment: float) -> bool:
+    try:
+        return path.stat().st_mtime < moment
+    except OSError:
+        return False
 
 
 def _has_our_user(path: Path) -> bool:

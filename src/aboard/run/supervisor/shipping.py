@@ -57,10 +57,19 @@ class Shipping:
 
     def watch(self, folder: Path) -> None:
         """Ship the event files of one more folder."""
+        if folder not in self._destination.watched:
+            self._change(self._destination.watching(folder))
+
+    def share(self, folder: Path) -> None:
+        """Ship those event files of one more folder that `accept` takes."""
+        if folder not in self._destination.shared:
+            self._change(self._destination.sharing(folder))
+
+    def _change(self, destination: Destination) -> None:
         with self._lock:
-            if self._is_finishing or folder in self._destination.watched:
+            if self._is_finishing:
                 return
-            self._destination = self._destination.watching(folder)
+            self._destination = destination
             self._destination.write()
             self._pause()
             self._shippers = self._make()

@@ -88,7 +88,13 @@ class _Supervision:
         claim = self._beginning.attempt(lambda: self._details(code))
         place = place_of(self._request, self._run, claim.number)
         self._write_diff(place, code)
-        live = LiveAttempt(place, self._destination, self._secrets, resources_every=self._request.resources_every)
+        live = LiveAttempt(
+            place,
+            self._destination,
+            self._secrets,
+            resources_every=self._request.resources_every,
+            finds_folders=True,
+        )
         self._facts.append("attempt", number=claim.number)
         self._tell_facts()
         self._talk.say(f"{place.name}, attempt {place.attempt}, kept in {self._destination.store}")
@@ -102,7 +108,7 @@ class _Supervision:
         try:
             command = Command(
                 request.command,
-                {**self._environ, **variables_of(place)},
+                {**self._environ, "ABOARD_STORE": request.store, **variables_of(place)},
                 log,
                 grace=request.grace,
                 started=live.command_started,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from aboard.errors import AboardError, RunClaimed
+from aboard.errors import AboardError, InvalidValue, RunClaimed
 from aboard.run.local_json import read_json
 from aboard.run.spool_files import ATTEMPT, DESTINATION, PROGRESS, START, spools_of
 from aboard.run.supervisor.destination import Destination, read_destination
@@ -52,6 +52,7 @@ def sync(folders: list[Path], *, timeout: float, clean: bool) -> Iterator[Synced
     """Ship one after the other, each within `timeout` seconds; the trouble of one does not stop the others."""
     for folder in folders:
         try:
+            _refuse_others(folder)
             with spool_locked(folder):
                 synced = _sync_one(folder, timeout)
                 if clean and synced.state in {"shipped", "complete"}:
@@ -61,6 +62,15 @@ def sync(folders: list[Path], *, timeout: float, clean: bool) -> Iterator[Synced
             yield Synced(folder=folder, state="in use", text=error.message)
         except AboardError as error:
             yield Synced(folder=folder, state="failed", text=str(error))
+
+
+def _refuse_others(folder: Path) -> None:
+    """Nothing is written, not even a lock, into a folder that is no run's."""
+    if not any((folder / name).exists() for name in (ATTEMPT, DESTINATION, START)):
+        raise InvalidValue(
+            f"{folder} is not the folder of a run that aboard has begun.",
+            hint="Name one below $ABOARD_HOME/spool; `aboard sync FOLDER STORE` takes over a folder of event files.",
+        )
 
 
 def _sync_one(folder: Path, timeout: float) -> Synced:

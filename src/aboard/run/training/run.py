@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.model.hparams import HparamValue, hparams_to_json
@@ -26,6 +26,7 @@ from aboard.run.spool_files import PROGRESS
 from aboard.run.training.artifacts import keep_artifact
 from aboard.run.training.board_files import Rename, Select, keep_board_files
 from aboard.run.training.checkpoints import Checkpoint, Checkpoints
+from aboard.run.training.current_run import remember
 from aboard.run.training.ending import Ending
 from aboard.run.training.helper_process import wait_until_shipped
 from aboard.run.training.hparam_values import plain_hparams
@@ -35,6 +36,10 @@ from aboard.run.training.said_once import SaidOnce
 from aboard.run.training.stages import Stages, checked_stage
 from aboard.run.training.starting import WantedRun, begin, planned_place
 from aboard.writer.summary_writer import SummaryWriter
+
+if TYPE_CHECKING:
+    from aboard.client.board import Board
+    from aboard.client.client import Client
 
 _log = logging.getLogger("aboard.run")
 _FINAL = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED, RunState.PREEMPTED})
@@ -65,6 +70,7 @@ class Run:
         batch_group: str = "batch",
         all_ranks: bool = False,
         enabled: bool = True,
+        separate: bool = False,
         flush_timeout: float = 60.0,
     ) -> None:
         """Take part in the run of `aboard run`, or begin a new one.
@@ -81,13 +87,18 @@ class Run:
             batch_group: the group in which `log_batch_metrics` shows its series.
             all_ranks: whether ranks other than the first log as well.
             enabled: False checks all arguments and writes nothing.
+            separate: True begins a run of its own even under `aboard run`, in the same workspace and experiment unless
+                others are named: one trial of a search, say.
             flush_timeout: how long the end of a run alone waits for the last files to be shipped, in seconds.
         """
         checked_stage(batch_group)
         self.rank = rank_of()
         self._said = SaidOnce()
+        around = place_from(os.environ)
+        if separate and around is not None:
+            workspace, experiment = workspace or around.workspace or None, experiment or around.experiment or None
         wanted = WantedRun(workspace=workspace, experiment=experiment, name=name, store=store)
-        attached = place_from(os.environ)
+        attached = None if separate else around
         self._is_alone = attached is None
         if attached is None and all_ranks and self.rank:
             raise InvalidValue(
@@ -109,6 +120,8 @@ class Run:
         self._pid = os.getpid()
         first_hparams = plain_hparams(hparams) if hparams is not None else {}
         first_tags = _tags(tags)
+        if not separate:
+            remember(self)
         if not self._logs:
             return
         if self._is_alone:
@@ -172,6 +185,20 @@ class Run:
     def writer(self, stage: str | None = None) -> SummaryWriter:
         """The writer of a stage, for images, histograms and every other kind of summary."""
         return self._stages.get(stage).writer
+
+    def tensorboard(self, *, timeout: float = 60.0, client: Client | None = None, **options: Any) -> Board:
+        """A board over this run, live: as `Board.create` makes it, or the one that is there already.
+
+        It asks a server, the configured one or a private one, and so waits for a network: at most `timeout` seconds
+        until the server knows the run.
+        """
+        from aboard.run.training.run_board import board_over
+
+        if not self._logs:
+            why = "it was made with enabled=False" if not self._enabled else f"rank {self.rank} logs nothing"
+            raise InvalidValue(f"This Run has no board: {why}.", hint="Ask for it in the process that logs.")
+        seconds = _seconds(timeout)
+        return board_over(self._place.spool, self.name, client=client, timeout=seconds, options=options)
 
     def log_metrics(self, metrics: Mapping[str, Any], step_name: str | None = None, stage: str | None = None) -> None:
         """Log numbers by name.

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hugging Face Accelerate: `Accelerator(log_with=AboardTracker())`."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# The base classes are of frameworks that are not installed where types are checked.
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from aboard.integrations.chosen_run import chosen_run
+from aboard.integrations.numbers_of import Numbers
+from aboard.integrations.requiring import required
+from aboard.run.training.run import Run
+
+_tracking: Any = required("accelerate.tracking", "accelerate", "0.20", newest_tested="1.15")
+
+
+class AboardTracker(_tracking.GeneralTracker):
+    """Logs what `accelerator.log` is given, and the `config` of `init_trackers` as hyperparameters."""
+
+    name: ClassVar[str] = "aboard"
+    requires_logging_directory: ClassVar[bool] = False
+    main_process_only: ClassVar[bool] = True
+
+    def __init__(self, run: Run | None = None, **options: Any) -> None:
+        """Choose the run: `run`, that of the script, of `aboard run`, or a new one, to which `options` belong."""
+        super().__init__()
+        self.run = chosen_run(run, **options)
+        self._numbers = Numbers("Accelerate")
+
+    @property
+    def tracker(self) -> Run:
+        """The run."""
+        return self.run
+
+    def store_init_configuration(self, values: Mapping[str, Any]) -> None:
+        """Hyperparameters."""
+        self.run.log_hparams(values)
+
+    def log(self, values: Mapping[str, Any], step: int | None = None, **kwargs: Any) -> None:
+        """Numbers and texts of one step."""
+        writer, at = self.run.writer(), step or 0
+        texts = {name: value for name, value in values.items() if isinstance(value, str)}
+        self._numbers.log(writer, {name: value for name, value in values.items() if name not in texts}, at)
+        for name, text in texts.items():
+            writer.add_text(name, text, at)
+
+    def log_images(self, values: Mapping[str, Any], step: int | None = None, **kwargs: Any) -> None:
+        """Batches of images; `dataformats` as for `SummaryWriter.add_images`, here NHWC unless it is given."""
+        form = {"dataformats": "NHWC", **kwargs}
+        for name, images in values.items():
+            self.run.writer().add_images(name, images, step or 0, **form)
+
+    def finish(self) -> None:
+        """`accelerator.end_training`: all is in files; the run ends with its process."""
+        self.run.flush()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page as files of the package: the document for every address of it, and what it loads, compressed beforehand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+FOLDER = Path(__file__).parent / "_web"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
+    "media-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_FOREVER = "public, max-age=31536000, immutable"
+_ASK_AGAIN = "no-cache"
+_ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
+_NOT_BUILT = "This is an aboard server. Its API is below /api/v1/; its page was not built: run `make page`.\n"
+
+
+class PageFiles:
+    """Answers with files that were built into `folder`; they are read once, for there are few of them."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._files = {
+            path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        }
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", self._front),
+            Route("/w", self._front),
+            Route("/w/{rest:path}", self._document),
+            Route("/favicon.svg", self._icon),
+            Route("/favicon.ico", _to_icon),
+            Route("/_page/{name:path}", self._asset),
+        ]
+
+    async def _front(self, request: Request) -> Response:
+        return await self._document(request)
+
+    async def _document(self, request: Request) -> Response:
+        if "index.html" not in self._files:
+            return PlainTextResponse(_NOT_BUILT)
+        headers = {
+            "content-security-policy": POLICY,
+            "referrer-policy": "same-origin",
+            "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
+        }
+        return self._file(request, "index.html", _ASK_AGAIN, headers)
+
+    async def _icon(self, request: Request) -> Response:
+        return self._file(request, "favicon.svg", "public, max-age=86400")
+
+    async def _asset(self, request: Request) -> Response:
+        # The name of such a file changes with its content.
+        return self._file(request, f"_page/{request.path_params['name']}", _FOREVER)
+
+    def _file(self, request: Request, name: str, caching: str, headers: dict[str, str] | None = None) -> Response:
+        content, kind = self._files.get(name), _KINDS.get(Path(name).suffix)
+        if content is None or kind is None:
+            return PlainTextResponse("There is no such file.\n", 404)
+        told = {"cache-control": caching, "vary": "Accept-Encoding", "x-content-type-options": "nosniff"}
+        accepted = request.headers.get("accept-encoding", "")
+        for encoding, suffix in _ENCODINGS:
+            if encoding in accepted and (packed := self._files.get(name + suffix)) is not None:
+                content, told["content-encoding"] = packed, encoding
+                break
+        return Response(content, media_type=kind, headers={**told, **(headers or {})})
+
+
+async def _to_icon(_: Request) -> Response:
+    return RedirectResponse("/favicon.svg", 308)

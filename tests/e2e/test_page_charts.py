@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison in a real browser: charts at full resolution, differences, media, parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from aboard.model.run_states import RunState
+from support.logged_runs import log_more, logged_run
+from support.page_world import World, media_runs, page_world, sweep
+from support.processes import until
+from support.stored_runs import put_manifest
+
+POINTS = 20_000
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with page_world(tmp_path_factory.mktemp("page")) as made:
+        sweep(made, count=4, points=POINTS)
+        media_runs(made)
+        until(lambda: made.client.runs.count() == 6)
+        yield made
+
+
+def card(page: Any, tag: str) -> Any:
+    found = page.locator(f"section[data-tag='{tag}']").first
+    found.locator("canvas").first.wait_for()
+    return found
+
+
+def footer(page: Any, tag: str, text: str | re.Pattern[str]) -> None:
+    card(page, tag).locator("footer").filter(has_text=text).wait_for()
+
+
+def compare(world: World, *names: str, more: str = "") -> str:
+    return f"/w/lab/compare?runs={','.join(str(world.number(name)) for name in names)}{more}"
+
+
+def drag(page: Any, tag: str, start: float, end: float) -> None:
+    box = card(page, tag).locator(".u-over").bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * start, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * end, y, steps=4)
+    page.mouse.up()
+
+
+def zoom_of(page: Any) -> tuple[float, float]:
+    first, last = parse_qs(urlsplit(page.url).query)["zoom"][0].split("~")
+    return float(first), float(last)
+
+
+def test_all_scalars_are_charts_in_sections_and_zoom_asks_for_every_point(visit, world):
+    page = visit(compare(world, "sweep-0"))
+    footer(page, "loss", f"2 curves · {POINTS + 10:,} points, reduced for the screen")
+    card(page, "optim/norm")
+    with page.expect_request(lambda request: "from_step" in request.url):
+        drag(page, "loss", 0.50, 0.52)
+    first, last = zoom_of(page)
+    assert POINTS * 0.45 < first < last < POINTS * 0.55
+    # So few steps are drawn point by point: nothing is reduced any more.
+    footer(page, "loss", re.compile(r"points$"))
+    page.reload()
+    footer(page, "loss", re.compile(r"points$"))
+    card(page, "loss").locator(".u-over").dblclick()
+    footer(page, "loss", "reduced for the screen")
+    page.get_by_role("button", name="optim 1").click()
+    page.locator("section[data-tag='optim/norm']").wait_for(state="detached")
+
+
+def test_the_pointer_tells_values_and_marks_the_run_everywhere(visit, world):
+    page = visit(compare(world, "sweep-0", "sweep-1", more="&tags=optim"))
+    box = card(page, "optim/norm").locator(".u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tip = page.locator(".tooltip")
+    tip.wait_for()
+    assert "step 1" in tip.inner_text()
+    assert "sweep-0 · train" in tip.inner_text()
+    page.locator("aside li.hovered").wait_for()
+    page.locator("aside li", has_text="sweep-1").hover()
+    tip.wait_for(state="detached")
+
+
+def test_runs_with_the_same_hyperparameter_become_one_curve(visit, world):
+    page = visit(compare(world, "sweep-0", "sweep-1", "sweep-2", "sweep-3", more="&tags=optim"))
+    footer(page, "optim/norm", "4 curves")
+    page.get_by_role("button", name="Groups of runs").click()
+    page.get_by_label("Runs with the same").select_option("optimizer")
+    footer(page, "optim/norm", "2 curves")
+    page.get_by_label("with a band of").select_option("standard deviation")
+    page.keyboard.press("Escape")
+    box = card(page, "optim/norm").locator(".u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.locator(".tooltip", has_text="2 runs").wait_for()
+
+
+def test_smoothing_axes_and_tags_stand_in_the_address_and_come_back(visit, world):
+    page = visit(compare(world, "sweep-0", "sweep-1"))
+    card(page, "loss")
+    page.get_by_label("Find tags").fill("^lo(")
+    page.get_by_text("taken as text").wait_for()
+    page.get_by_label("Find tags").fill("^loss$")
+    page.get_by_text("1 of 2").wait_for()
+    page.get_by_role("button", name="Smoothing").click()
+    page.get_by_role("radio", name="Gaussian").check()
+    page.keyboard.press("Escape")
+    page.get_by_label("X axis").select_option("relative")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Axes and bands").click()
+    page.get_by_role("checkbox", name="Ignore outliers").check()
+    state = parse_qs(urlsplit(page.url).query)
+    assert (state["smoothing"], state["x"], state["outliers"], state["tags"]) == (
+        ["gaussian"],
+        ["relative"],
+        ["1"],
+        ["^loss$"],
+    )
+    page.reload()
+    card(page, "loss")
+    assert page.get_by_label("X axis").input_value() == "relative"
+    assert page.locator("section[data-tag]").count() == 1
+    for axis in ("wall", "metric"):
+        page.get_by_label("X axis").select_option(axis)
+    page.get_by_label("Metric of the x axis").select_option("optim/norm")
+    card(page, "loss")
+
+
+def test_a_metric_is_derived_from_others_and_pinned(visit, world):
+    page = visit(compare(world, "sweep-0", "sweep-1"))
+    card(page, "loss")
+    page.get_by_role("button", name="Derived").click()
+    page.get_by_label("Derived metric").fill("test/loss - nonsense")
+    page.get_by_text("there is no metric 'nonsense'").wait_for()
+    page.get_by_label("Derived metric").fill("test/loss - train/loss")
+    page.get_by_role("button", name="Add chart").click()
+    footer(page, "test/loss - train/loss", "2 curves")
+    card(page, "loss").hover()
+    card(page, "loss").get_by_role("button", name="Pin").click()
+    page.reload()
+    footer(page, "test/loss - train/loss", "2 curves")
+    assert page.locator("section[data-tag='loss']").count() == 2
+
+
+def test_a_chart_is_saved_as_picture_and_as_numbers(visit, world):
+    page = visit(compare(world, "sweep-0", "sweep-1", more="&tags=optim"))
+    begins = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV of what is drawn": b"curve,x,", "CSV of every point": b""}
+    for button, begin in begins.items():
+        card(page, "optim/norm").hover()
+        card(page, "optim/norm").get_by_role("button", name="Files of this chart").click()
+        with page.expect_download() as download:
+            page.get_by_text(button, exact=True).click()
+        content = Path(download.value.path()).read_bytes()
+        assert content.startswith(begin)
+        if "CSV" in button:
+            assert b"sweep-0" in content
+            assert b"sweep-1" in content
+            page.keyboard.press("Escape")
+
+
+def test_points_of_a_living_run_arrive_without_reloading(visit, world):
+    uid = world.uids["alive"] = logged_run(world.store, name="alive", workspace="lab", status=RunState.RUNNING, curves={"live": [1.0] * 5})
+    page = visit(compare(world, "alive"))
+    footer(page, "live", "5 points")
+    log_more(world.store, uid, curves={"live": [2.0] * 7}, first=5)
+    put_manifest(world.store, uid, sealed=False, serial=3, size=200)
+    footer(page, "live", "12 points")
+
+
+def test_differences_are_told_with_a_reference(visit, world):
+    page = visit(compare(world, "sweep-0", "sweep-1", more="&tab=differences"))
+    row = page.locator("tr", has=page.get_by_role("rowheader", name="lr", exact=True))
+    row.wait_for()
+    assert "+0.009 (+900 %)" in row.inner_text()
+    assert page.get_by_role("rowheader", name="seed").count() == 0
+    page.get_by_role("button", name="make reference").click()
+    page.locator("tr", has_text="(−90.0 %)").first.wait_for()
+    page.get_by_role("checkbox", name="Only what differs").uncheck()
+    page.get_by_role("rowheader", name="seed").wait_for()
+
+
+def test_media_of_two_runs_stand_at_one_step(visit, world):
+    numbers = f"{world.number('dim')},{world.number('bright')}"
+    page = visit(f"/w/media/compare?runs={numbers}&tab=media")
+    page.wait_for_function("() => [...document.images].filter(one => one.naturalWidth === 16).length >= 2")
+    page.get_by_text("<b>step 10</b>").first.wait_for()
+    page.get_by_label("Step", exact=True).press("Home")
+    page.get_by_text("<b>step 0</b>").first.wait_for()
+    assert page.get_by_role("img", name="picture of dim at step 0").count() == 1
+    page.get_by_role("button", name="Difference").click()
+    page.get_by_text(re.compile("% of the pixels differ")).wait_for()
+    page.get_by_role("button", name="Wipe").click()
+    page.get_by_label("Wipe between the pictures").wait_for()
+    page.get_by_label("Find tags").fill("weights|tone")
+    page.locator("svg[aria-label^='Histogram'] path.current").first.wait_for(state="attached")
+    assert page.locator("audio").count() == 2
+
+
+def test_parameters_against_a_metric_choose_what_is_plotted(visit, world):
+    page = visit('/w/lab/compare?tab=parameters&where=name like "sweep%25"')
+    page.get_by_text("4 runs; drag along an axis").wait_for()
+    assert page.locator("svg .line").count() == 4
+    axis = page.locator("rect.handle").first.bounding_box()
+    page.mouse.move(axis["x"] + 12, axis["y"] + 2)
+    page.mouse.down()
+    page.mouse.move(axis["x"] + 12, axis["y"] + 60, steps=4)
+    page.mouse.up()
+    page.get_by_text("1 run of 4 chosen").wait_for()
+    page.get_by_role("button", name="Plot these").click()
+    page.get_by_text("1 of 4 runs plotted").wait_for()
+    assert page.locator("circle.plotted").count() == 1

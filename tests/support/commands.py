@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `aboard` within the process of a test, which saves the start of one for each command."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+
+import pytest
+
+from aboard.cli import main
+from support.processes import Ended
+
+
+def aboard(*arguments: object, typed: str = "") -> Ended:
+    """What `aboard` with these arguments says and how it ends; `typed` is its standard input, which is no terminal."""
+    out, err, code = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode()), "utf-8"))
+        patch.setattr(sys, "argv", ["aboard", *map(str, arguments)])
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Ended(code, out.buffer.getvalue().decode(), err.getvalue())

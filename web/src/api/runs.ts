@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs: asked for, counted, changed.
+import { EVERYWHERE } from "../routing/routes";
+import { ask } from "./http";
+import { listQuery, numbersWhere, pageQuery, type RunList, type RunPageAsked } from "./run_addresses";
+import type { Page, Run, RunsChanged, Workspace } from "./wire";
+
+export type { RunList } from "./run_addresses";
+
+/** Where the pages of a list begin, so that any of them can be asked for. */
+export interface RunMarks {
+  count: number;
+  every: number;
+  marks: string[];
+}
+
+export function listRuns(list: RunList, page: RunPageAsked, signal?: AbortSignal): Promise<Page<Run>> {
+  return ask("runs", { query: pageQuery(list, page), ...(signal ? { signal } : {}) });
+}
+
+export function runMarks(list: RunList, every: number, signal?: AbortSignal): Promise<RunMarks> {
+  return ask("run-marks", { query: { ...listQuery(list), sort: list.sort, every }, ...(signal ? { signal } : {}) });
+}
+
+/** Runs by their numbers, in that order; those that are not there are left out. */
+export async function runsByNumber(workspace: string, numbers: readonly number[]): Promise<Run[]> {
+  const found = new Map<number, Run>();
+  for (let at = 0; at < numbers.length; at += 250) {
+    const where = numbersWhere(numbers.slice(at, at + 250));
+    const page = await listRuns({ workspace, where, sort: "-number", bin: false }, { limit: 250 });
+    for (const run of page.items) if (run.number !== undefined) found.set(run.number, run);
+  }
+  return numbers.flatMap((number) => found.get(number) ?? []);
+}
+
+export function getRun(name: string): Promise<Run> {
+  return ask(`runs/${twice(name)}`);
+}
+
+export interface RunChange {
+  name?: string;
+  experiment?: string;
+  set_tags?: Record<string, string>;
+  remove_tags?: string[];
+  note?: string;
+}
+
+export function changeRuns(runs: readonly Run[], change: RunChange): Promise<RunsChanged> {
+  return ask("runs", { method: "PATCH", body: { runs: runs.map((run) => run.uid), ...change } });
+}
+
+export function deleteRuns(runs: readonly Run[]): Promise<RunsChanged> {
+  return ask("runs/delete", { method: "POST", body: { runs: runs.map((run) => run.uid) } });
+}
+
+export function restoreRuns(runs: readonly Run[]): Promise<RunsChanged> {
+  return ask("runs/restore", { method: "POST", body: { runs: runs.map((run) => run.uid) } });
+}
+
+export interface FieldNames {
+  hparams: string[];
+  metrics: string[];
+}
+
+export function fieldNames(workspace: string): Promise<FieldNames> {
+  return ask("fields", { query: { workspace: workspace === EVERYWHERE ? undefined : workspace } });
+}
+
+export async function workspaces(): Promise<Workspace[]> {
+  return (await ask<Page<Workspace>>("workspaces")).items;
+}
+
+/** A name in a path. A slash in it is escaped twice, because paths are taken apart after the first time. */
+export function twice(name: string): string {
+  return encodeURIComponent(encodeURIComponent(name));
+}

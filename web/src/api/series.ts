@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points of runs, and which tags they have.
+import { COLUMNS_TYPE, readColumns, type Curves } from "./columns";
+import { addressOf, ask, send, type Query } from "./http";
+import { MOST_TAGS, tagsPath } from "./run_addresses";
+import type { Page, WireNumber } from "./wire";
+
+export interface CurvesAsked {
+  runs: readonly (number | string)[];
+  tags?: readonly string[];
+  pattern?: string;
+  logdirs?: readonly string[];
+  fromStep?: number;
+  toStep?: number;
+  since?: number;
+  until?: number;
+  points: number;
+}
+
+function queryOf(asked: CurvesAsked): Query {
+  return {
+    run: asked.runs,
+    tag: asked.tags,
+    pattern: asked.pattern,
+    logdir: asked.logdirs,
+    from_step: whole(asked.fromStep, Math.floor),
+    to_step: whole(asked.toStep, Math.ceil),
+    since: asked.since,
+    until: asked.until,
+    points: asked.points,
+  };
+}
+
+// Text, because a long step would be written with an exponent.
+function whole(step: number | undefined, round: (value: number) => number): string | undefined {
+  if (step === undefined || !Number.isFinite(step)) return undefined;
+  const limit = 2n ** 63n - 1n;
+  const exact = BigInt(round(step));
+  return String(exact > limit ? limit : exact < -limit ? -limit : exact);
+}
+
+export async function fetchCurves(asked: CurvesAsked, signal?: AbortSignal): Promise<Curves> {
+  const query = { ...queryOf(asked), format: "columns" };
+  const answer = await send("series", { query, ...(signal ? { signal } : {}) });
+  const type = answer.headers.get("content-type") ?? "";
+  if (!type.startsWith(COLUMNS_TYPE))
+    throw new Error(`the server answered with ${type || "nothing"} instead of columns`);
+  return readColumns(await answer.arrayBuffer());
+}
+
+/** Every point of some curves as CSV, for who wants a file. */
+export function csvAddress(asked: Omit<CurvesAsked, "points">): string {
+  return addressOf("series", { ...queryOf({ ...asked, points: 0 }), points: "0", format: "csv" });
+}
+
+export interface TagInfo {
+  logdir: string;
+  tag: string;
+  kind: "scalar" | "image" | "audio" | "text" | "histogram" | "graph" | "tensor";
+  plugin: string;
+  count: number;
+  first_step: WireNumber | null;
+  last_step: WireNumber | null;
+  last_wall_time: number | null;
+  superseded: number;
+  description: string;
+}
+
+/** All tags of a run; there may be tens of thousands. */
+export async function tagsOf(run: number | string, kind = ""): Promise<TagInfo[]> {
+  const found: TagInfo[] = [];
+  let after: string | null = "";
+  do {
+    const page: Page<TagInfo> = await ask(tagsPath(run), {
+      query: { limit: MOST_TAGS, after, kind },
+    });
+    found.push(...page.items);
+    after = page.next;
+  } while (after);
+  return found;
+}

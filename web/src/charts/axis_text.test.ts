@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+import { expect, test } from "vitest";
+import { axisNumber, placeText } from "./axis_text";
+
+test("numbers along an axis have the digits that tell them apart", () => {
+  expect([0, 0.25, 0.5].map((value) => axisNumber(value, 0.25))).toEqual(["0.00", "0.25", "0.50"]);
+  expect([10000, 20000].map((value) => axisNumber(value, 10000))).toEqual(["10k", "20k"]);
+  expect(axisNumber(1.5e6, 5e5)).toBe("1.5M");
+  expect(axisNumber(1e-7, 1e-7)).toBe("1e-7");
+});
+
+test("a step beyond 2^53 is told digit by digit", () => {
+  expect(placeText("step", 9007199254740992, 9007199254740993n)).toBe("step 9007199254740993");
+});

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of CSV that a spreadsheet reads as data and never as a formula.
+
+export function csvLine(values: readonly unknown[]): string {
+  return values.map(csvCell).join(",");
+}
+
+function csvCell(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "number") return String(value);
+  let text = String(value);
+  // A text that begins so would be run by spreadsheets; a quote before it makes it text again.
+  if (/^[=+@\t\r]/.test(text) || /^-[^0-9.]/.test(text)) text = `'${text}`;
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

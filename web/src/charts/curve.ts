@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points of one tag of one logdir of one run, and lines as they are drawn.
+
+export interface Curve {
+  run: number;
+  uid: string;
+  logdir: string;
+  tag: string;
+  /** How many points there are; more than are here where they were reduced for the screen. */
+  total: number;
+  /** Steps beyond 2^53, which are not exact as plain numbers. */
+  exact?: BigInt64Array;
+  steps: Float64Array;
+  walls: Float64Array;
+  values: Float64Array;
+}
+
+export interface Line {
+  /** Told apart by this: uid and logdir of a run, or the value of a group. */
+  key: string;
+  /** The run that it belongs to; empty for groups. */
+  uid: string;
+  label: string;
+  colour: string;
+  dash: readonly number[];
+  xs: Float64Array;
+  ys: Float64Array;
+  /** The same before it was smoothed. */
+  raw?: { xs: Float64Array; ys: Float64Array };
+  /** From least to most of what one drawn point stands for. */
+  band?: { low: Float64Array; high: Float64Array };
+  /** How many runs a point of a group stands for. */
+  counts?: Float64Array;
+  /** Places of values that are no numbers. */
+  marks: { x: number; kind: "NaN" | "∞" | "−∞" }[];
+  /** For each x the exact step, where steps go beyond 2^53; x then counts from `base`. */
+  exact?: BigInt64Array;
+  base?: bigint;
+  walls?: Float64Array;
+  total: number;
+}
+
+/** Joined by a slash, as the catalog names metrics. */
+export function metricName(logdir: string, tag: string): string {
+  return logdir ? `${logdir}/${tag}` : tag;
+}

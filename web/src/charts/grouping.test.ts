@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+import { expect, test } from "vitest";
+import { grouped } from "./grouping";
+
+const curve = (xs: number[], ys: number[]) => ({ xs: Float64Array.from(xs), ys: Float64Array.from(ys) });
+
+test("mean, range and number of curves at every place", () => {
+  const out = grouped([curve([0, 10], [0, 10]), curve([0, 5, 10], [2, 9, 12])], "mean", "range");
+  expect([...out.xs]).toEqual([0, 5, 10]);
+  expect([...out.ys]).toEqual([1, 7, 11]);
+  expect([...out.low]).toEqual([0, 5, 10]);
+  expect([...out.high]).toEqual([2, 9, 12]);
+  expect([...out.counts]).toEqual([2, 2, 2]);
+});
+
+test("a curve that ended early no longer counts, nor does NaN", () => {
+  const out = grouped([curve([0, 1], [4, 4]), curve([0, 1, 2], [8, NaN, 8])], "mean", "range");
+  expect([...out.counts]).toEqual([2, 1, 1]);
+  expect([...out.ys]).toEqual([6, 4, 8]);
+});
+
+test("deviation and confidence", () => {
+  const three = [1, 2, 3].map((y) => curve([0], [y]));
+  expect(grouped(three, "mean", "deviation").high[0]).toBeCloseTo(3, 9);
+  expect(grouped(three, "mean", "confidence").high[0]).toBeCloseTo(2 + 4.303 / Math.sqrt(3), 6);
+  expect(grouped(three, "median", "none").low[0]).toBe(2);
+  expect(grouped([curve([0], [5])], "mean", "deviation").high[0]).toBe(5);
+});

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs of a comparison: those that are named, or the first of a filter, and which of them are plotted.
+import { listRuns, runsByNumber } from "../api/runs";
+import type { Run } from "../api/wire";
+import { isPlotted, type Plotted } from "../runs/plotted";
+import { readNumbers } from "./run_numbers";
+
+export interface Choice extends Plotted {
+  runs: string;
+  where: string;
+  sort: string;
+}
+
+const MOST_LISTED = 100;
+const LATER = 400; // milliseconds in which the charts have the server for themselves
+
+export class ChosenRuns {
+  /** In the order of the list. */
+  runs = $state.raw<Run[]>();
+  error = $state.raw<unknown>();
+  /** Numbers that were asked for and are not there. */
+  missing = $state.raw<number[]>([]);
+  private round = 0;
+
+  async show(workspace: string, choice: Choice): Promise<void> {
+    const mine = ++this.round;
+    try {
+      const put = (found: Run[]): void => {
+        // Kept as it is when nothing has changed, so that nothing is drawn anew.
+        if (mine === this.round && JSON.stringify(found) !== JSON.stringify(this.runs)) this.runs = found;
+      };
+      if (choice.runs) put(await this.named(workspace, choice.runs));
+      else await this.listed(workspace, choice, put);
+      if (mine === this.round) this.error = undefined;
+    } catch (error) {
+      if (mine === this.round) this.error = error;
+    }
+  }
+
+  private async named(workspace: string, text: string): Promise<Run[]> {
+    const numbers = readNumbers(text);
+    const found = await runsByNumber(workspace, numbers);
+    const there = new Set(found.map((run) => run.number));
+    this.missing = numbers.filter((number) => !there.has(number));
+    return found;
+  }
+
+  /** What is plotted comes first: its charts need not wait for the names of all others. */
+  private async listed(workspace: string, choice: Choice, put: (runs: Run[]) => void): Promise<void> {
+    this.missing = [];
+    const { where, sort, first } = choice;
+    const list = { workspace, where, sort, bin: false };
+    const [page, shown] = await Promise.all([
+      listRuns(list, { limit: Math.max(first, 1) }),
+      runsByNumber(workspace, choice.shown.map(Number).filter(Number.isInteger)),
+    ]);
+    const together = (items: Run[]): Run[] => {
+      const known = new Set(items.map((run) => run.uid));
+      return [...items, ...shown.filter((run) => !known.has(run.uid))];
+    };
+    const isFirst = this.runs === undefined;
+    if (isFirst || !page.next) put(together(page.items));
+    const missing = MOST_LISTED - page.items.length;
+    if (!page.next || missing <= 0) return put(together(page.items));
+    if (isFirst) await new Promise((go) => setTimeout(go, LATER));
+    const rest = await listRuns(list, { limit: missing, after: page.next });
+    put(together([...page.items, ...rest.items]));
+  }
+}
+
+export function plottedRuns(runs: readonly Run[], choice: Choice): Run[] {
+  if (choice.runs) return runs.filter((run) => !choice.hidden.includes(String(run.number)));
+  return runs.filter((run, index) => isPlotted(choice, index, run.number));
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Curves of a metric that is computed from others, run by run.
+import { metricName, type Curve } from "../charts/curve";
+import { evaluate, metricsIn, type Node } from "../charts/derived";
+import { valueAt } from "../charts/interpolation";
+import type { SharedTag } from "./tag_union.svelte";
+
+/** The tags whose curves are needed to know these names. */
+export function tagsBehind(node: Node, tags: readonly SharedTag[]): string[] {
+  const names = metricsIn(node);
+  const found = tags.filter(
+    (tag) =>
+      tag.kind === "scalar" &&
+      names.some((name) => name === tag.tag || tag.logdirs.some((logdir) => metricName(logdir, tag.tag) === name)),
+  );
+  return found.map((tag) => tag.tag);
+}
+
+/** A name without a logdir is meant in each logdir for itself; with one, it is meant there. */
+export function derivedCurves(node: Node, label: string, curves: readonly Curve[]): Curve[] {
+  const names = metricsIn(node);
+  const [first] = names;
+  if (first === undefined) return [];
+  const found: Curve[] = [];
+  for (const uid of new Set(curves.map((curve) => curve.uid))) {
+    const own = curves.filter((curve) => curve.uid === uid);
+    const loose = own.filter(
+      (curve) => names.includes(curve.tag) && !names.includes(metricName(curve.logdir, curve.tag)),
+    );
+    const logdirs = loose.length ? [...new Set(loose.map((curve) => curve.logdir))] : [""];
+    for (const logdir of logdirs) {
+      const meant = new Map(names.map((name) => [name, curveOf(name, logdir, own)]));
+      const lead = meant.get(first);
+      if (!lead || [...meant.values()].some((curve) => curve === undefined)) continue;
+      const at = (name: string, step: number): number => {
+        const curve = meant.get(name) as Curve;
+        return valueAt(curve.steps, curve.values, step);
+      };
+      found.push({
+        ...lead,
+        logdir,
+        tag: label,
+        values: lead.steps.map((step) => evaluate(node, (name) => at(name, step))),
+      });
+    }
+  }
+  return found;
+}
+
+function curveOf(name: string, logdir: string, curves: readonly Curve[]): Curve | undefined {
+  return (
+    curves.find((curve) => metricName(curve.logdir, curve.tag) === name) ??
+    curves.find((curve) => curve.logdir === logdir && curve.tag === name)
+  );
+}
