@@ -16,7 +16,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.page import Page
 from aboard.control.board_lists import page_of
 from aboard.control.board_selection import BoardSelection, check_found, selections_of
-from aboard.control.hosting import Hosting, is_seen
+from aboard.control.hosting import Hosting, check_running, is_seen
 from aboard.control.open_folders import OpenFolders
 from aboard.control.selections import Resolved
 from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
@@ -191,9 +191,11 @@ class BoardUses:
         """How far the runs of a board were read; it is opened for that."""
         board = self.get(text, access)
         if board.kind is BoardKind.PROCESS:
-            # Its process reads by itself, and tells nobody how far it is.
-            count = (board.run_count or 0) if board.state is UnitState.RUNNING else 0
-            return BoardReading(runs=board.run_count or 0, runs_read=count, logdirs=count)
+            # Its process reads by itself, and tells nobody how far it is: all is read when it answers.
+            if board.state.is_ended:
+                check_running(board)
+            count, is_running = board.run_count or 0, board.state is UnitState.RUNNING
+            return BoardReading(runs=count, runs_read=count if is_running else 0, logdirs=max(1, count) * is_running)
         hosted = self._hosting.use(board.id, access)
         return BoardReading(
             runs=len(hosted.selected),
