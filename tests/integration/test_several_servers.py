@@ -222,3 +222,5 @@ def test_while_the_database_is_down_what_is_open_goes_on(three: Three):
         return False
 
     until(is_back, 60)
+    logs = "".join(path.read_text() for path in three.home.glob("log*"))
+    assert "Traceback" not in logs, logs[logs.index("Traceback") :][:3000]

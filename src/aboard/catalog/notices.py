@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 
 from aboard.catalog.database import Database
-from aboard.errors import CatalogUnavailable
 
 LARGEST = 7900  # bytes; PostgreSQL takes less than 8,000
 _CHANNEL = "aboard_changes"
@@ -36,14 +34,11 @@ class Notices:
 
         Raises CatalogUnavailable when the connection is lost.
         """
-        try:
-            with self._database.connection_of_its_own() as connection:
-                connection.execute(f"LISTEN {_CHANNEL}")
-                begun()
-                while not is_over():
-                    for message in connection.notifies(timeout=_WAIT_SECONDS):
-                        hear(message.payload)
-                        if is_over():
-                            return
-        except (SQLAlchemyError, OSError) as error:
-            raise CatalogUnavailable("the connection on which other servers are heard is lost") from error
+        with self._database.connection_of_its_own() as connection:
+            connection.execute(f"LISTEN {_CHANNEL}")
+            begun()
+            while not is_over():
+                for message in connection.notifies(timeout=_WAIT_SECONDS):
+                    hear(message.payload)
+                    if is_over():
+                        return

@@ -114,7 +114,7 @@ class ChangeBridge:
             try:
                 self._notices.listen(begun, self._take_in, self._stopped.is_set)
             except CatalogUnavailable as error:
-                _log.warning("%s; tried again in %.1f s", error.message, pause)
+                _log.warning("Other servers cannot be heard, which is tried again in %.1f s: %s", pause, error.message)
             except Exception:
                 _log.exception("Other servers cannot be heard")
             self._stopped.wait(pause)
