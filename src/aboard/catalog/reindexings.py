@@ -14,8 +14,8 @@ from aboard.catalog.inserting import take_turn
 from aboard.catalog.schema import reindexings
 from aboard.model.times import now
 
-SILENT = timedelta(minutes=2)
-"""After that long without news the process that did it is taken for gone."""
+_BEGINNING = timedelta(seconds=10)
+"""So long after its last news a reindexing is believed to go on, whether anybody holds its lock or not."""
 _KEPT = timedelta(days=7)
 
 
@@ -25,14 +25,17 @@ class Reindexings:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, task: str, store: str, facts: Mapping[str, object]) -> Mapping[str, Any] | None:
-        """Note a new one; or the facts of the one of the same store that is under way."""
+    def begin(
+        self, task: str, store: str, facts: Mapping[str, object], *, may_be_another: bool
+    ) -> Mapping[str, Any] | None:
+        """Note a new one; or the facts of the one of the same store that is under way, if there may be one."""
         at = now()
 
         def work(connection: Connection) -> Mapping[str, Any] | None:
             take_turn(connection)
-            living = reindexings.c.store == store, reindexings.c.is_over.is_(False), reindexings.c.at > at - SILENT
-            found = connection.execute(select(reindexings.c.facts).where(*living)).scalar()
+            living = reindexings.c.store == store, reindexings.c.is_over.is_(False)
+            newest = select(reindexings.c.facts).where(*living).order_by(reindexings.c.at.desc()).limit(1)
+            found = connection.execute(newest).scalar() if may_be_another else None
             if found is not None:
                 return found
             connection.execute(delete(reindexings).where(reindexings.c.at < at - _KEPT))
@@ -49,8 +52,8 @@ class Reindexings:
         self._database.write(lambda connection: connection.execute(update(reindexings).where(this).values(**values)))
 
     def get(self, task: str) -> tuple[Mapping[str, Any], bool] | None:
-        """The facts of one, and whether nobody is at it any more although it is not over; None for an unknown one."""
+        """The facts of one, and whether it may have been given up; None for an unknown one."""
         query = select(reindexings.c.facts, reindexings.c.is_over, reindexings.c.at).where(reindexings.c.id == task)
         with self._database.reading() as connection:
             found = connection.execute(query).first()
-        return None if found is None else (found.facts, not found.is_over and found.at < now() - SILENT)
+        return None if found is None else (found.facts, not found.is_over and found.at < now() - _BEGINNING)

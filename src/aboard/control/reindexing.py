@@ -45,7 +45,9 @@ class Reindexing:
                 if state.store == store.uri and not state.is_over:
                     return state
             state = ReindexState(id=new_uid(), store=store.uri, state="running")
-            elsewhere = self._catalog.reindexings.begin(state.id, store.uri, to_wire(state))
+            with self._catalog.alone(_lock_of(store.uri)) as is_free:
+                pass
+            elsewhere = self._catalog.reindexings.begin(state.id, store.uri, to_wire(state), may_be_another=not is_free)
             if elsewhere is not None:
                 return from_wire(ReindexState, elsewhere)
             for old in [one.id for one in self._states.values() if one.is_over][:-_MOST_KEPT]:
@@ -64,8 +66,12 @@ class Reindexing:
         found = self._catalog.reindexings.get(task)  # of another server process
         if found is None:
             raise UnknownName(f"there is no reindexing {task!r}", hint="start one")
-        facts, is_lost = found
+        facts, may_be_lost = found
         state = from_wire(ReindexState, facts)
+        is_lost = False
+        if may_be_lost:
+            with self._catalog.alone(_lock_of(state.store)) as is_lost:
+                pass
         return replace(state, state="failed", error="the server that did it has ended") if is_lost else state
 
     def stop(self) -> None:
@@ -86,7 +92,9 @@ class Reindexing:
     def _work(self, task: str, store: Store) -> None:
         problems: list[Problem] = []
         try:
-            result = self._catalog.reindex(self._documents(task, store, problems), store=store.uri)
+            # Held as long as this process is at it, and dropped however it ends.
+            with self._catalog.alone(_lock_of(store.uri)):
+                result = self._catalog.reindex(self._documents(task, store, problems), store=store.uri)
         except AboardError as error:
             self._tell(task, state="failed", error=str(error), problems=tuple(problems))
         except Exception as error:
@@ -113,3 +121,7 @@ class Reindexing:
                 # Without a document the catalog leaves the run as it is, and does not take it for missing.
                 yield run_to_document(loaded.run) if loaded.run is not None else {"uid": loaded.uid}
             self._tell(task, read=read, written=read - len(problems), problems=tuple(problems))
+
+
+def _lock_of(store: str) -> str:
+    return f"reindex {store}"
