@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from aboard.config.server_settings import OidcSettings
 from aboard.config.settings import Settings
@@ -78,6 +79,9 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
 def board_origin(control: Control, settings: Settings, place: Place, port: int) -> BoardOrigin:
     """The application of the second origin, which listens on `port`; `place` is that of the first one."""
     serve = settings.serve
+    if serve.boards_url and urlsplit(serve.boards_url)[:2] == urlsplit(serve.url)[:2]:
+        hint = "give boards that are processes another name or port: their scripts must not be able to ask the API"
+        raise InvalidValue(f"serve.boards_url has the same origin as serve.url: {serve.boards_url}", hint=hint)
     names = OwnNames.of(place.host, is_loopback=place.is_loopback, url=serve.boards_url, hosts=serve.hosts, origins=())
     doors = Doors(
         control.logins,

@@ -48,7 +48,7 @@ def test_server_and_programs_meet_there(shared: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("ABOARD_HOME", str(shared))
     found = []
     monkeypatch.setattr(
-        "aboard.cli.catalog_serving.serve", lambda *_: found.append(PrivateServer(shared, "store")._written())
+        "aboard.cli.catalog_serving.serve", lambda *_, **__: found.append(PrivateServer(shared, "store")._written())
     )
     options = ServerOptions(port=0, idle_timeout=60, as_json=True)
     with ExitStack() as stack:

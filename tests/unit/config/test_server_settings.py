@@ -31,6 +31,8 @@ def test_every_setting_can_be_set_by_its_variable_and_its_key(tmp_path: Path):
     values = {
         "serve.port": "7000",
         "serve.url": "https://a.example.org",
+        "serve.boards_port": "7001",
+        "serve.boards_url": "https://b.example.org",
         "serve.origins": "https://a.example.org",
         "serve.proxies": "10.0.0.0/8",
         "serve.log_format": "json",
