@@ -82,6 +82,7 @@ lint: setup page  ## linters, types, layers, formatting
 
 openapi: setup  ## docs/openapi.json, the document of the API
 	$(BIN)/python scripts/write_openapi.py
+	scripts/run-in-web types
 
 fmt: setup page
 	$(BIN)/ruff check --fix --quiet || true

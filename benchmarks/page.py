@@ -157,7 +157,9 @@ def _large(folder: Path, visits: Visits, rounds: int) -> None:
         with visits.page(f"{url}/w/hundred/compare?first=100", token) as page:
             page.wait_for_function(_FIRST)
             rate, slowest = page.evaluate(_FRAMES, "hover")
-            print(f"| 100 runs in one chart, frames a second while hovering (target 30) | {rate:.0f} | 95 % within {slowest:.0f} ms |")
+            print(
+                f"| 100 runs in one chart, frames a second while hovering (target 30) | {rate:.0f} | 95 % within {slowest:.0f} ms |"
+            )
         (tags,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/tags/compare", _FIRST, token))
         told("2 runs with 1,000 tags, first chart drawn", tags)
 
@@ -173,7 +175,9 @@ def _table(folder: Path, visits: Visits, runs: int) -> None:
         with visits.page(address, server["token"]) as page:
             page.wait_for_selector("[role=row] a.name")
             rate, slowest = page.evaluate(_FRAMES, "scroll")
-            print(f"| the same, frames a second while scrolling (target 60) | {rate:.0f} | 95 % within {slowest:.0f} ms |")
+            print(
+                f"| the same, frames a second while scrolling (target 60) | {rate:.0f} | 95 % within {slowest:.0f} ms |"
+            )
 
 
 if __name__ == "__main__":
