@@ -8,11 +8,14 @@ import io
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
+from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
@@ -24,7 +27,7 @@ from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import shown_runs, until_shown
 from support.commands import aboard
 from support.processes import Ended, until
-from support.runs import well
+from support.runs import Machine, well
 from support.seed_lab import Lab, seed_lab
 
 TITLES = ["Id", "Owner", "Description", "State", "Experiment Id", "Trial Ids", "Exit Status"]
@@ -217,7 +220,7 @@ class TestOneBoard:
 
     def test_a_beginning_that_several_have(self, lab: Lab):
         for number in range(17):  # sixteen ids can begin differently, seventeen cannot
-            started("run12", "--template", f"{number}_{{run}}")
+            lab.client.boards.create("run12", template=f"{number}_{{run}}")
         shared = next(letter for letter in "0123456789abcdef" if len(_ids_with(lab, letter)) > 1)
         said = refused("board", "open", shared)
         assert f"several boards begin with '{shared}'" in said
@@ -375,6 +378,21 @@ class TestBrowser:
         assert pages == []
         assert "There is nothing to see yet, so no browser is opened" in well(ended).err
 
+    def test_ctrl_c_ends_the_waiting_and_not_the_board(self, lab: Lab):
+        command = [sys.executable, "-c", "from aboard.cli import main; main()", "board", "start", "ws1/empt*"]
+        waiting = subprocess.Popen(
+            command, env={**os.environ, **lab.environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert waiting.stderr is not None
+        said = [waiting.stderr.readline(), waiting.stderr.readline()]
+        assert said[1] == "Waiting for the first points; Ctrl-C ends the waiting, and not the board.\n"
+        waiting.send_signal(signal.SIGINT)
+        out, err = waiting.communicate(timeout=60)
+        assert waiting.returncode == 0
+        assert "There is nothing to see yet" in err
+        board = out.rstrip("/\n").rpartition("/")[2]
+        assert str(lab.client.boards.get(board).state) == "running"
+
 
 class TestWhoIsAsked:
     def test_a_server_that_is_not_there(self, lab: Lab, monkeypatch: pytest.MonkeyPatch):
@@ -392,7 +410,7 @@ class TestWhoIsAsked:
     def test_too_many_boards(self, lab: Lab):
         living = [board.id for board in lab.client.boards.iterate() if not board.state.is_ended]
         for number in range(60 - len(living)):
-            started("run12", "--template", f"many{number}_{{run}}")
+            lab.client.boards.create("run12", template=f"many{number}_{{run}}")
         said = refused("board", "start", "run12", "--template", "one_too_many_{run}")
         assert "has 60 boards that are not stopped, and 60 are allowed" in said
         spared = re.search(r"stop one that is no longer needed: [a-z-]+ \(([0-9a-f]{8})\)", said)
@@ -400,6 +418,33 @@ class TestWhoIsAsked:
         well(aboard("board", "stop", spared[1]))
         started("run12", "--template", "one_too_many_{run}")
         until(lambda: lab.client.boards.get(spared[1]).state.is_ended)
+
+
+def test_without_a_server_a_private_one_has_the_boards(tmp_path: Path):
+    machine = Machine(tmp_path / "one", str(tmp_path / "store"))
+    training = """
+        from aboard import Run
+        with Run(workspace="ws1", name="base") as run:
+            run.log_metrics({"epoch": 1, "loss": 0.5}, step_name="epoch", stage="train")
+    """
+    well(machine.python(training))
+    try:
+        address = json.loads(well(machine.aboard("view", "tensorboard", "run1,", "ws1/base", "--json")).out)["url"]
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        with browser.open(address, timeout=30) as page:
+            assert page.read().startswith(b"<!doctype html>")
+        until(lambda: b'"ws1_base_train"' in browser.open(f"{page.url}data/runs", timeout=30).read(), 20)
+        assert "nowhere" in machine.aboard("view", "nowhere").err
+    finally:
+        machine.stop_server()
+
+
+def test_a_mistyped_folder_starts_no_server(tmp_path: Path):
+    machine = Machine(tmp_path / "one", str(tmp_path / "store"))
+    ended = machine.aboard("view", "rnus")
+    assert ended.code == 1
+    assert "there is no folder 'rnus'" in ended.err
+    assert not (machine.home / "server").exists()
 
 
 def _ids_with(lab: Lab, letter: str) -> list[str]:

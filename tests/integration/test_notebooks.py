@@ -36,13 +36,17 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 def executed(machine: Machine, *cells: str) -> list[Any]:
     """What the cells of a notebook show, each by its last output."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    variables = {"ABOARD_HOME": str(machine.home), "ABOARD_STORE": machine.store}
+    own = machine.folder / "jupyter"  # the home folder of the person who runs the tests is left alone
+    own.mkdir(exist_ok=True)
+    variables = {
+        "ABOARD_HOME": str(machine.home),
+        "ABOARD_STORE": machine.store,
+        "IPYTHONDIR": str(own / "ipython"),
+        "JUPYTER_PLATFORM_DIRS": "1",
+        **{f"JUPYTER_{kind}_DIR": str(own / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")},
+    }
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {
-            **variables,
-            "JUPYTER_PLATFORM_DIRS": "1",
-            "IPYTHONDIR": str(machine.folder / "ipy"),
-        }.items():
+        for name, value in variables.items():
             patch.setenv(name, value)
         client = nbclient.NotebookClient(
             notebook, timeout=90, kernel_name="python3", resources={"metadata": {"path": str(machine.folder)}}
@@ -93,6 +97,7 @@ def test_a_board_that_cannot_be_shown_says_so_in_words(machine: Machine):
         print(board._repr_html_())
         board.start()
         assert "<iframe" in board._repr_html_()
+        assert board.wait_for_data() is True
         board.delete()
         print(board._repr_html_())
     """

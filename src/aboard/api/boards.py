@@ -82,7 +82,7 @@ class BoardReading:
     runs: int
     runs_read: int
     logdirs: int = 0
-    """Lines of the board's list: folders with event files, in which there is something to see."""
+    """Folders with event files in which something was found to show."""
     problems: tuple[str, ...] = ()
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 
@@ -55,20 +56,21 @@ def _until_seen(client: Client, board: BoardInfo) -> BoardReading:
     reading = BoardReading(runs=board.run_count or 0, runs_read=0)
     first_seen: float | None = None
     has_said = False
-    with progress_line(lambda: _progress(reading)):
+    with contextlib.suppress(KeyboardInterrupt), progress_line(lambda: _progress(reading)):
         while True:
             reading = client.boards.reading(board.id)
             waited = time.monotonic() - began
             if reading.logdirs and first_seen is None:
                 first_seen = waited
             if first_seen is not None and (_is_read(reading) or waited - first_seen > _REST_SECONDS):
-                return reading
+                break
             if waited > _FIRST_SECONDS or (_is_read(reading) and not reading.logdirs and not _may_come(client, board)):
-                return reading
+                break
             if waited > _SILENT_SECONDS and not has_said and first_seen is None:
                 has_said = True
                 say("Waiting for the first points; Ctrl-C ends the waiting, and not the board.", sys.stderr)
             time.sleep(_LOOK_SECONDS)
+    return reading
 
 
 def _is_read(reading: BoardReading) -> bool:

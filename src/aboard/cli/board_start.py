@@ -87,7 +87,7 @@ def told(board: BoardInfo) -> dict[str, object]:
 
 def with_config(options: StartOptions, config_file: str | None, pairs: Sequence[str]) -> StartOptions:
     """The options, and where they say nothing the settings of a file, which pairs go before."""
-    given = read_config_file(Path(config_file).expanduser(), "--config-file") if config_file else {}
+    given = read_config_file(Path(config_file), "--config-file") if config_file else {}
     given = with_pairs(given, pairs)
     for key in given:
         _check_key(key)

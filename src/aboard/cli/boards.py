@@ -51,7 +51,10 @@ def start(
     workspace: Annotated[
         str,
         typer.Option(
-            "--workspace-name", "--workspace", "-w", help="Where the board belongs, and names without a workspace."
+            "--workspace-name",
+            "--workspace",
+            "-w",
+            help="Where the board belongs, and names that have none; alone: all its runs.",
         ),
     ] = "",
     template: Annotated[

@@ -113,4 +113,4 @@ def without_subcommand(paths: Sequence[str]) -> list[str]:
 
 def flags_given(**values: object) -> list[str]:
     """The flags among these options that a person has given."""
-    return [f"--{name}" for name, value in values.items() if value not in (None, False, "")]
+    return [f"--{name}" for name, value in values.items() if value is not None and value is not False and value != ""]

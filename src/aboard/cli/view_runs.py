@@ -13,8 +13,8 @@ from pathlib import Path
 from aboard.cli.board_start import StartOptions, start_board
 from aboard.cli.saying import say
 from aboard.cli.view_words import ViewWords, board_folders
+from aboard.config.credentials import client_settings
 from aboard.config.machine_folder import machine_folder
-from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.plugin_samples import FLAG as SAMPLES
 from aboard.model.selection import NumberKind, is_wild
@@ -107,7 +107,7 @@ def _settings(options: RunViewOptions) -> dict[str, object]:
 
 def _check_anything_is_known(words: ViewWords) -> None:
     """A mistyped folder is told at once, where nobody has ever kept a run: no server is started for it."""
-    settings = load_settings()
+    settings = client_settings()
     may_be_known = settings.server or "://" in settings.store or Path(settings.store).expanduser().exists()
     if may_be_known or (machine_folder(settings.home) / "server").exists():
         return

@@ -72,8 +72,11 @@ def _names_a_folder(part: str) -> bool:
     name, equals, path = part.partition("=")
     if equals and name and "/" not in name and _names_a_folder(path):
         return True  # under a name of its own; a run may be called lr=0.1
-    return is_wild(part) and bool(glob.glob(str(Path(part).expanduser()), recursive=True))
+    return is_wild(part) and bool(glob.glob(part, recursive=True))
 
 
 def _is_there(part: str) -> bool:
-    return os.path.lexists(Path(part).expanduser()) if part else False
+    try:
+        return os.path.lexists(Path(part).expanduser()) if part else False
+    except RuntimeError:
+        return False  # the home of a user who is not known here

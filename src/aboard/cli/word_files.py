@@ -29,6 +29,8 @@ def _words_in(name: str) -> list[str]:
         text = data.decode("utf-8-sig")
     except OSError as error:
         raise InvalidValue(f"@{name} cannot be read: {error.strerror}", hint=_HOW) from None
+    except RuntimeError:
+        raise InvalidValue(f"@{name} begins with the home of a user who is not known here") from None
     except UnicodeDecodeError as error:
         raise InvalidValue(f"@{name} is no text in UTF-8: {error.reason} at byte {error.start}", hint=_HOW) from None
     words = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]

@@ -121,6 +121,18 @@ class Board:
                 raise ServerUnavailable(f"the board {self.name} is {state} and does not answer yet", hint="wait longer")
             time.sleep(_POLL_SECONDS)
 
+    def wait_for_data(self, timeout: float = 10.0) -> bool:
+        """Wait until all that is there has been read, or `timeout` seconds; whether there is something to see.
+
+        TensorBoard's page looks once for what it can show, so a page that is opened earlier may stay empty.
+        """
+        end = time.monotonic() + timeout
+        while True:
+            reading = self._client.boards.reading(self.id)
+            if (reading.logdirs and reading.runs_read >= reading.runs) or time.monotonic() >= end:
+                return reading.logdirs > 0
+            time.sleep(_POLL_SECONDS)
+
     def start(self, *, wait: bool = True) -> Self:
         """Start it if it has ended."""
         self._info = self._client.boards.start(self.id)

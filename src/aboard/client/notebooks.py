@@ -44,7 +44,9 @@ class BoardFrame:
     def html(self) -> str:
         """The frame; or words, when the board cannot be shown."""
         try:
-            framed, linked = self._address(), self._address()
+            self._check_lives()
+            self.board.wait_for_data()
+            framed, linked = self.board.app_uri, self.board.app_uri
         except AboardError as error:
             return f"<pre>{html.escape(str(error))}</pre>"
         # Each address of a private server opens the board in a browser once.
@@ -62,10 +64,9 @@ class BoardFrame:
     def __repr__(self) -> str:
         return repr(self.board)
 
-    def _address(self) -> str:
+    def _check_lives(self) -> None:
         if self.board.status.is_ended:
             raise InvalidValue(f"the board {self.board.name} has ended", hint="start() starts it again")
-        return self.board.app_uri
 
 
 class _Line(argparse.ArgumentParser):

@@ -25,6 +25,7 @@ from aboard.model.board_settings import parse_settings
 from aboard.model.name_template import BOARD_FIELDS, NameTemplate
 from aboard.model.names import folded
 from aboard.model.selected_run import SelectedRun
+from aboard.reader.run_tags import indexes_of
 
 MOST_SHOWN = 10_000
 """Runs on one board: each takes some 20 KB of memory, and a page that lists more is of no use."""
@@ -119,8 +120,8 @@ class HostedBoard:
 
     @property
     def logdir_count(self) -> int:
-        """How many lines the board's list of runs has."""
-        return len(self._source.runs)
+        """In how many folders with event files something was found to show."""
+        return sum(len(index) > 0 for index in indexes_of(list(self._source.runs.values())))
 
     @property
     def problems(self) -> list[str]:

@@ -40,7 +40,10 @@ def _matching(pattern: str | Path) -> Sequence[Root]:
         raise InvalidValue("the name of a folder is empty", hint=f"{ALLOWED}; '.' is the current folder")
     if isinstance(pattern, str) and is_uri(pattern):
         return [root_of_uri(pattern)]
-    path = Path(pattern).expanduser()
+    try:
+        path = Path(pattern).expanduser()
+    except RuntimeError:
+        raise InvalidValue(f"{str(pattern)!r} begins with the home of a user who is not known here") from None
     if path.exists():
         return [path]
     if isinstance(pattern, str):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from aboard.cli.config_pairs import with_pairs
 from aboard.cli.determined_habits import one_flag_each, runs_of
+from aboard.cli.tensorboard_habits import flags_given
 from aboard.cli.view_words import board_folders, told_apart
 from aboard.cli.word_files import spelled_out
 from aboard.cli.yaml_text import yaml_text
@@ -87,6 +88,7 @@ class TestWordsOfView:
             (["mine=logs", "mine=nowhere", "lr=0.1"], ["mine=nowhere", "lr=0.1"], ["mine=logs"]),
             (["exp7", "job7", "7", "run1-run3"], ["exp7", "job7", "7", "run1-run3"], []),
             ([""], [], [""]),
+            (["~nobody-of-this-name/x"], [], ["~nobody-of-this-name/x"]),
         ],
     )
     def test_folders_and_runs_are_told_apart(self, typed: list[str], runs: list[str], folders: list[str]):
@@ -125,6 +127,10 @@ class TestWordFiles:
         names.write_bytes(content)
         with pytest.raises(InvalidValue, match=said):
             spelled_out([f"@{names}"])
+
+
+def test_a_port_of_0_was_given():
+    assert flags_given(host=None, port=0, bind_all=False, path_prefix="") == ["--port"]
 
 
 @given(

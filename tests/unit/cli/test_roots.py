@@ -42,7 +42,12 @@ def test_patterns_are_expanded(folders):
 
 @pytest.mark.parametrize(
     ("paths", "said"),
-    [([], "no folder was named"), (["nowhere"], "no folder 'nowhere'"), (["ftp://bucket/x"], "not a kind of store")],
+    [
+        ([], "no folder was named"),
+        (["nowhere"], "no folder 'nowhere'"),
+        (["ftp://bucket/x"], "not a kind of store"),
+        (["~nobody-of-this-name/x"], "the home of a user who is not known"),
+    ],
 )
 def test_what_cannot_be_opened_is_said(folders, paths, said):
     with pytest.raises(InvalidValue, match=said):
