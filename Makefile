@@ -30,9 +30,12 @@ $(PAGE): $(PAGE_SOURCES) $(VENV)/.installed
 	scripts/build-page
 	touch $@
 
-run: setup page  ## sample runs, and a board that shows them
+# A home of its own: nobody's runs are mixed with the samples.
+run: export ABOARD_HOME := $(CURDIR)/runs/home
+run: setup page  ## sample runs, and a server whose page and boards show them
 	test -d runs/demo || $(BIN)/aboard demo runs/demo
-	$(BIN)/aboard view runs/demo --no-browser
+	$(BIN)/aboard sync runs/demo $(ABOARD_HOME)/store
+	$(BIN)/aboard server
 
 # Four processes on two cores: tests wait for servers and browsers more than they compute.
 test: setup page  ## everything that needs no machine-learning framework

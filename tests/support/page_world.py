@@ -26,7 +26,7 @@ from support.processes import needs
 from support.stored_runs import TOKEN, serving_runs
 from support.viewing import ABOARD
 
-MILLISECONDS = int(os.environ.get("MS", 20_000))
+MILLISECONDS = 30_000
 _SCRIPT = """
 import aboard, sys
 print("loading <b>data</b>")

@@ -54,8 +54,11 @@ def _made(app: FastAPI) -> dict[str, Any]:
         if isinstance(route, APIRoute) and route.include_in_schema:
             for method in route.methods or ():
                 _fill(document["paths"][route.path_format][method.lower()], route, schemas)
+    # Choices of parameters are described by FastAPI; all else by our own rules.
+    described = document.get("components", {}).get("schemas", {})
+    choices = {name: schema for name, schema in described.items() if "enum" in schema}
     document["components"] = {
-        "schemas": {**dict(sorted(schemas.components.items())), "Failure": _failure_schema()},
+        "schemas": {**dict(sorted({**choices, **schemas.components}.items())), "Failure": _failure_schema()},
         "responses": {"Failure": _failure_answer()},
         "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the server, and turns what goes wrong into words.
+import { addressOf, type Query } from "./address";
 import { connection } from "./connection.svelte";
+import { takeEarly } from "./early";
 
-export const PREFIX = "/api/v1";
-export type Query = Record<string, string | number | boolean | readonly (string | number)[] | undefined | null>;
+export { addressOf, PREFIX, type Query } from "./address";
 
 /** Something that the server refused or could not do; the place in a query where there is one. */
 export class ApiError extends Error {
@@ -27,17 +28,6 @@ export interface Asked {
   signal?: AbortSignal;
 }
 
-export function addressOf(path: string, query: Query = {}): string {
-  const written = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === null || value === "" || value === false) continue;
-    const values = typeof value === "object" ? value : [value];
-    for (const one of values) written.append(name, one === true ? "true" : String(one));
-  }
-  const text = written.toString();
-  return `${PREFIX}/${path}${text ? `?${text}` : ""}`;
-}
-
 export async function ask<T>(path: string, asked: Asked = {}): Promise<T> {
   const answer = await send(path, asked);
   return (await answer.json()) as T;
@@ -54,7 +44,8 @@ export async function send(path: string, asked: Asked = {}): Promise<Response> {
   if (signal) options.signal = signal;
   let answer: Response;
   try {
-    answer = await fetch(addressOf(path, query), options);
+    const address = addressOf(path, query);
+    answer = await ((method === "GET" && takeEarly(address)) || fetch(address, options));
   } catch (error) {
     if (signal?.aborted) throw error;
     connection.lost();

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs: asked for, counted, changed.
 import { EVERYWHERE } from "../routing/routes";
-import { ask, type Query } from "./http";
+import { ask } from "./http";
+import { listQuery, numbersWhere, pageQuery, type RunList, type RunPageAsked } from "./run_addresses";
 import type { Page, Run, RunsChanged, Workspace } from "./wire";
 
-/** Which runs are meant, and in which order. */
-export interface RunList {
-  workspace: string;
-  where: string;
-  sort: string;
-  bin: boolean;
-}
+export type { RunList } from "./run_addresses";
 
 /** Where the pages of a list begin, so that any of them can be asked for. */
 export interface RunMarks {
@@ -19,33 +14,19 @@ export interface RunMarks {
   marks: string[];
 }
 
-function queryOf(list: RunList): Query {
-  return {
-    workspace: list.workspace === EVERYWHERE ? undefined : list.workspace,
-    where: list.where,
-    bin: list.bin,
-    zone: -new Date().getTimezoneOffset(),
-  };
-}
-
-export function listRuns(
-  list: RunList,
-  page: { limit: number; after?: string | undefined; columns?: readonly string[] },
-  signal?: AbortSignal,
-): Promise<Page<Run>> {
-  const query = { ...queryOf(list), sort: list.sort, limit: page.limit, after: page.after, columns: page.columns };
-  return ask("runs", { query, ...(signal ? { signal } : {}) });
+export function listRuns(list: RunList, page: RunPageAsked, signal?: AbortSignal): Promise<Page<Run>> {
+  return ask("runs", { query: pageQuery(list, page), ...(signal ? { signal } : {}) });
 }
 
 export function runMarks(list: RunList, every: number, signal?: AbortSignal): Promise<RunMarks> {
-  return ask("run-marks", { query: { ...queryOf(list), sort: list.sort, every }, ...(signal ? { signal } : {}) });
+  return ask("run-marks", { query: { ...listQuery(list), sort: list.sort, every }, ...(signal ? { signal } : {}) });
 }
 
 /** Runs by their numbers, in that order; those that are not there are left out. */
 export async function runsByNumber(workspace: string, numbers: readonly number[]): Promise<Run[]> {
   const found = new Map<number, Run>();
   for (let at = 0; at < numbers.length; at += 250) {
-    const where = `number in [${numbers.slice(at, at + 250).join(", ")}]`;
+    const where = numbersWhere(numbers.slice(at, at + 250));
     const page = await listRuns({ workspace, where, sort: "-number", bin: false }, { limit: 250 });
     for (const run of page.items) if (run.number !== undefined) found.set(run.number, run);
   }

@@ -2,6 +2,7 @@
 // Points of runs, and which tags they have.
 import { COLUMNS_TYPE, readColumns, type Curves } from "./columns";
 import { addressOf, ask, send, type Query } from "./http";
+import { MOST_TAGS, tagsPath } from "./run_addresses";
 import type { Page, WireNumber } from "./wire";
 
 export interface CurvesAsked {
@@ -70,8 +71,8 @@ export async function tagsOf(run: number | string, kind = ""): Promise<TagInfo[]
   const found: TagInfo[] = [];
   let after: string | null = "";
   do {
-    const page: Page<TagInfo> = await ask(`runs/${encodeURIComponent(String(run))}/tags`, {
-      query: { limit: 10_000, after, kind },
+    const page: Page<TagInfo> = await ask(tagsPath(run), {
+      query: { limit: MOST_TAGS, after, kind },
     });
     found.push(...page.items);
     after = page.next;

@@ -12,6 +12,7 @@ export interface Choice extends Plotted {
 }
 
 const MOST_LISTED = 100;
+const LATER = 400; // milliseconds in which the charts have the server for themselves
 
 export class ChosenRuns {
   /** In the order of the list. */
@@ -24,11 +25,13 @@ export class ChosenRuns {
   async show(workspace: string, choice: Choice): Promise<void> {
     const mine = ++this.round;
     try {
-      const found = choice.runs ? await this.named(workspace, choice.runs) : await this.listed(workspace, choice);
-      if (mine !== this.round) return;
-      // Kept as it is when nothing has changed, so that nothing is drawn anew.
-      if (JSON.stringify(found) !== JSON.stringify(this.runs)) this.runs = found;
-      this.error = undefined;
+      const put = (found: Run[]): void => {
+        // Kept as it is when nothing has changed, so that nothing is drawn anew.
+        if (mine === this.round && JSON.stringify(found) !== JSON.stringify(this.runs)) this.runs = found;
+      };
+      if (choice.runs) put(await this.named(workspace, choice.runs));
+      else await this.listed(workspace, choice, put);
+      if (mine === this.round) this.error = undefined;
     } catch (error) {
       if (mine === this.round) this.error = error;
     }
@@ -42,16 +45,26 @@ export class ChosenRuns {
     return found;
   }
 
-  private async listed(workspace: string, choice: Choice): Promise<Run[]> {
+  /** What is plotted comes first: its charts need not wait for the names of all others. */
+  private async listed(workspace: string, choice: Choice, put: (runs: Run[]) => void): Promise<void> {
     this.missing = [];
-    const limit = Math.min(1000, Math.max(choice.first, MOST_LISTED));
-    const { where, sort } = choice;
+    const { where, sort, first } = choice;
+    const list = { workspace, where, sort, bin: false };
     const [page, shown] = await Promise.all([
-      listRuns({ workspace, where, sort, bin: false }, { limit }),
+      listRuns(list, { limit: Math.max(first, 1) }),
       runsByNumber(workspace, choice.shown.map(Number).filter(Number.isInteger)),
     ]);
-    const known = new Set(page.items.map((run) => run.uid));
-    return [...page.items, ...shown.filter((run) => !known.has(run.uid))];
+    const together = (items: Run[]): Run[] => {
+      const known = new Set(items.map((run) => run.uid));
+      return [...items, ...shown.filter((run) => !known.has(run.uid))];
+    };
+    const isFirst = this.runs === undefined;
+    if (isFirst || !page.next) put(together(page.items));
+    const missing = MOST_LISTED - page.items.length;
+    if (!page.next || missing <= 0) return put(together(page.items));
+    if (isFirst) await new Promise((go) => setTimeout(go, LATER));
+    const rest = await listRuns(list, { limit: missing, after: page.next });
+    put(together([...page.items, ...rest.items]));
   }
 }
 

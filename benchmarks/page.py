@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in headless Chromium beside stock TensorBoard's Time Series: the same event files, the same machine, one run.
+
+Both servers have read everything before; every visit begins with an empty cache of the browser. Times are from the
+navigation to the moment when a chart is drawn, by the clock of the page itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from aboard import SummaryWriter
+from aboard.catalog.catalog import Catalog
+from aboard.store import Store, open_store
+from catalog import fill
+from support.browsing import chromium
+from support.logged_runs import tb_folder
+from support.stored_runs import store_run
+from support.tensorboard_process import stock_tensorboard
+from support.viewing import ABOARD
+
+_FIRST = "() => performance.getEntriesByName('aboard:chart:1')[0]?.startTime"
+_STOCK = "() => document.querySelector(\"line-chart path[d^='M']\") && performance.now()"
+_FRAMES = """async (act) => {
+  const gaps = []; let last = performance.now(); const end = last + 2000; let turn = 0;
+  while (last < end) {
+    act === 'scroll' ? scrollTable(turn) : moveOver(turn); turn += 1;
+    await new Promise(requestAnimationFrame);
+    const now = performance.now(); gaps.push(now - last); last = now;
+  }
+  gaps.sort((a, b) => a - b);
+  return [1000 * gaps.length / gaps.reduce((a, b) => a + b), gaps[Math.floor(gaps.length * 0.95)]];
+  function scrollTable(turn) { const table = document.querySelector('[role=table]'); table.scrollTop = turn * 90 % table.scrollHeight; }
+  function moveOver(turn) {
+    const over = document.querySelector('.u-over'), box = over.getBoundingClientRect();
+    over.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: box.left + (turn * 7) % box.width, clientY: box.top + box.height / 2 + 40 * Math.sin(turn)}));
+  }
+}"""
+
+
+def write_runs(store: Store, workspace: str, runs: int, tags: Sequence[str], points: int) -> None:
+    noise = np.random.default_rng(1)
+    for number in range(runs):
+        uid = store_run(store, name=f"{workspace}-{number}", workspace=workspace)
+        with SummaryWriter(str(tb_folder(store, uid))) as writer:
+            for tag in tags:
+                values = np.cumsum(noise.normal(size=points)) + number
+                for step, value in enumerate(values.tolist()):
+                    writer.add_scalar(tag, value, step)
+
+
+@contextmanager
+def aboard_server(folder: Path, *options: str) -> Iterator[dict[str, str]]:
+    command = [*ABOARD, "server", "--json", "--port", "0", *options]
+    settled = {"ABOARD_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=settled)
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+class Visits:
+    """Visits of pages, each in a browser that knows nothing of the others."""
+
+    def __init__(self, browser: Any) -> None:
+        self._browser = browser
+
+    @contextmanager
+    def page(self, address: str, token: str = "") -> Iterator[Any]:
+        context = self._browser.new_context(
+            viewport={"width": 1400, "height": 900},
+            extra_http_headers={"Authorization": f"Bearer {token}"} if token else {},
+        )
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(address, wait_until="commit")
+        yield page
+        context.close()
+
+    def until(self, address: str, drawn: str, token: str = "") -> float:
+        """Milliseconds from the navigation until something is drawn."""
+        with self.page(address, token) as page:
+            return float(page.wait_for_function(drawn, polling="raf").json_value())
+
+
+def told(title: str, values: Sequence[float], unit: str = "ms") -> float:
+    middle = statistics.median(values)
+    print(f"| {title} | {middle:.0f} {unit} | {min(values):.0f}–{max(values):.0f} |", flush=True)
+    return middle
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--points", type=int, default=50_000)
+    parser.add_argument("--runs", type=int, default=100_000, help="of the table")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place, chromium() as browser:
+        folder, visits = Path(place), Visits(browser)
+        print("| | median | range |\n| --- | ---: | ---: |")
+        _beside_tensorboard(folder, visits, options.rounds, options.points)
+        _large(folder, visits, options.rounds)
+        _table(folder, visits, options.runs)
+
+
+def _beside_tensorboard(folder: Path, visits: Visits, rounds: int, points: int) -> None:
+    store = open_store(str(folder / "three"), create=True)
+    write_runs(store, "three", 3, [f"tag{number}" for number in range(10)], points)
+    with (
+        stock_tensorboard(Path(store.uri), folder / "tensorboard.log", load_fast=True) as stock,
+        aboard_server(folder, "--store", store.uri) as server,
+    ):
+        stock.wait_for(lambda one: len(json.loads(one.fetch("/data/runs").body)) == 3, "the runs of TensorBoard")
+        theirs = f"http://127.0.0.1:{stock.port}/?forceSVG=true#timeseries"
+        ours = f"{server['url']}/w/three/compare"
+        measured = _in_turns(
+            rounds,
+            lambda: visits.until(theirs, _STOCK),
+            lambda: visits.until(ours, _FIRST, server["token"]),
+        )
+    title = f"3 runs × 10 tags × {points:,} points, first chart drawn"
+    slow, quick = told(f"{title}: stock TensorBoard", measured[0]), told(f"{title}: aboard", measured[1])
+    print(f"| stock ÷ aboard (target 5) | {slow / quick:.1f} × | |")
+
+
+def _in_turns(rounds: int, *asked: Callable[[], float]) -> list[list[float]]:
+    for one in asked:
+        one()  # what is read or made with the first visit is there for all that are counted
+    return [list(values) for values in zip(*([one() for one in asked] for _ in range(rounds)), strict=True)]
+
+
+def _large(folder: Path, visits: Visits, rounds: int) -> None:
+    store = open_store(str(folder / "large"), create=True)
+    write_runs(store, "hundred", 100, ["loss"], 1000)
+    write_runs(store, "tags", 2, [f"group{number % 40}/tag{number}" for number in range(1000)], 20)
+    with aboard_server(folder, "--store", store.uri) as server:
+        url, token = server["url"], server["token"]
+        (hundred,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/hundred/compare?first=100", _FIRST, token))
+        told("100 runs in one chart, first drawn (target 500)", hundred)
+        with visits.page(f"{url}/w/hundred/compare?first=100", token) as page:
+            page.wait_for_function(_FIRST)
+            rate, slowest = page.evaluate(_FRAMES, "hover")
+            print(f"| 100 runs in one chart, frames a second while hovering (target 30) | {rate:.0f} | 95 % within {slowest:.0f} ms |")
+        (tags,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/tags/compare", _FIRST, token))
+        told("2 runs with 1,000 tags, first chart drawn", tags)
+
+
+def _table(folder: Path, visits: Visits, runs: int) -> None:
+    place = folder / "catalog.sqlite"
+    with Catalog.open(place) as catalog:
+        fill(catalog, runs)
+    with aboard_server(folder, "--catalog", str(place), "--store", str(folder / "empty")) as server:
+        table = "() => document.querySelector('[role=row] a.name') && performance.now()"
+        address = f"{server['url']}/w/*/runs"
+        told(f"table of {runs:,} runs, first rows", [visits.until(address, table, server["token"]) for _ in range(3)])
+        with visits.page(address, server["token"]) as page:
+            page.wait_for_selector("[role=row] a.name")
+            rate, slowest = page.evaluate(_FRAMES, "scroll")
+            print(f"| the same, frames a second while scrolling (target 60) | {rate:.0f} | 95 % within {slowest:.0f} ms |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may come next in a filter: fields, operators, values and words between conditions.
+import type { FieldNames } from "../api/runs";
+import { STATUSES } from "../api/wire";
+import { COLUMN_KINDS, METRIC_PARTS, readField, writtenName, type Field } from "./field_names";
+
+export interface Suggestion {
+  text: string;
+  note: string;
+}
+
+export interface Completion {
+  /** The part of the text that a suggestion replaces. */
+  from: number;
+  to: number;
+  items: Suggestion[];
+}
+
+const OPERATORS: Suggestion[] = [
+  { text: "==", note: "equal" },
+  { text: "!=", note: "different" },
+  { text: "<", note: "less" },
+  { text: "<=", note: "at most" },
+  { text: ">", note: "more" },
+  { text: ">=", note: "at least" },
+  { text: "in [", note: "one of" },
+  { text: "contains", note: "part of the text" },
+  { text: "like", note: "% is any text" },
+  { text: "is none", note: "has none" },
+  { text: "is not none", note: "has one" },
+  { text: "is nan", note: "is NaN" },
+];
+const MOST = 12;
+const WORD =
+  /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[^\s"'()[\],<>=!]+(?:"(?:\\.|[^"\\])*"?[^\s"'()[\],<>=!]*)*|[<>=!]+|[()[\],]/g;
+
+export function complete(text: string, caret: number, fields: FieldNames): Completion {
+  const before = [...text.slice(0, caret).matchAll(WORD)].map((match) => ({ text: match[0], at: match.index }));
+  const last = before.at(-1);
+  const isWithin = last !== undefined && last.at + last.text.length === caret && /[^()[\],<>=!]/.test(last.text);
+  const typed = isWithin ? last.text : "";
+  const from = isWithin ? last.at : caret;
+  const words = (isWithin ? before.slice(0, -1) : before).map((word) => word.text);
+  return { from, to: caret, items: suggestions(typed, words, fields).slice(0, MOST) };
+}
+
+function suggestions(typed: string, words: string[], fields: FieldNames): Suggestion[] {
+  const previous = words.at(-1)?.toLowerCase();
+  if (previous === undefined || ["and", "or", "not", "("].includes(previous)) {
+    return matching(typed, [
+      ...fieldSuggestions(typed, fields),
+      ...(previous === "not" ? [] : [{ text: "not", note: "" }]),
+    ]);
+  }
+  const field = readField(words.at(-1) ?? "");
+  if (field && !isValuePlace(words.slice(0, -1))) return matching(typed, OPERATORS);
+  const asked = askedField(words);
+  if (asked) return matching(typed, values(asked));
+  return matching(typed, [
+    { text: "and", note: "both must hold" },
+    { text: "or", note: "one must hold" },
+  ]);
+}
+
+const COMPARISONS = [
+  "==",
+  "=",
+  "!=",
+  "<>",
+  "<",
+  "<=",
+  ">",
+  ">=",
+  "contains",
+  "like",
+  "ilike",
+  "startswith",
+  "endswith",
+];
+
+function isValuePlace(words: string[]): boolean {
+  return COMPARISONS.includes(words.at(-1)?.toLowerCase() ?? "");
+}
+
+/** The field whose value is to be written now. */
+function askedField(words: string[]): Field | undefined {
+  if (isValuePlace(words)) return readField(words.at(-2) ?? "");
+  const open = words.lastIndexOf("[");
+  return open > 1 && words.lastIndexOf("]") < open && words[open - 1]?.toLowerCase() === "in"
+    ? readField(words[open - 2] ?? "")
+    : undefined;
+}
+
+function values(field: Field): Suggestion[] {
+  if (field.kind === "plain" && field.name === "status") return STATUSES.map((one) => ({ text: `"${one}"`, note: "" }));
+  if (field.kind === "plain" && COLUMN_KINDS[field.name] === "time") {
+    return ["now - 1h", "now - 1d", "now - 7d", "now - 30d"].map((text) => ({ text, note: "" }));
+  }
+  if (field.kind === "plain" && field.name === "duration")
+    return ["10m", "1h", "1d"].map((text) => ({ text, note: "" }));
+  if (field.kind === "plain" && field.name === "bytes") return ["1MB", "1GB"].map((text) => ({ text, note: "" }));
+  return [];
+}
+
+function fieldSuggestions(typed: string, fields: FieldNames): Suggestion[] {
+  const metric = fields.metrics.find((name) =>
+    typed.toLowerCase().startsWith(`metrics.${writtenName(name)}.`.toLowerCase()),
+  );
+  if (metric !== undefined) {
+    return METRIC_PARTS.map((part) => ({ text: `metrics.${writtenName(metric)}.${part}`, note: PART_NOTES[part] }));
+  }
+  return [
+    ...Object.entries(COLUMN_KINDS).map(([text, note]) => ({ text, note })),
+    ...fields.hparams.map((name) => ({ text: `hparams.${writtenName(name)}`, note: "hyperparameter" })),
+    ...fields.metrics.map((name) => ({ text: `metrics.${writtenName(name)}`, note: "metric" })),
+    { text: "tags.", note: "tag" },
+  ];
+}
+
+const PART_NOTES: Record<(typeof METRIC_PARTS)[number], string> = {
+  last: "newest value",
+  min: "smallest value",
+  max: "largest value",
+  count: "number of values",
+  step: "last step",
+  min_step: "step of the smallest",
+  max_step: "step of the largest",
+};
+
+/** Those that begin with what was typed, then those that have it somewhere. */
+function matching(typed: string, items: Suggestion[]): Suggestion[] {
+  const wanted = typed.toLowerCase();
+  const starts = items.filter((one) => one.text.toLowerCase().startsWith(wanted) && one.text !== typed);
+  if (!wanted) return starts;
+  return [...starts, ...items.filter((one) => one.text.toLowerCase().indexOf(wanted) > 0)];
+}

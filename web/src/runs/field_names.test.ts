@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+import { expect, test } from "vitest";
+import { readField, writtenField, type Field } from "./field_names";
+
+test("fields come back from their text", () => {
+  const fields: Field[] = [
+    { kind: "plain", name: "status" },
+    { kind: "hparam", name: "optimizer.lr" },
+    { kind: "hparam", name: 'a "quoted" \\ name' },
+    { kind: "hparam", name: "<script>alert(1)</script>" },
+    { kind: "metric", name: "val/loss", part: "min" },
+    { kind: "metric", name: "val loss", part: "last" },
+    { kind: "metric", name: "x.min", part: "max" },
+    { kind: "tag", name: "best" },
+    { kind: "tag", name: "two\nlines" },
+  ];
+  for (const field of fields) expect(readField(writtenField(field))).toEqual(field);
+});
+
+test("plain names are written without quotes", () => {
+  expect(writtenField({ kind: "metric", name: "val/loss", part: "min" })).toBe("metrics.val/loss.min");
+  expect(writtenField({ kind: "hparam", name: "a b" })).toBe('hparams."a b"');
+  expect(readField("nonsense")).toBeUndefined();
+});

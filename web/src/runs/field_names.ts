@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of runs in the words of the query language (docs/filters.md).
+
+export const COLUMN_KINDS = {
+  name: "text",
+  number: "number",
+  status: "status",
+  experiment: "text",
+  workspace: "text",
+  user: "text",
+  host: "text",
+  created: "time",
+  started: "time",
+  ended: "time",
+  heartbeat: "time",
+  updated: "time",
+  duration: "number",
+  attempts: "number",
+  files: "number",
+  bytes: "number",
+  exit_code: "number",
+  reason: "text",
+  note: "text",
+  store: "text",
+  uid: "text",
+  experiment_number: "number",
+} as const;
+
+export type PlainField = keyof typeof COLUMN_KINDS;
+export const METRIC_PARTS = ["last", "min", "max", "count", "step", "min_step", "max_step"] as const;
+export type MetricPart = (typeof METRIC_PARTS)[number];
+
+export type Field =
+  | { kind: "plain"; name: PlainField }
+  | { kind: "hparam"; name: string }
+  | { kind: "metric"; name: string; part: MetricPart }
+  | { kind: "tag"; name: string };
+
+const BARE = /^[\p{L}_][\p{L}\p{N}_]*([./:@%+-][\p{L}\p{N}_/:@%+-]*)*$/u;
+
+/** A name as it stands behind `hparams.` and its like: in quotes where it has to be. */
+export function writtenName(name: string): string {
+  const isPart = (METRIC_PARTS as readonly string[]).includes(name.split(".").at(-1) ?? "");
+  if (BARE.test(name) && !isPart) return name;
+  return quoted(name);
+}
+
+export function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t")}"`;
+}
+
+export function writtenField(field: Field): string {
+  if (field.kind === "plain") return field.name;
+  if (field.kind === "metric") return `metrics.${writtenName(field.name)}.${field.part}`;
+  return `${field.kind === "hparam" ? "hparams" : "tags"}.${writtenName(field.name)}`;
+}
+
+/** The field that a text names, as `writtenField` writes it; none for what it never writes. */
+export function readField(text: string): Field | undefined {
+  if (text in COLUMN_KINDS) return { kind: "plain", name: text as PlainField };
+  const dot = text.indexOf(".");
+  const [root, rest] = [text.slice(0, dot), text.slice(dot + 1)];
+  if (root === "hparams") return { kind: "hparam", name: unquoted(rest) };
+  if (root === "tags") return { kind: "tag", name: unquoted(rest) };
+  if (root !== "metrics") return undefined;
+  const last = rest.lastIndexOf(".");
+  const part = rest.slice(last + 1) as MetricPart;
+  if (last > 0 && METRIC_PARTS.includes(part)) return { kind: "metric", name: unquoted(rest.slice(0, last)), part };
+  return { kind: "metric", name: unquoted(rest), part: "last" };
+}
+
+function unquoted(name: string): string {
+  if (!name.startsWith('"')) return name;
+  return name.slice(1, -1).replace(/\\(.)/g, (_, character: string) => ({ n: "\n", t: "\t" })[character] ?? character);
+}

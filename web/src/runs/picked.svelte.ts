@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runs that a person has selected; apart from those that are plotted.
+import type { Run } from "../api/wire";
+
+export class Picked {
+  private by = $state.raw(new Map<string, Run>());
+  readonly count = $derived(this.by.size);
+  readonly runs = $derived([...this.by.values()]);
+
+  has(run: Run): boolean {
+    return this.by.has(run.uid);
+  }
+
+  add(run: Run): void {
+    this.by = new Map(this.by).set(run.uid, run);
+  }
+
+  toggle(run: Run): void {
+    const next = new Map(this.by);
+    if (!next.delete(run.uid)) next.set(run.uid, run);
+    this.by = next;
+  }
+
+  /** Runs as they are now, after a change. */
+  put(changed: readonly Run[]): void {
+    const next = new Map(this.by);
+    for (const run of changed) if (next.has(run.uid)) next.set(run.uid, run);
+    this.by = next;
+  }
+
+  clear(): void {
+    this.by = new Map();
+  }
+}
