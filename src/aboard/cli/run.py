@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aboard.cli.config_file import read_config_file
-from aboard.config.settings import load_settings
+from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue
 from aboard.model.hparams import HparamValue, flat_hparams
 from aboard.model.names import check_name, check_workspace_name
@@ -62,7 +62,7 @@ def run(options: RunOptions) -> int:
 
 def request_of(options: RunOptions) -> RunRequest:
     """The options as a request; raises InvalidValue for what is not allowed."""
-    settings = load_settings({"store": options.store, "workspace": options.workspace})
+    settings = client_settings({"store": options.store, "workspace": options.workspace})
     if not options.command:
         raise InvalidValue(
             "There is no command to run.", hint="Write it behind two dashes: aboard run -- python train.py"

@@ -47,7 +47,10 @@ class Settings:
 
 
 def load_settings(
-    flags: Mapping[str, object | None] | None = None, environ: Mapping[str, str] | None = None
+    flags: Mapping[str, object | None] | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    default_store: str = "",
 ) -> Settings:
     """The settings that hold now. `flags` are by field, as `store` or `serve.host`; None stands for one not given."""
     environ = os.environ if environ is None else environ
@@ -58,7 +61,7 @@ def load_settings(
         raise InvalidValue(f"there is no setting called {min(unknown)!r}", hint=f"known are {', '.join(BY_FIELD)}")
     flagged = {name: _parsed(BY_FIELD[name], v, name) if isinstance(v, str) else v for name, v in given.items()}
     found = {**_from_file(home, environ), **_from_environment(environ), **flagged}
-    found.setdefault("store", str(home / "store"))
+    found.setdefault("store", default_store or str(home / "store"))
     return _filled(Settings(home=home), found)
 
 
