@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
+.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -68,9 +68,17 @@ frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks -m framework --framework-table docs/frameworks.md
 
 # The daemons come from Debian when root may install them; without root the tests say what they leave out.
-test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm
+test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm; three servers as one
 	scripts/ensure-cluster
 	scripts/test-cluster
+	$(MAKE) test-servers
+
+# What one server promises, of three over one PostgreSQL. Left out is what a process knows a moment before the others.
+test-servers: setup  ## runs, boards, series and live updates through three servers that take turns
+	scripts/ensure-postgres
+	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 2 -k 'postgresql and not an_experiment_grows' \
+	  tests/contract/test_server_boards.py tests/contract/test_server_events.py tests/contract/test_server_runs.py \
+	  tests/contract/test_server_selections.py tests/contract/test_server_series.py
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 

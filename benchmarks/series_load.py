@@ -30,7 +30,7 @@ from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
 
 
-def _fill(folder: str, runs: int, points: int) -> None:
+def fill_store(folder: str, runs: int, points: int) -> None:
     store = open_store(folder, create=True, fsync=False)
     for number in range(runs):
         uid = new_uid()
@@ -51,12 +51,12 @@ async def _person(host: str, port: int, token: str, names: list[str], options: a
         chosen = "&".join(f"run={name}" for name in random.sample(names, options.runs))
         path = f"/api/v1/series?{chosen}&tag=loss&points={options.points}&format={options.format}"
         began = time.perf_counter()
-        took.append(await _ask(host, port, token, path, began))
+        took.append(await ask(host, port, token, path, began))
         await asyncio.sleep(max(0.0, options.every - (time.perf_counter() - began)))
     return took
 
 
-async def _ask(host: str, port: int, token: str, path: str, began: float) -> float:
+async def ask(host: str, port: int, token: str, path: str, began: float) -> float:
     reader, writer = await asyncio.open_connection(host, port)
     lines = [f"GET {path} HTTP/1.1", f"Host: {host}:{port}", f"Authorization: Bearer {token}", "Connection: close"]
     writer.write("\r\n".join([*lines, "", ""]).encode())
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--format", default="columns")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="aboard-load-") as folder:
-        _fill(f"{folder}/store", options.stored, 10_000)
+        fill_store(f"{folder}/store", options.stored, 10_000)
         environment = {**os.environ, "ABOARD_HOME": f"{folder}/home", "ABOARD_STORE": f"{folder}/store"}
         command = [sys.executable, "-c", "from aboard.cli import main; main()", "server", "--port", "0", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment) as server:

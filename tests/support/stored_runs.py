@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -21,7 +22,7 @@ from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.server.access import AccessGuard
 from aboard.server.api_app import api_app
-from aboard.server.listening import listen, url_of
+from aboard.server.listening import listen
 from aboard.server.request_log import RequestLog
 from aboard.store import Store
 from aboard.store.run.attempt_claim import AttemptClaim
@@ -32,6 +33,7 @@ from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary
 from support.catalog_runs import metric
 from support.processes import until
+from support.round_robin import round_robin
 
 TOKEN = "a-token-for-tests-only"
 
@@ -87,7 +89,20 @@ def put_manifest(
 
 @contextlib.contextmanager
 def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **options: Any) -> Iterator[Client]:
-    """A server on a socket over these stores, and a client of it."""
+    """A server on a socket over these stores, and a client of it.
+
+    Where SERVERS_UNDER_TEST says so, several over one PostgreSQL, of which each connection gets the next.
+    """
+    count = int(os.environ.get("SERVERS_UNDER_TEST", "1")) if catalog.is_shared else 1
+    with contextlib.ExitStack() as stack:
+        catalogs = [catalog, *(stack.enter_context(Catalog.open(str(catalog))) for _ in range(count - 1))]
+        ports = [stack.enter_context(_serving(one, *stores, personal=personal, **options)) for one in catalogs]
+        port = ports[0] if count == 1 else stack.enter_context(round_robin(ports))
+        yield Client(f"http://127.0.0.1:{port}", TOKEN)
+
+
+@contextlib.contextmanager
+def _serving(catalog: Catalog, *stores: str, personal: bool, **options: Any) -> Iterator[int]:
     given = {"folder_interval": 0.05, "bucket_interval": 0.2, "fresh_seconds": 0.0, **options}
     given["may_add_stores"] = personal
     control = Control(catalog, ControlOptions(stores=stores, **given))
@@ -100,7 +115,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
     thread.start()
     try:
         until(lambda: server.started)
-        yield Client(url_of(listener, ""), TOKEN)
+        yield listener.getsockname()[1]
     finally:
         control.changes.close()  # as `serve` does it
         server.should_exit = True

@@ -23,7 +23,8 @@ from aboard.control.first_administrator import ensure_administrator
 from aboard.model.access import Access
 from aboard.model.user import Role
 from aboard.server.api_app import api_app
-from aboard.server.guarded import Place, guarded, login_options
+from aboard.server.by_port import ByPort
+from aboard.server.guarded import Place, board_origin, guarded, login_options, second_origin
 from aboard.server.listening import listen, url_of
 from aboard.server.serving import server_config
 from support.processes import until
@@ -58,6 +59,8 @@ class TeamServer:
     token: str
     """Of the account that runs it."""
     tokens: dict[str, str] = field(default_factory=dict)
+    boards_port: int = 0
+    """Of the origin of boards that are processes."""
     board: str = ""
     """The id of one that a test has made."""
 
@@ -81,10 +84,22 @@ class TeamServer:
         self.control.logins.forget()
         return self.tokens[name]
 
+    def ask_board(self, path: str, method: str = "GET", *, body: object = None, **headers: str) -> Answer:
+        """One request to the origin of boards that are processes."""
+        return self.ask(path, method, body=body, port=self.boards_port, **headers)
+
     def ask(
-        self, path: str, method: str = "GET", *, body: object = None, form: str | None = None, **headers: str
+        self,
+        path: str,
+        method: str = "GET",
+        *,
+        body: object = None,
+        form: str | None = None,
+        port: int | None = None,
+        **headers: str,
     ) -> Answer:
         """One request; headers by name, with _ for -. A `who` is a person whose token is sent."""
+        port = port or self.port
         given: dict[str, str] = {}
         if who := headers.pop("who", ""):
             given["Authorization"] = f"Bearer {self.tokens[who]}"
@@ -92,10 +107,10 @@ class TeamServer:
         content = form.encode() if form is not None else (b"" if body is None else json.dumps(body).encode())
         if content and "Content-Type" not in given:
             given["Content-Type"] = "application/x-www-form-urlencoded" if form is not None else "application/json"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-            for name, value in {"Host": f"127.0.0.1:{self.port}", **given, "Content-Length": str(len(content))}.items():
+            for name, value in {"Host": f"127.0.0.1:{port}", **given, "Content-Length": str(len(content))}.items():
                 connection.putheader(name, value)
             connection.endheaders(content)
             answer = connection.getresponse()
@@ -124,8 +139,16 @@ def team_server(
     settings = Settings(home=home, login=login or LoginSettings(mode="tokens"), serve=serve or ServeSettings())
     given = {"folder_interval": 0.05, "bucket_interval": 0.2, "fresh_seconds": 0.0, **(options or {})}
     control = Control(catalog, ControlOptions(stores=stores, logins=login_options(settings), **given))
-    app = api_app(control, personal=False, private=False, remember=lambda _: None, login_mode=settings.login.mode)
-    listener = listen("127.0.0.1", port)
+    listener, second = listen("127.0.0.1", port), listen("127.0.0.1", 0)
+    boards_port: int = second.getsockname()[1]
+    app = api_app(
+        control,
+        personal=False,
+        private=False,
+        remember=lambda _: None,
+        login_mode=settings.login.mode,
+        second_origin=second_origin(settings, boards_port),
+    )
     place = Place(
         host="127.0.0.1",
         port=listener.getsockname()[1],
@@ -135,16 +158,18 @@ def team_server(
         person=Access.whole(ensure_administrator(catalog, BOSS)),
     )
     outer = guarded(app, control, replace(settings), place, settings.login.mode)
-    server = uvicorn.Server(server_config(outer))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    boards = board_origin(control, settings, place, boards_port)
+    server = uvicorn.Server(server_config(ByPort(outer, boards, boards_port, boards.close)))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener, second]}, daemon=True)
     thread.start()
     try:
         until(lambda: server.started)
-        running = TeamServer(place.port, catalog, control, place.token)
+        running = TeamServer(place.port, catalog, control, place.token, boards_port=boards_port)
         running.tokens[BOSS] = catalog.tokens.issue(BOSS, "tests")[1]
         yield running
     finally:
         server.should_exit = True
         thread.join(10)
         listener.close()
+        second.close()
         control.close()

@@ -60,6 +60,8 @@ def read_boards(connection: Connection, where: Sequence[ColumnElement[bool]], li
             scope=None if row["scope"] is None else tuple(row["scope"]),
             shown=tuple(row["shown"] or ()),
             secret=row["secret"] or "",
+            unit=row["unit"] or "",
+            unit_host=row["unit_host"] or "",
             **{name: row[name] for name in (*_PLAIN, *_TIMES)},
         )
         for row in rows

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from aboard.catalog.board_admission import BoardAdmission
 from aboard.catalog.board_lines import write_line
 from aboard.catalog.board_rows import read_boards, row_of, selection_of
+from aboard.catalog.board_units import BoardUnits
 from aboard.catalog.database import Database
 from aboard.catalog.schema import boards
 from aboard.catalog.text_conditions import text_fits
@@ -22,6 +23,8 @@ from aboard.model.query.syntax import Pattern
 from aboard.model.times import now
 from aboard.model.unit_states import UnitState, check_unit_change
 
+_ENDING = frozenset({UnitState.STOPPING, *(state for state in UnitState if state.is_ended)})
+
 
 class Boards:
     """The boards of a catalog."""
@@ -29,6 +32,7 @@ class Boards:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.admission = BoardAdmission(database)
+        self.units = BoardUnits(database)
 
     def add(self, board: Board) -> Board:
         """Keep a new board, whatever its owner has already."""
@@ -128,23 +132,36 @@ class Boards:
         return self.get(board_id)
 
     def end(
-        self, board_id: str, *, exit_status: str, reason: str, not_used_since: datetime | None = None
+        self,
+        board_id: str,
+        *,
+        exit_status: str,
+        reason: str,
+        not_used_since: datetime | None = None,
+        at_once: bool = False,
     ) -> tuple[Board, bool]:
         """Stop a board, and whether this did it: one that has ended stays as it is.
+
+        One that is a process stops when that has ended; with `at_once` the machine of the process is not waited for.
 
         With `not_used_since` nothing is done if somebody, perhaps through another server process, used it later.
         """
         at = now()
 
         def work(connection: Connection) -> bool:
-            query = select(boards.c.state, boards.c.last_used).where(boards.c.id == board_id).with_for_update()
-            found = connection.execute(query).first()
+            columns = boards.c.state, boards.c.last_used, boards.c.unit
+            found = connection.execute(select(*columns).where(boards.c.id == board_id).with_for_update()).first()
             if found is None:
                 raise UnknownName(f"there is no board {board_id!r}")
             used_later = not_used_since is not None and found.last_used and found.last_used > not_used_since
-            if UnitState(found.state).is_ended or used_later:
+            before = UnitState(found.state)
+            if before.is_ended or (before is UnitState.STOPPING and not at_once) or used_later:
                 return False
-            values = {"state": str(UnitState.STOPPED), "ended": at, "exit_status": exit_status, "reason": reason}
+            values: dict[str, object] = {"exit_status": exit_status, "reason": reason}
+            # What is a process has stopped when that is gone: `BoardUnits.gone` says so.
+            is_over = at_once or not found.unit
+            state = UnitState.STOPPED if is_over else UnitState.STOPPING
+            values |= {"state": str(state), "ended": at if is_over else None}
             connection.execute(update(boards).where(boards.c.id == board_id).values(**values))
             write_line(connection, board_id, reason, at=at)
             return True
@@ -176,13 +193,13 @@ class Boards:
         return self.get(board.id)
 
     def delete(self, board_id: str) -> None:
-        """Forget a board that has ended."""
+        """Forget a board that has ended, or is about to: who keeps the unit of one that is gone ends it."""
 
         def work(connection: Connection) -> None:
             state = connection.execute(select(boards.c.state).where(boards.c.id == board_id).with_for_update()).scalar()
             if state is None:
                 raise UnknownName(f"there is no board {board_id!r}")
-            if not UnitState(state).is_ended:
+            if UnitState(state) not in _ENDING:
                 raise Conflict(f"the board {board_id} is {state}", hint="stop it first")
             connection.execute(delete(boards).where(boards.c.id == board_id))
 

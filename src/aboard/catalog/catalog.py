@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -22,8 +24,10 @@ from aboard.catalog.fields import Fields
 from aboard.catalog.file_systems import refuse_network_file_system
 from aboard.catalog.login_codes import LoginCodes
 from aboard.catalog.migrations.schema_version import bring_up_to_date
+from aboard.catalog.notices import Notices
 from aboard.catalog.people import People
 from aboard.catalog.reindex import Reindexed, reindex
+from aboard.catalog.reindexings import Reindexings
 from aboard.catalog.runs import Runs
 from aboard.catalog.seen import Seen
 from aboard.catalog.selected_runs import SelectedRuns
@@ -63,6 +67,8 @@ class Catalog(SeenCatalog):
         self.tokens = Tokens(database)
         self.sessions = Sessions(database)
         self.login_codes = LoginCodes(database)
+        self.notices = Notices(database)
+        self.reindexings = Reindexings(database)
 
     def seen_by(self, seen: Seen) -> SeenCatalog:
         """The same catalog, narrowed to the workspaces with these folded names; None stands for all."""
@@ -98,6 +104,17 @@ class Catalog(SeenCatalog):
     def is_shared(self) -> bool:
         """Whether other server processes may work with it at the same time."""
         return not self._database.is_sqlite
+
+    @contextlib.contextmanager
+    def alone(self, what: str) -> Generator[bool]:
+        """Whether no other server process does the same now; it cannot begin before this ends."""
+        if not self.is_shared:
+            yield True
+            return
+        number = int.from_bytes(hashlib.sha256(what.encode()).digest()[:8], signed=True)
+        with self._database.connection_of_its_own() as connection:
+            # The lock ends with the connection, however this process ends.
+            yield connection.execute("SELECT pg_try_advisory_lock(%s)", [number]).fetchone()[0]
 
     def reindex(self, documents: Iterable[object], *, store: str) -> Reindexed:
         """Make the catalog equal to what a store holds. See `reindex`."""

@@ -61,6 +61,22 @@ class Database:
                     raise
         raise AssertionError  # the last try returns or raises
 
+    @contextlib.contextmanager
+    def connection_of_its_own(self) -> Generator[Any]:
+        """A connection of the driver that stays open, of PostgreSQL, where each statement is a transaction."""
+        import psycopg  # is not there where only SQLite is used
+
+        dialect = self._engine.dialect
+        positional, named = dialect.create_connect_args(self.address.url)
+        try:
+            # Not from the pool, which would want to have it back in order after it was lost.
+            with psycopg.connect(*positional, autocommit=True, **{"connect_timeout": _CONNECT_SECONDS, **named}) as own:
+                yield own
+        except psycopg.Error as error:
+            words = str(error).strip().partition("\n")[0]
+            hint = self._hint(error)
+            raise CatalogUnavailable(f"the catalog {self.address} does not answer: {words}", hint=hint) from error
+
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
@@ -83,8 +99,8 @@ class Database:
                 f"the catalog {self.address} does not answer: {_first_line(error)}", hint=self._hint(error)
             ) from error
 
-    def _hint(self, error: DatabaseError) -> str:
-        text = str(error.orig)
+    def _hint(self, error: Exception) -> str:
+        text = str(getattr(error, "orig", error))
         if "not a database" in text or "malformed" in text:
             return "the file is damaged or something else; restore a backup, or move it away and run `aboard reindex`"
         if "locked" in text:

@@ -12,6 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from aboard.catalog.schema import retired_numbers
 
 Row = Mapping[str, Any]
+_TURN = 0x61626F6172645F6E  # the number of an advisory lock
 _HIGHEST_ASKED = 10**9  # a number beyond it is a mistake, and would leave few for others
 
 
@@ -20,6 +21,16 @@ def insert_if_absent(connection: Connection, table: Table, rows: Sequence[Row]) 
     if rows:
         make = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
         connection.execute(make(table).on_conflict_do_nothing(), list(rows))
+
+
+def take_turn(connection: Connection) -> None:
+    """Let no other transaction that takes a turn go on beside this one, which ends with it.
+
+    Several processes find the same new things at the same time. A row that is not inserted after all costs a number in
+    PostgreSQL, so each looks again when it is its turn. On SQLite a writer has the database for itself anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _TURN})
 
 
 def lock_numbers(connection: Connection, table: Table) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select, tuple_
 
-from aboard.catalog.inserting import insert_if_absent, insert_with_number, lock_numbers
+from aboard.catalog.inserting import insert_if_absent, insert_with_number, lock_numbers, take_turn
 from aboard.catalog.keys import stored_fold, stored_key
 from aboard.catalog.parts import parts_of
 from aboard.catalog.schema import experiments, fields, workspaces
@@ -62,6 +62,9 @@ def _experiments(
     connection: Connection, asked: Mapping[tuple[int, str], Run], now: datetime
 ) -> dict[tuple[int, str], tuple[int, str]]:
     found = _found_experiments(connection, asked)
+    if any(place not in found for place in asked):
+        take_turn(connection)
+        found = _found_experiments(connection, asked)
     missing = [place for place in asked if place not in found]  # numbered in the order of their first runs
     if any(asked[place].experiment_number for place in missing):
         lock_numbers(connection, experiments)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, Table, Text, bindparam, cast, delete, insert, literal, select, update
 
 from aboard.catalog.database import Database
-from aboard.catalog.inserting import insert_if_absent, insert_with_number, lock_numbers
+from aboard.catalog.inserting import insert_if_absent, insert_with_number, lock_numbers, take_turn
 from aboard.catalog.keys import stored_fold, stored_key
 from aboard.catalog.names import Names, names_of
 from aboard.catalog.run_rows import (
@@ -84,8 +84,10 @@ class _Writer:
         return self._with_numbers(given)
 
     def _insert_new(self, given: Sequence[Run]) -> None:
-        known = set(self._connection.scalars(select(runs.c.uid).where(runs.c.uid.in_([run.uid for run in given]))))
-        new = [run for run in given if run.uid not in known]
+        new = self._unknown(given)
+        if new:
+            take_turn(self._connection)
+            new = self._unknown(new)
         numbered = [run for run in new if run.number is not None]
         if numbered:
             lock_numbers(self._connection, runs)
@@ -98,6 +100,10 @@ class _Writer:
             self._new |= {run.uid for run in new}
             self._name_after_number(new)
             self._bring_back_what_holds(new)
+
+    def _unknown(self, given: Sequence[Run]) -> list[Run]:
+        known = set(self._connection.scalars(select(runs.c.uid).where(runs.c.uid.in_([run.uid for run in given]))))
+        return [run for run in given if run.uid not in known]
 
     def _new_row(self, run: Run) -> Row:
         row = run_row(run, self._names)

@@ -330,6 +330,8 @@ boards = Table(
     Column("shown", Json),  # the workspaces whose runs it showed when it was last looked at
     Column("run_count", BigInteger),  # how many runs these were
     Column("secret", Words),  # by which every process understands the addresses that another gave out
+    Column("unit", Words),  # of a board that is a process: its id, as long as something may be left of it
+    Column("unit_host", Words),  # the machine whose servers look after it
     Index("ix_boards_owner", "owner", "state"),
     Index("ix_boards_selection", "selection", "owner"),
     Index("ix_boards_workspace_id", "workspace_id", "created"),
@@ -345,6 +347,16 @@ board_lines = Table(
     Column("text", Words, nullable=False),
     Index("ix_board_lines_board_id", "board_id", "id"),
     sqlite_autoincrement=True,
+)
+
+reindexings = Table(
+    "reindexings",
+    metadata,
+    Column("id", Words, primary_key=True),
+    Column("store", Words, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("is_over", Boolean(create_constraint=False), nullable=False),
+    Column("facts", Json, nullable=False),
 )
 
 audit = Table(

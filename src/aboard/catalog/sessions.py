@@ -19,6 +19,8 @@ from aboard.catalog.schema import sessions, tokens, users
 from aboard.model.session import Session
 from aboard.model.times import now
 
+BOARD_ORIGIN = "board "
+"""Before the id of the only board that a session is good for."""
 _NOTED_EVERY = timedelta(minutes=5)
 _MOST_EACH = 50
 """Sessions of one person; the oldest give way."""
@@ -40,9 +42,11 @@ class Sessions:
             row |= {"created": at, "expires": at + lifetime, "last_used": at}
             connection.execute(insert(sessions).values(**row))
             connection.execute(delete(sessions).where(sessions.c.expires <= at))
-            mine = select(sessions.c.hash).where(sessions.c.user_id == key)
-            kept = mine.order_by(sessions.c.created.desc(), sessions.c.hash).limit(_MOST_EACH)
-            connection.execute(delete(sessions).where(sessions.c.user_id == key, sessions.c.hash.not_in(kept)))
+            # Those of boards are many, and must not make people log in anew.
+            is_of_board = sessions.c.origin.startswith(BOARD_ORIGIN, autoescape=True)
+            mine = sessions.c.user_id == key, is_of_board if origin.startswith(BOARD_ORIGIN) else ~is_of_board
+            newest = select(sessions.c.hash).where(*mine).order_by(sessions.c.created.desc(), sessions.c.hash)
+            connection.execute(delete(sessions).where(*mine, sessions.c.hash.not_in(newest.limit(_MOST_EACH))))
 
         self._database.write(work)
         return secret
@@ -62,6 +66,15 @@ class Sessions:
     def end(self, secret: str) -> None:
         """Log out; what is no session, or none any more, is fine."""
         self._database.write(lambda c: c.execute(delete(sessions).where(sessions.c.hash == digest(secret))))
+
+    def end_of_boards(self, user: str) -> None:
+        """End the sessions that a person has with boards."""
+
+        def work(connection: Connection) -> None:
+            is_of_board = sessions.c.origin.startswith(BOARD_ORIGIN, autoescape=True)
+            connection.execute(delete(sessions).where(sessions.c.user_id == user_id(connection, user), is_of_board))
+
+        self._database.write(work)
 
     def end_all(self, user: str) -> int:
         """End all sessions of a person; how many there were."""

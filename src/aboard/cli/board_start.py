@@ -24,6 +24,7 @@ from aboard.client.boards import Span
 from aboard.client.client import Client
 from aboard.config.settings import DEFAULT_TEMPLATE, load_settings
 from aboard.errors import InvalidValue
+from aboard.model.board import BoardKind
 from aboard.model.board_settings import KEYS as SETTINGS
 from aboard.model.board_settings import PROCESS_KEYS
 from aboard.model.selection import NumberKind
@@ -45,6 +46,7 @@ class StartOptions:
     idle_timeout: Span | None = None
     max_runtime: Span | None = None
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
+    kind: BoardKind = BoardKind.SERVER
     open_browser: bool = True
     detach: bool = False
     as_json: bool = False
@@ -67,6 +69,7 @@ def start_board(options: StartOptions) -> None:
         idle_timeout=options.idle_timeout,
         max_runtime=options.max_runtime,
         settings=options.settings,
+        kind=options.kind,
         must_find=True,
     )
     if options.detach:

@@ -10,6 +10,7 @@ import typer
 
 from aboard.cli.board_list import BoardListOptions, Order, SortedBy
 from aboard.cli.determined_habits import StartCommand
+from aboard.model.board import BoardKind
 from aboard.model.board_line import LineLevel
 from aboard.model.unit_states import UnitState
 
@@ -74,6 +75,9 @@ def start(
     config_file: Annotated[
         str | None, typer.Option("--config-file", metavar="FILE", help="Settings in YAML, TOML or JSON.")
     ] = None,
+    process: Annotated[
+        bool, typer.Option("--process", help="A stock TensorBoard of its own, for plugins that must read real files.")
+    ] = False,
     context: Annotated[list[str] | None, typer.Option("--context", "-c", hidden=True)] = None,
     include: Annotated[list[str] | None, typer.Option("--include", "-i", hidden=True)] = None,
     browser: Browser = True,
@@ -94,6 +98,7 @@ def start(
         description=description,
         idle_timeout=idle_timeout,
         max_runtime=max_runtime,
+        kind=BoardKind.PROCESS if process else BoardKind.SERVER,
         open_browser=browser,
         detach=detach,
         as_json=as_json,

@@ -21,14 +21,15 @@ from aboard.control.boards import BoardRules
 from aboard.control.control import Control, ControlOptions
 from aboard.control.first_administrator import code_for, ensure_administrator, has_way_in
 from aboard.control.regular_retention import ACTOR, RegularRetention
-from aboard.errors import AboardError, StorageUnavailable
+from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.model.access import Access
 from aboard.model.board_limits import BoardLimits
 from aboard.server.actors import owner
 from aboard.server.api_app import api_app
-from aboard.server.guarded import Place, guarded, login_options
+from aboard.server.by_port import ByPort
+from aboard.server.guarded import Place, board_origin, guarded, login_options, second_origin
 from aboard.server.idleness import IdleStop
-from aboard.server.listening import is_loopback, url_of
+from aboard.server.listening import is_loopback, listen, url_of
 from aboard.server.registration import Registration
 from aboard.server.request_log import RequestLog
 from aboard.server.serving import serve
@@ -60,12 +61,15 @@ class CatalogServer:
         remembering = registration if self._is_personal else None
         if remembering is not None:
             _follow_again(control, remembering.stores())
+        second = stack.enter_context(self._second_listener(listener))
+        second_port: int = second.getsockname()[1]
         inner = api_app(
             control,
             personal=self._is_personal,
             private=options.private,
             remember=remembering.remember if remembering is not None else _forget,
             login_mode=self._mode,
+            second_origin=second_origin(self._settings, second_port),
         )
         where = Place(
             host=self._host,
@@ -76,6 +80,8 @@ class CatalogServer:
             person=Access.whole(person),
         )
         app = guarded(inner, control, self._settings, where, self._mode)
+        boards = board_origin(control, self._settings, where, second_port)
+        app = ByPort(app, boards, second_port, boards.close)
         app = RequestLog(app, inner.state.metrics, access_log=not options.private)
         if registration is not None:
             registration.publish(url, self._token.text)
@@ -83,9 +89,19 @@ class CatalogServer:
         if options.private and registration is not None:
             is_needed = catalog.boards.has_living
             idle = IdleStop(app, options.idle_timeout, registration.is_published, is_needed)
-            serve(idle, listener, control.changes.close)
+            serve(idle, listener, control.changes.close, second=second)
         else:
-            serve(app, listener, control.changes.close)
+            serve(app, listener, control.changes.close, second=second)
+
+    def _second_listener(self, first: socket.socket) -> socket.socket:
+        """For boards that are processes. Behind the first port where that is free, so that addresses stay the same."""
+        settled = self._settings.serve.boards_port
+        if settled is not None:
+            return listen(self._host, settled)
+        try:
+            return listen(self._host, min(first.getsockname()[1] + 1, 65535))
+        except InvalidValue:
+            return listen(self._host, 0)
 
     def _needs_person(self, catalog: Catalog) -> bool:
         """The one person of a personal server; else the first administrator, while there is none."""
@@ -105,11 +121,14 @@ class CatalogServer:
             roots=None if self._is_personal else self._settings.serve.roots,
             template=self._settings.template,
             boards=self._board_rules(),
+            process_home=machine_folder(self._settings.home),
         )
         control = Control(catalog, options)
         stack.callback(control.close)
         retention = RegularRetention(
-            control.seen_by(Access.whole(ACTOR)).retain, [_asked(rule) for rule in self._settings.retention]
+            control.seen_by(Access.whole(ACTOR)).retain,
+            [_asked(rule) for rule in self._settings.retention],
+            alone=lambda: catalog.alone("retention"),
         )
         stack.callback(retention.stop)
         return control

@@ -13,6 +13,7 @@ from aboard.api.people import CodeAsked, CodeMade
 from aboard.client.selection_texts import several, whole_path, zone_minutes
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
+from aboard.model.board import BoardKind
 from aboard.model.board_line import BoardLine, LineLevel
 from aboard.model.durations import parse_duration
 from aboard.model.selected_run import SelectedRun
@@ -45,11 +46,13 @@ class BoardsClient:
         idle_timeout: Span | None = None,
         max_runtime: Span | None = None,
         settings: Mapping[str, object] | None = None,
+        kind: BoardKind = BoardKind.SERVER,
         must_find: bool = False,
     ) -> BoardCreated:
         """Make a board over what a selection means, or open the one again that shows just the same.
 
         `sources` are words as `run343`, `exp7`, `ws1/base*`, a folder or `s3://bucket/path`; see docs/selections.md.
+        A board of the kind `process` is a stock TensorBoard behind the server; see docs/boards.md.
         With `must_find` a pattern, range or filter that selects nothing now is an error.
         """
         if where is not None and not where.strip():
@@ -65,6 +68,7 @@ class BoardsClient:
             idle_timeout=_seconds(idle_timeout, "idle_timeout"),
             max_runtime=_seconds(max_runtime, "max_runtime"),
             settings=settings or {},
+            kind=kind,
             must_find=must_find,
         )
         return self._transport().send(BoardCreated, "POST", "boards", new)

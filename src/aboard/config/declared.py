@@ -53,6 +53,18 @@ SETTINGS = (
         "over TLS alone.",
         parsing.origin,
     ),
+    Declared(
+        "serve.boards_port",
+        "Port for boards that are processes, whose scripts must not be of the same origin as the server; without it "
+        "the one behind its own, or any that is free.",
+        parsing.whole(0, 65535),
+    ),
+    Declared(
+        "serve.boards_url",
+        "The address under which people reach that port, where a proxy stands before it; of another name than "
+        "`serve.url`, so that browsers keep the two apart.",
+        parsing.http_url,
+    ),
     Declared("serve.hosts", "Further names under which it may be asked.", _MANY),
     Declared(
         "serve.origins",

@@ -16,6 +16,8 @@ class ServeSettings:
     host: str = "127.0.0.1"
     port: int | None = None
     url: str = ""
+    boards_port: int | None = None
+    boards_url: str = ""
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     proxies: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ class BoardFolders:
         self._seen: list[Mapping[str, RunReader]] = []
         self._runs: Mapping[str, RunReader] = MappingProxyType({})
         self._refused: dict[str, str] = {}
-        self._names = _short_names(uris)
+        self._names = short_names(uris)
         self._is_closed = False
         self.open()
 
@@ -92,7 +92,7 @@ class BoardFolders:
         return name if not prefix else (prefix if name == "." else f"{prefix}/{name}")
 
 
-def _short_names(uris: Sequence[str]) -> dict[str, str]:
+def short_names(uris: Sequence[str]) -> dict[str, str]:
     """As much of the end of each path as tells it from the others; nothing for a single one."""
     if len(uris) == 1:
         return {uris[0]: ""}

@@ -23,9 +23,16 @@ _LONGEST_REST, _SHORTEST_REST = 5.0, 0.2
 class BoardKeeper:
     """A thread that looks at the boards of a catalog, as often as one may come to its end."""
 
-    def __init__(self, catalog: Catalog, hosting: Hosting, ended: Callable[[Board, str], None]) -> None:
-        """`ended` is told of boards that came to their end."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        hosting: Hosting,
+        ended: Callable[[Board, str], None],
+        process_used_at: Callable[[str], float | None],
+    ) -> None:
+        """`ended` is told of boards that came to their end. `process_used_at`: when a board elsewhere was asked."""
         self._catalog, self._hosting, self._ended = catalog, hosting, ended
+        self._process_used_at = process_used_at
         self._began = now()
         self._woken = threading.Event()
         self._stopped = False
@@ -81,8 +88,9 @@ class BoardKeeper:
         """When it was used last; that nobody could use it while no server ran does not count."""
         used = max(board.last_used or board.created, board.started or board.created, self._began)
         hosted = self._hosting.find(board.id)
-        if hosted is not None:
-            used = max(used, now() - timedelta(seconds=time.monotonic() - hosted.used_at))
+        at = hosted.used_at if hosted is not None else self._process_used_at(board.id)
+        if at is not None:
+            used = max(used, now() - timedelta(seconds=time.monotonic() - at))
         return used
 
     def _idle_end(self, board: Board) -> datetime | None:

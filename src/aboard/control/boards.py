@@ -16,10 +16,10 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.page import Page
 from aboard.control.board_lists import page_of
 from aboard.control.board_selection import BoardSelection, check_found, selections_of
-from aboard.control.hosting import Hosting, is_seen
+from aboard.control.hosting import Hosting, check_running, is_seen
 from aboard.control.open_folders import OpenFolders
 from aboard.control.selections import Resolved
-from aboard.errors import Forbidden, InvalidValue, UnknownName
+from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.access import Access
 from aboard.model.board import Board, BoardKind
 from aboard.model.board_limits import BoardLimits
@@ -29,6 +29,7 @@ from aboard.model.durations import parse_duration
 from aboard.model.name_template import BOARD_FIELDS, NameTemplate
 from aboard.model.names import check_workspace_name, folded
 from aboard.model.pet_names import pet_name
+from aboard.model.process_settings import parse_process_settings
 from aboard.model.selected_run import SelectedRun
 from aboard.model.selection import Folder, Selection
 from aboard.model.selection_words import parse_selection
@@ -48,6 +49,7 @@ class BoardRules:
     limits: BoardLimits = field(default_factory=BoardLimits)
     plugins: tuple[str, ...] | None = ()
     """Installed plugins of TensorBoard that boards may load; None for all."""
+    has_processes: bool = True
 
 
 class BoardUses:
@@ -67,10 +69,13 @@ class BoardUses:
 
     def create(self, new: NewBoard, access: Access) -> tuple[Admitted, Resolved]:
         """Make a board, or open the one again that this person has of just the same; and what it shows."""
-        if new.kind is not BoardKind.SERVER:
-            hint = "leave `kind` away: boards in the server show the same pages"
-            raise InvalidValue("boards that are processes are not there yet", hint=hint)
-        settings = parse_settings(new.settings, allowed_plugins=self._rules.plugins)
+        if new.kind is BoardKind.PROCESS:
+            if not self._rules.has_processes:
+                hint = "leave `kind` away: boards in the server show the same pages"
+                raise InvalidValue("this server has no boards that are processes", hint=hint)
+            settings = parse_process_settings(new.settings).as_mapping()
+        else:
+            settings = parse_settings(new.settings, allowed_plugins=self._rules.plugins).as_mapping()
         if new.template:
             NameTemplate(new.template, BOARD_FIELDS)
         settled, resolved = self._settled(new, access)
@@ -89,14 +94,16 @@ class BoardUses:
             created=now(),
             idle_timeout=_span(new.idle_timeout, "idle_timeout"),
             max_runtime=_span(new.max_runtime, "max_runtime"),
-            settings=settings.as_mapping(),
+            kind=new.kind,
+            settings=settings,
             scope=None if access.seen is None else tuple(sorted(access.seen)),
             shown=tuple(sorted({folded(run.workspace) for run in resolved.runs})),
             run_count=len(resolved.runs),
             secret=secrets.token_hex(16),
         )
         admitted = self._catalog.boards.admission.admit(board, self._rules.limits, actor=access.name)
-        self._hosting.prepare()
+        if new.kind is BoardKind.SERVER:
+            self._hosting.prepare()
         self._record(access, "reopen" if admitted.reopened else "create", admitted.board)
         return admitted, resolved
 
@@ -136,7 +143,7 @@ class BoardUses:
         board = self._own(text, access)
         word = "killed" if kill else "stopped"
         ended, has_ended = self._catalog.boards.end(
-            board.id, exit_status=word, reason=f"{word} by {access.name or 'somebody'}"
+            board.id, exit_status=word, reason=f"{word} by {access.name or 'somebody'}", at_once=kill
         )
         self._hosting.close_board(board.id)
         if has_ended:
@@ -155,6 +162,11 @@ class BoardUses:
             idle_timeout=_changed(board.idle_timeout, change.idle_timeout, "idle_timeout"),
             max_runtime=_changed(board.max_runtime, change.max_runtime, "max_runtime"),
         )
+        if board.kind is BoardKind.PROCESS and changed.template != board.template and not board.state.is_ended:
+            raise Conflict(
+                f"the process of the board {board.name} has read its runs under their names already",
+                hint="stop it, change the template, and start it again",
+            )
         kept = self._catalog.boards.replace(changed)
         self._catalog.board_lines.add(board.id, f"changed by {access.name or 'somebody'}")
         self._hosting.close_board(board.id)
@@ -177,7 +189,14 @@ class BoardUses:
 
     def reading(self, text: str, access: Access) -> BoardReading:
         """How far the runs of a board were read; it is opened for that."""
-        hosted = self._hosting.use(self.get(text, access).id, access)
+        board = self.get(text, access)
+        if board.kind is BoardKind.PROCESS:
+            # Its process reads by itself, and tells nobody how far it is: all is read when it answers.
+            if board.state.is_ended:
+                check_running(board)
+            count, is_running = board.run_count or 0, board.state is UnitState.RUNNING
+            return BoardReading(runs=count, runs_read=count if is_running else 0, logdirs=max(1, count) * is_running)
+        hosted = self._hosting.use(board.id, access)
         return BoardReading(
             runs=len(hosted.selected),
             runs_read=hosted.read_count,

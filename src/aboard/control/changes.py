@@ -54,6 +54,7 @@ class Changes:
         self._watchers: dict[int, Callable[[], None]] = {}
         self._next_watcher = 0
         self._is_closed = False
+        self._passed_on: Callable[[Change], None] | None = None
         self._life = secrets.token_hex(6)  # positions of another process, or of another life, mean nothing here
 
     @property
@@ -67,10 +68,33 @@ class Changes:
         return len(self._watchers)
 
     def tell(self, kind: str, workspace: str, facts: Mapping[str, object], *, beside: tuple[str, ...] = ()) -> None:
-        """Let all watchers know of a change."""
+        """Let all watchers know of a change, those of other processes too."""
+        change = self.tell_heard(kind, workspace, facts, beside)
+        if self._passed_on is not None:
+            self._passed_on(change)
+
+    def tell_heard(
+        self, kind: str, workspace: str, facts: Mapping[str, object], beside: tuple[str, ...] = ()
+    ) -> Change:
+        """Let the watchers of this process know of a change."""
         with self._lock:
             self._position += 1
-            self._kept.append(Change(self._position, kind, workspace, facts, beside))
+            change = Change(self._position, kind, workspace, facts, beside)
+            self._kept.append(change)
+            watchers = list(self._watchers.values())
+        for wake in watchers:
+            wake()
+        return change
+
+    def pass_on(self, to: Callable[[Change], None]) -> None:
+        """Have changes of this process told elsewhere; `to` must not wait for anything."""
+        self._passed_on = to
+
+    def miss(self) -> None:
+        """Something may have been missed: all watchers are to look at everything anew."""
+        with self._lock:
+            self._kept.clear()
+            self._position += 1
             watchers = list(self._watchers.values())
         for wake in watchers:
             wake()

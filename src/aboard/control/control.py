@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.control.board_keeper import BoardKeeper
 from aboard.control.board_news import BoardNews
 from aboard.control.boards import BoardRules, BoardUses
+from aboard.control.change_bridge import PEOPLE, ChangeBridge
 from aboard.control.changes import Changes
 from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
@@ -28,6 +29,7 @@ from aboard.control.open_folders import OpenFolders
 from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.people import PeopleDesk
+from aboard.control.process_boards import ProcessBoards, ProcessOptions
 from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_news import RunNews
@@ -35,7 +37,7 @@ from aboard.control.run_series import WholeSeries, run_series
 from aboard.control.seen_control import SeenControl
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.access import Access
-from aboard.model.board import Board
+from aboard.model.board import Board, BoardKind
 from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
@@ -74,6 +76,8 @@ class ControlOptions:
     boards: BoardRules = field(default_factory=BoardRules)
     template: str = "{workspace}_{run}_{logdir}"
     """How boards call runs of the catalog."""
+    process_home: Path | None = None
+    """Where boards that are processes keep copies of their runs, on a disk of this machine; None: there are none."""
 
 
 class Control:
@@ -101,8 +105,21 @@ class Control:
             plugins=options.boards.plugins,
             default_template=options.template,
         )
-        self._keeper = BoardKeeper(catalog, self.hosting, news.tell)
-        self.boards = BoardUses(catalog, self.hosting, self._folders, options.boards, self._tell_of_board)
+        self.processes = ProcessBoards(
+            catalog,
+            self._folders,
+            lambda: {uri: one.store for uri, one in list(self._followers.items())},
+            ProcessOptions(home=options.process_home, default_template=options.template),
+            news.tell,
+        )
+        self._keeper = BoardKeeper(catalog, self.hosting, news.tell, self.processes.used_at)
+        rules = replace(options.boards, has_processes=self.processes.can_start)
+        self.boards = BoardUses(catalog, self.hosting, self._folders, rules, self._tell_of_board)
+        self._bridge: ChangeBridge | None = None
+        if catalog.is_shared:
+            self._bridge = ChangeBridge(catalog.notices, self.changes, self._heard)
+            self.logins.pass_on(self._bridge.tell_of_people)
+            self._bridge.start()
         self._lock = threading.Lock()
         self._looked = 0.0
         if options.own_store is not None:
@@ -121,8 +138,11 @@ class Control:
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
         self.changes.close()
+        if self._bridge is not None:
+            self._bridge.stop(_LEAVE_SECONDS)
         self._reindexing.stop()
         self._keeper.stop(_LEAVE_SECONDS)
+        self.processes.stop(_LEAVE_SECONDS)
         self.hosting.close()
         self._folders.close()
         self.open_runs.close()
@@ -134,13 +154,31 @@ class Control:
         for follower in followers:
             follower.join(max(0.0, end - time.monotonic()))
 
+    def _heard(self, kind: str, facts: Mapping[str, object]) -> None:
+        """What changed through another server process; an empty kind: something, and nobody knows what."""
+        if kind in ("", PEOPLE):
+            self.logins.forget_here()
+        if kind in ("", "board"):
+            self._keeper.wake()
+            self.processes.wake()
+        if kind == "board":
+            board_id = str(facts.get("id", ""))
+            self.processes.look_anew(board_id)
+            if facts.get("changed") != "runs":
+                self.hosting.close_board(board_id)  # opened again when somebody asks, as it is now
+        if kind == "run" and "purged" in str(facts.get("changed", "")):
+            self.open_runs.forget(str(facts.get("uid", "")))
+
     def _tell_of_board(self, board: Board, changed: str) -> None:
         self._keeper.wake()  # it may end at another time than before
+        if board.kind is BoardKind.PROCESS:
+            self.processes.wake()
         self._board_news.tell(board, changed)
 
     def keep_boards(self) -> None:
-        """Look after boards from now on: those whose time is over end."""
+        """Look after boards from now on: those whose time is over end, and processes are started and stopped."""
         self._keeper.start()
+        self.processes.start()
 
     def stores(self) -> list[StoreStatus]:
         """The stores that are followed."""

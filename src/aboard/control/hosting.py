@@ -96,12 +96,7 @@ class Hosting:
     def open(self, board: Board, access: Access) -> HostedBoard:
         """Open a board that this person may see."""
         check_seen(board, (), access)
-        if board.state is not UnitState.RUNNING:
-            hint = (
-                f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
-            )
-            over = ": it has ended" if board.state.is_ended else ""
-            raise Conflict(f"the board {board.name} is {board.state}{over}", hint=hint)
+        check_running(board)
         with self._lock:
             turn = self._opening.setdefault(board.id, threading.Lock())
         # One folder that does not answer must not keep other boards from being opened.
@@ -212,12 +207,14 @@ class Hosting:
         is_first = not hosted.has_looked
         joined, left = hosted.look(self._stores())
         board = hosted.board
-        if (joined or left) and (tuple(sorted(hosted.shown)), len(hosted.selected)) != (board.shown, board.run_count):
+        is_news = (tuple(sorted(hosted.shown)), len(hosted.selected)) != (board.shown, board.run_count)
+        if (joined or left) and is_news:
             shown, count = tuple(sorted(hosted.shown)), len(hosted.selected)
             self._catalog.boards.note_shown(board.id, shown, count)
             hosted.board = replace(board, shown=shown, run_count=count)
             self._told(hosted.board, "runs")
-        if not is_first:
+        # Another process that has the board open may have written it down already.
+        if not is_first and (is_news or not self._catalog.is_shared):
             for numbers, what in ((joined, "joined"), (left, "left")):
                 if numbers:
                     self._catalog.board_lines.add(board.id, f"{_several(numbers)} {what}")
@@ -237,6 +234,14 @@ def check_seen(board: Board, shown: Iterable[str], access: Access) -> None:
     """Refuse a board as if it were not there, unless all workspaces that it shows may be looked at."""
     if not is_seen(board, access) or not all(access.sees(one) for one in shown):
         raise UnknownName(f"there is no board {board.id!r}", hint="`aboard board list` shows what there is")
+
+
+def check_running(board: Board) -> None:
+    """Refuse a board that cannot be looked at now."""
+    if board.state is not UnitState.RUNNING:
+        hint = f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
+        over = ": it has ended" if board.state.is_ended else ""
+        raise Conflict(f"the board {board.name} is {board.state}{over}", hint=hint)
 
 
 def is_seen(board: Board, access: Access) -> bool:

@@ -16,8 +16,10 @@ from datetime import timedelta
 
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.digests import digest
+from aboard.catalog.sessions import BOARD_ORIGIN
 from aboard.errors import CatalogUnavailable, Conflict, Forbidden
 from aboard.model.access import Access
+from aboard.model.board import Board
 from aboard.model.names import folded
 from aboard.model.scopes import most_of
 from aboard.model.user import Role, User
@@ -25,6 +27,7 @@ from aboard.model.user import Role, User
 _KEPT_SECONDS = 1.0
 _KEPT_WITHOUT_CATALOG_SECONDS = 300.0
 _MOST_KEPT = 10_000
+_BOARD_CODE, _BOARD_SESSION = timedelta(minutes=1), timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +60,23 @@ class Logins:
         self._catalog, self._options = catalog, options
         self._known: OrderedDict[str, tuple[Access, float]] = OrderedDict()
         self._changes = 0
+        self._told: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
 
     def forget(self) -> None:
-        """Look everybody up anew, because somebody's rights have changed."""
+        """Look everybody up anew, because somebody's rights have changed; in other server processes too."""
+        self.forget_here()
+        self._told()
+
+    def forget_here(self) -> None:
+        """Look everybody up anew, because another process says so."""
         with self._lock:
             self._known.clear()
             self._changes += 1
+
+    def pass_on(self, to: Callable[[], None]) -> None:
+        """Have `to` called when somebody's rights have changed."""
+        self._told = to
 
     def of_token(self, text: str) -> Access | None:
         """Whose token it is."""
@@ -108,10 +121,35 @@ class Logins:
         self.forget()
         return self._begin(user.name, origin)
 
+    def code_for_board(self, name: str, board: Board) -> str:
+        """A code that opens one board for a person, once and within a minute, and nothing else."""
+        return self._catalog.login_codes.issue(name, lifetime=_BOARD_CODE, challenge=digest(_board_verifier(board)))
+
+    def begin_board(self, code: str, board_id: str) -> str | None:
+        """The secret of a session that is good for one board alone, for who has a code for it."""
+        board = self._catalog.boards.get(board_id)
+        user = self._catalog.login_codes.redeem(code, verifier=_board_verifier(board))
+        if user is None:
+            return None
+        lifetime = min(self._options.session_lifetime, _BOARD_SESSION)
+        return self._catalog.sessions.begin(user, origin=f"{BOARD_ORIGIN}{board.id}", lifetime=lifetime)
+
+    def of_board_session(self, secret: str, board_id: str) -> Access | None:
+        """Whose session with this board it is."""
+
+        def find() -> Access | None:
+            session = self._catalog.sessions.check(secret)
+            is_right = session is not None and session.origin == f"{BOARD_ORIGIN}{board_id}"
+            return self._access(session.user, session.scopes) if session is not None and is_right else None
+
+        return self._remembered(f"board {board_id} {digest(secret)}", find)
+
     def end(self, secret: str) -> None:
-        """End a session."""
+        """End a session, and those with boards to which it led."""
         access = self.of_session(secret)
         self._catalog.sessions.end(secret)
+        if access is not None:
+            self._catalog.sessions.end_of_boards(access.name)
         self.forget()
         if access is not None:
             self._catalog.audit.record(access.name, "logout", f"person {access.name}")
@@ -172,7 +210,9 @@ class Logins:
 
     def _session(self, secret: str) -> Access | None:
         session = self._catalog.sessions.check(secret)
-        return None if session is None else self._access(session.user, session.scopes)
+        if session is None or session.origin.startswith(BOARD_ORIGIN):
+            return None
+        return self._access(session.user, session.scopes)
 
     def _access(self, name: str, scopes: tuple[str, ...] = ()) -> Access:
         user = self._catalog.people.get(name)
@@ -205,8 +245,20 @@ class Logins:
                     self._known.popitem(last=False)
         return found
 
+    def peek_board(self, secret: str, board_id: str) -> Access | None:
+        """Whose session with a board it was a moment ago."""
+        return self._peeked(f"board {board_id} {digest(secret)}")
+
     def peek(self, kind: str, text: str) -> Access | None:
         """Who it was a moment ago, by `token`, `session` or `name`; asking costs nothing."""
+        return self._peeked(f"{kind} {digest(text)}")
+
+    def _peeked(self, key: str) -> Access | None:
         with self._lock:
-            known = self._known.get(f"{kind} {digest(text)}")
+            known = self._known.get(key)
         return known[0] if known is not None and time.monotonic() - known[1] < _KEPT_SECONDS else None
+
+
+def _board_verifier(board: Board) -> str:
+    """Known to servers alone, so that nobody can make anything else of a code for a board."""
+    return f"board {board.id} {board.secret}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies the rules of retention that a server was given, soon after its start and then every hour.
 
-Several servers of one catalog may do so at the same time: what is gone for one is gone for the others.
+Of several servers of one catalog one does so at a time.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from aboard.api.runs import RetentionAsked, RetentionResult
@@ -29,13 +30,14 @@ class RegularRetention:
         retain: Callable[[RetentionAsked], RetentionResult],
         rules: Sequence[RetentionAsked],
         *,
+        alone: Callable[[], AbstractContextManager[bool]] = lambda: nullcontext(True),
         first_after: float = _FIRST_AFTER,
         every: float = _EVERY,
     ) -> None:
         for rule in rules:
             if rule.where:
                 parse_query(rule.where)
-        self._retain = retain
+        self._retain, self._alone = retain, alone
         self._rules = [replace(rule, dry_run=False) for rule in rules]
         self._first_after, self._every = first_after, every
         self._stopped = threading.Event()
@@ -57,7 +59,10 @@ class RegularRetention:
 
     def _apply(self, rule: RetentionAsked) -> None:
         try:
-            result = self._retain(rule)
+            with self._alone() as is_alone:
+                if not is_alone:
+                    return
+                result = self._retain(rule)
         except AboardError as error:
             _log.warning("A rule of retention failed, and is tried again later: %s", error)
             return

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 from aboard.api.server import Problem, ReindexState
+from aboard.api.wire import from_wire, to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.control.indexing import parts, read_runs
-from aboard.errors import AboardError, UnknownName
+from aboard.errors import AboardError, CatalogUnavailable, UnknownName
 from aboard.model.run_document import run_to_document
 from aboard.model.uid import new_uid
 from aboard.store.run.listing import RunListing
@@ -23,6 +25,7 @@ from aboard.store.store import Store
 
 _log = logging.getLogger("aboard.control")
 _MOST_KEPT = 100
+_TELL_SECONDS = 1.0
 
 
 class Reindexing:
@@ -33,6 +36,7 @@ class Reindexing:
         self._states: dict[str, ReindexState] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
+        self._told_at = 0.0
 
     def start(self, store: Store) -> ReindexState:
         """Begin with a store; one that is under way is not begun twice."""
@@ -41,6 +45,9 @@ class Reindexing:
                 if state.store == store.uri and not state.is_over:
                     return state
             state = ReindexState(id=new_uid(), store=store.uri, state="running")
+            elsewhere = self._catalog.reindexings.begin(state.id, store.uri, to_wire(state))
+            if elsewhere is not None:
+                return from_wire(ReindexState, elsewhere)
             for old in [one.id for one in self._states.values() if one.is_over][:-_MOST_KEPT]:
                 del self._states[old]
             self._states[state.id] = state
@@ -52,11 +59,14 @@ class Reindexing:
     def state(self, task: str) -> ReindexState:
         """How far one is."""
         with self._lock:
-            if task not in self._states:
-                raise UnknownName(
-                    f"there is no reindexing {task!r}", hint="the server was restarted; start it once more"
-                )
-            return self._states[task]
+            if task in self._states:
+                return self._states[task]
+        found = self._catalog.reindexings.get(task)  # of another server process
+        if found is None:
+            raise UnknownName(f"there is no reindexing {task!r}", hint="start one")
+        facts, is_lost = found
+        state = from_wire(ReindexState, facts)
+        return replace(state, state="failed", error="the server that did it has ended") if is_lost else state
 
     def stop(self) -> None:
         """Leave off; what was written stays."""
@@ -64,7 +74,14 @@ class Reindexing:
 
     def _tell(self, task: str, **news: object) -> None:
         with self._lock:
-            self._states[task] = replace(self._states[task], **news)  # pyright: ignore[reportArgumentType]
+            state = replace(self._states[task], **news)  # pyright: ignore[reportArgumentType]
+            self._states[task] = state
+        if state.is_over or time.monotonic() - self._told_at > _TELL_SECONDS:
+            self._told_at = time.monotonic()
+            try:
+                self._catalog.reindexings.tell(task, to_wire(state), is_over=state.is_over)
+            except CatalogUnavailable:
+                _log.warning("Other servers are not told how far the reindexing of %s is", state.store)
 
     def _work(self, task: str, store: Store) -> None:
         problems: list[Problem] = []

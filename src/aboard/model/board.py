@@ -50,6 +50,11 @@ class Board:
     secret: str = field(default="", repr=False)
     """By which every server process understands the addresses of pictures that another gave out."""
 
+    unit: str = ""
+    """The unit of a board that is a process, as long as something may be left of it."""
+    unit_host: str = ""
+    """The machine whose servers look after that unit."""
+
     @property
     def expires(self) -> datetime | None:
         """When its longest time to run is over."""

@@ -43,10 +43,11 @@ def api_app(
     remember: Callable[[str], None],
     actor: str | None = None,
     login_mode: str = "personal",
+    second_origin: Callable[[str], str] | None = None,
 ) -> FastAPI:
     """`personal`: it serves one person, who is given fresh lists. `private`: in the background, and ends when asked.
 
-    `actor` is who asks, where no guard before the application finds that out.
+    `actor` is who asks, where no guard before the application finds that out. `second_origin`: see `BoardPages`.
     """
     app = FastAPI(
         title="aboard",
@@ -76,7 +77,7 @@ def api_app(
         PeopleRoutes(control, login_mode),
     ):
         app.router.routes.extend(room.routes())
-    pages = BoardPages(control, lambda scope: asking(Request(scope)))
+    pages = BoardPages(control, lambda scope: asking(Request(scope)), second_origin)
     app.router.routes.extend(Route(f"{place}{{rest:path}}", pages) for place in PLACES)
     app.router.routes.extend(PageFiles().routes())
     control.keep_boards()

@@ -12,13 +12,16 @@ import re
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
 from aboard.control.control import Control
-from aboard.errors import AboardError
+from aboard.control.hosting import check_running
+from aboard.errors import AboardError, Conflict
 from aboard.model.access import Access
-from aboard.server.short_answers import Receive, Scope, Send, ShortAnswer, text_answer
+from aboard.model.board import Board, BoardKind
+from aboard.server.board_origin import CODE
+from aboard.server.short_answers import Receive, Scope, Send, ShortAnswer, headers_of, text_answer
 from aboard.server.wsgi_bridge import TURN, WSGIBridge
 
 if TYPE_CHECKING:
@@ -34,8 +37,14 @@ PLACES = ("/boards/", "/proxy/", "/_tb/")
 class BoardPages:
     """An ASGI application for the paths that begin with one of `PLACES`."""
 
-    def __init__(self, control: Control, access_of: Callable[[Scope], Awaitable[Access]]) -> None:
-        self._control, self._access_of = control, access_of
+    def __init__(
+        self,
+        control: Control,
+        access_of: Callable[[Scope], Awaitable[Access]],
+        second_origin: Callable[[str], str] | None = None,
+    ) -> None:
+        """`second_origin`: where boards that are processes are, for who asked by a Host header."""
+        self._control, self._access_of, self._second_origin = control, access_of, second_origin
         self._bridge: WSGIBridge | None = None
         self._openers = ThreadPoolExecutor(_OPENING_THREADS, "aboard-opening")
         self._turns: WeakKeyDictionary[HostedBoard, asyncio.Semaphore] = WeakKeyDictionary()
@@ -62,10 +71,29 @@ class BoardPages:
             await _moved(scope, path, f"boards/{board.id}/{rest}")(scope, receive, send)
             return
         hosting = self._control.hosting
-        hosted = hosting.use_open(board_id, access) or await self._run(hosting.use, board_id, access)
+        hosted = hosting.use_open(board_id, access)
+        if hosted is None:
+            board = await self._run(boards.get, board_id, access)
+            if board.kind is BoardKind.PROCESS:
+                await (await self._run(self._elsewhere, scope, board, rest, access))(scope, receive, send)
+                return
+            hosted = await self._run(hosting.use, board_id, access)
         bridge = self._bridge or await self._run(self._make_bridge)
         turn = self._turns.setdefault(hosted, asyncio.Semaphore(_AT_ONCE_OF_ONE))
         await bridge({**scope, TURN: turn}, receive, send)
+
+    def _elsewhere(self, scope: Scope, board: Board, rest: str, access: Access) -> ShortAnswer:
+        """Lead a browser to the second origin, with a code that opens this board there, once."""
+        check_running(board)
+        if self._second_origin is None:
+            raise Conflict("this server shows no boards that are processes", hint="make one in the server")
+        headers = headers_of(scope)
+        # A page of another site could have had a browser ask: it gets the address, but no script can read the code.
+        code = self._control.logins.code_for_board(access.name, board)
+        query = [scope["query_string"].decode("latin-1"), urlencode({CODE: code})]
+        target = f"{self._second_origin(headers.get('host', ''))}/boards/{board.id}/{quote(rest)}"
+        location = f"{target}?{'&'.join(part for part in query if part)}"
+        return ShortAnswer(303, headers=[("location", location), ("cache-control", "no-store")])
 
     async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._openers, work, *arguments)

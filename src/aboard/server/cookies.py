@@ -18,11 +18,18 @@ class Cookie:
 
     name: str
     is_secure: bool
+    path: str = "/"
 
     @classmethod
     def named(cls, what: str, port: int, *, is_secure: bool) -> Cookie:
         # With this prefix a browser takes it from nobody but this very host, over TLS.
         return cls(f"__Host-aboard_{what}" if is_secure else f"aboard_{what}_{port}", is_secure)
+
+    @classmethod
+    def of_board(cls, board_id: str, port: int, *, is_secure: bool) -> Cookie:
+        """That of a board which is a process: sent to its own pages and no others."""
+        prefix = "__Secure-" if is_secure else ""
+        return cls(f"{prefix}aboard_board_{port}", is_secure, f"/boards/{board_id}/")
 
     def read(self, headers: Mapping[str, str]) -> str:
         """What stands in the cookie of a request, or nothing."""
@@ -35,7 +42,7 @@ class Cookie:
     def header(self, value: str, seconds: int) -> tuple[str, str]:
         """The header that sets it."""
         secure = "; Secure" if self.is_secure else ""
-        return "set-cookie", f"{self.name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+        return "set-cookie", f"{self.name}={value}; Path={self.path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
 
     def removal(self) -> tuple[str, str]:
         """The header that takes it away."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -13,8 +14,10 @@ from aboard.control.logins import LoginOptions
 from aboard.errors import InvalidValue
 from aboard.model.access import Access
 from aboard.model.user import Role
+from aboard.server.board_origin import BoardOrigin, OriginPlace
 from aboard.server.cookies import Cookie
 from aboard.server.doors import Doors, HeaderDoor
+from aboard.server.forwarding import Forwarding
 from aboard.server.hosts import OwnNames
 from aboard.server.login_guard import LoginGuard
 from aboard.server.login_pages import LoginPages
@@ -70,6 +73,34 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
     # A notebook on the same machine may show the boards of its own person.
     origins = (*serve.origins, *_NOTEBOOKS) if mode == "personal" else serve.origins
     return SecurityHeaders(guard, is_secure=names.is_secure, origins=origins)
+
+
+def board_origin(control: Control, settings: Settings, place: Place, port: int) -> BoardOrigin:
+    """The application of the second origin, which listens on `port`; `place` is that of the first one."""
+    serve = settings.serve
+    names = OwnNames.of(place.host, is_loopback=place.is_loopback, url=serve.boards_url, hosts=serve.hosts, origins=())
+    doors = Doors(
+        control.logins,
+        Cookie.named("none", port, is_secure=names.is_secure),  # no cookie opens more than one board here
+        Proxies(serve.proxies),
+        personal=(place.token, place.person),
+    )
+    front = serve.url or f"http://*:{place.port}"
+    forwarding = Forwarding(" ".join(["'self'", front, *sorted(serve.origins)]))
+    where = OriginPlace(
+        port=port, names=names, front=serve.url, front_port=place.port, largest_request=serve.largest_request
+    )
+    return BoardOrigin(control, doors, where, forwarding)
+
+
+def second_origin(settings: Settings, port: int) -> Callable[[str], str]:
+    """The address of the second origin, for somebody who asked the first one by a Host header."""
+
+    def url(host: str) -> str:
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        return settings.serve.boards_url or f"http://{name}:{port}"
+
+    return url
 
 
 def login_options(settings: Settings) -> LoginOptions:

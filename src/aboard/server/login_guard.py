@@ -119,11 +119,11 @@ class LoginGuard:
 
     def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:
         """Refuse what no honest client sends, before anything is made of it."""
-        _check_path(scope)
+        check_path(scope)
         host = headers.get("host", "")
         if not self._names.has(host):
             hint = "use the address that was printed; who runs the server can allow other names with serve.hosts"
-            raise _Misdirected(f"host {host!r} is not served here", hint=hint)
+            raise Misdirected(f"host {host!r} is not served here", hint=hint)
         origin = headers.get("origin")
         is_change = scope["type"] == "websocket" or scope["method"] not in _READING
         if is_change and origin is not None and not self._names.is_own_origin(origin, host):
@@ -154,11 +154,13 @@ class LoginGuard:
         raise Unauthorized("a token is needed", hint=_HOW)
 
 
-class _Misdirected(Forbidden):
+class Misdirected(Forbidden):
+    """A request for a host that is not this server."""
+
     status = 421
 
 
-def _check_path(scope: Scope) -> None:
+def check_path(scope: Scope) -> None:
     """A path that means another one after somebody cleans it up is for getting past somebody who does not."""
     path: str = scope["path"]
     raw = bytes(scope.get("raw_path") or path.encode("utf-8", "surrogateescape")).decode("latin-1")

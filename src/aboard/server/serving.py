@@ -17,16 +17,23 @@ from aboard.server.short_answers import ASGIApp
 _LAST_ANSWERS_SECONDS = 1
 
 
-def serve(app: ASGIApp, listener: socket.socket, ending: Callable[[], None] | None = None) -> None:
+def serve(
+    app: ASGIApp,
+    listener: socket.socket,
+    ending: Callable[[], None] | None = None,
+    *,
+    second: socket.socket | None = None,
+) -> None:
     """Serve until Ctrl-C, after which KeyboardInterrupt is raised, or until SIGTERM, which then ends the process.
 
-    `ending` is called first, on a thread: answers that go on for ever are to come to their end.
+    `second` is another socket with the same application. `ending` is called first, on a thread: answers that go on
+    for ever are to come to their end.
     """
     server = _Server(server_config(app), ending)
     # Before uvicorn does it itself: an interrupt in the midst of asyncio's beginning would leave it half made.
     before = signal.signal(signal.SIGINT, server.handle_exit)
     try:
-        server.run(sockets=[listener])
+        server.run(sockets=[listener] if second is None else [listener, second])
     finally:
         signal.signal(signal.SIGINT, before)
     if server.was_interrupted:

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards that are processes: a stock TensorBoard behind the second origin of a real server."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from aboard.api.boards import BoardInfo
+from aboard.catalog.catalog import Catalog
+from aboard.control.boards import BoardRules
+from aboard.errors import BoardLimitExceeded, Conflict, InvalidValue
+from aboard.model.board import BoardKind
+from aboard.model.board_limits import BoardLimits
+from aboard.model.run_states import RunState
+from aboard.model.unit_states import UnitState
+from aboard.model.user import Role
+from aboard.store import Store, open_store
+from aboard.writer.summary_writer import SummaryWriter
+from support.board_pages import logged_run
+from support.processes import until
+from support.team_servers import BOSS, TeamServer, team_server
+
+_START = 90  # seconds, on a busy machine
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
+    yield tmp_path / "home"
+    for process in _processes(tmp_path):  # what a failed test left
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path / "store"), create=True)
+
+
+@contextlib.contextmanager
+def serving(store: Store, home: Path, **limits: int) -> Iterator[TeamServer]:
+    home.mkdir(exist_ok=True)
+    options = {"process_home": home, "boards": BoardRules(limits=BoardLimits(**limits))}
+    with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
+        until(lambda: it.client().runs.count() == len(list(store.list_folders())), 20)
+        yield it
+
+
+def _processes(folder: Path) -> list[psutil.Process]:
+    """TensorBoards over this folder."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if "tensorboard.main" in words and any(str(folder) in word for word in words):
+            found.append(process)
+    return found
+
+
+def started(server: TeamServer, *sources: str, who: str = BOSS) -> BoardInfo:
+    board = server.client(who).boards.create(*sources, kind=BoardKind.PROCESS).board
+    until(lambda: server.client(who).boards.get(board.id).state is not UnitState.PENDING, 20)
+    until(lambda: server.client(who).boards.get(board.id).state is not UnitState.STARTING, _START)
+    found = server.client(who).boards.get(board.id)
+    assert found.state is UnitState.RUNNING, server.client(who).boards.logs(board.id)
+    return found
+
+
+def runs_of(server: TeamServer, board: BoardInfo) -> list[str]:
+    answer = server.ask_board(f"/boards/{board.id}/data/runs", who=BOSS)
+    assert answer.status == 200, answer.body
+    return sorted(answer.document)
+
+
+def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
+    run = logged_run(store, name="one", logdirs=("test",), status=RunState.RUNNING)
+    writer = SummaryWriter(str(Path(store.uri) / run / "tb" / "train"))
+
+    def grow(count: int) -> None:
+        for step in range(count):
+            writer.add_scalar("loss", 1.0, step)
+        writer.flush()
+
+    grow(1)
+    with contextlib.closing(writer), serving(store, home, process=1) as server:
+        board = started(server, "run1")
+        until(lambda: runs_of(server, board) == ["ws1_one_test", "ws1_one_train"], 30)
+        copies = {path: path.stat().st_ino for path in (home / "process-boards").rglob("*tfevents*")}
+        assert len(copies) == 2
+        before = server.ask_board(
+            f"/boards/{board.id}/data/plugin/scalars/scalars?run=ws1_one_train&tag=loss", who=BOSS
+        )
+        grow(20)
+
+        def has_grown() -> bool:
+            place = f"/boards/{board.id}/data/plugin/scalars/scalars?run=ws1_one_train&tag=loss"
+            return len(server.ask_board(place, who=BOSS).document) > len(before.document)
+
+        until(has_grown, 60)
+        assert copies.items() <= {p: p.stat().st_ino for p in (home / "process-boards").rglob("*tfevents*")}.items()
+        with pytest.raises(BoardLimitExceeded, match=board.name):
+            server.client().boards.create("run1", kind=BoardKind.PROCESS, template="{run}")
+        with pytest.raises(Conflict, match="has read its runs"):
+            server.client().boards.change(board.id, template="{run}")
+        assert any("TensorBoard 2" in line.text for line in server.client().boards.logs(board.id))
+
+        server.client().boards.stop(board.id)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED, 30)
+        until(lambda: not _processes(tmp_path), 20)
+        ended = server.client().boards.get(board.id)
+        assert (ended.exit_status, ended.reason) == ("stopped", f"stopped by {BOSS}")
+        assert server.ask_board(f"/boards/{board.id}/", who=BOSS).status == 409
+        until(lambda: not list((home / "process-boards").rglob("*tfevents*")), 20)
+
+        again = started(server, "run1")
+        assert again.id == board.id
+        server.client().boards.delete(board.id)
+        until(lambda: not _processes(tmp_path), 20)
+
+
+def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
+    """A server that comes back takes up what runs, and what has died is told with its reason."""
+    logged_run(store, name="one")
+    with serving(store, home) as server:
+        board = started(server, "run1")
+        (process,) = _processes(tmp_path)
+    with serving(store, home) as server:
+        assert [one.pid for one in _processes(tmp_path)] == [process.pid]
+        assert runs_of(server, board) == ["ws1_one_train"]
+        process.kill()
+        until(lambda: server.client().boards.get(board.id).state is UnitState.FAILED, 30)
+        failed = server.client().boards.get(board.id)
+        assert failed.reason
+        assert server.client().boards.logs(board.id)[-1].text == failed.reason
+        assert server.ask_board(f"/boards/{board.id}/", who=BOSS).status == 409
+        again = started(server, "run1")
+        assert again.id == board.id
+        assert len(_processes(tmp_path)) == 1
+        server.catalog.boards.end(board.id, exit_status="killed", reason="somebody", at_once=True)
+        server.catalog.boards.delete(board.id)  # as if by a server that died right after
+        until(lambda: not _processes(tmp_path), 30)
+
+
+def test_nobody_looks(store: Store, home: Path, tmp_path: Path):
+    logged_run(store, name="one")
+    with serving(store, home) as server:
+        board = started(server, "run1")
+        server.client().boards.change(board.id, idle_timeout=4)
+        for _ in range(3):  # what is looked at stays
+            assert runs_of(server, board)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED, 60)
+        assert server.client().boards.get(board.id).exit_status == "idle"
+        until(lambda: not _processes(tmp_path), 20)
+
+
+def test_who_may_look(store: Store, home: Path):
+    """By a code that works once, which becomes a cookie for one board; the API takes neither."""
+    logged_run(store, name="one")
+    with serving(store, home) as server:
+        server.person("ann", ws1=Role.VIEWER)
+        server.person("bob", ws2=Role.VIEWER)
+        board = started(server, "run1")
+        page = f"/boards/{board.id}/"
+        assert server.ask(page, who="bob").status == 404
+        assert server.ask_board(page, who="bob").status == 404
+        assert server.ask_board(page).status == 401
+        away = server.ask_board(page, Accept="text/html")
+        assert (away.status, away.header("location")) == (303, f"{server.url}{page}")
+
+        led = server.ask(f"{page}?x=1", Cookie=server.logged_in("ann"))
+        origin, _, address = led.header("location").partition(page)
+        assert (led.status, origin) == (303, f"http://127.0.0.1:{server.boards_port}")
+        came = server.ask_board(page + address)
+        assert (came.status, came.header("location")) == (303, f"{page}?x=1")
+        assert f"Path={page}; " in came.header("set-cookie")
+        assert "HttpOnly" in came.header("set-cookie")
+        assert server.ask_board(page, Cookie=came.cookie).body.startswith(b"<!doctype html>")
+        assert server.ask_board(page + address).status == 401  # the code is used up
+
+        secret = came.cookie.partition("=")[2]
+        session = server.logged_in("ann").partition("=")
+        assert server.ask("/api/v1/boards", Cookie=f"{session[0]}={secret}").status == 401
+        assert server.ask("/api/v1/boards", Cookie=came.cookie).status == 401
+        assert server.ask_board(page, Cookie=f"{came.cookie.partition('=')[0]}={session[2]}").status == 401
+        other = page.replace(board.id[0], "0" if board.id[0] != "0" else "1", 1)
+        assert server.ask_board(other, Cookie=came.cookie).status in (401, 404)
+        code = server.ask(page, Cookie=server.logged_in("ann")).header("location").partition("aboard_code=")[2]
+        assert server.ask(f"/?token={code}", Accept="text/html").cookie == ""
+
+        server.catalog.people.set_role("ann", "ws1", None)
+        server.control.logins.forget()
+        assert server.ask_board(page, Cookie=came.cookie).status == 404
+
+
+def test_what_can_never_be(store: Store, home: Path):
+    logged_run(store, name="one")
+    with serving(store, home) as server:
+        boards = server.client().boards
+        for settings in (
+            {"executor": "moon"},
+            {"image": "x"},
+            {"tensorboard_args": ["--logdir=/etc"]},
+            {"tensorboard_args": ["--port", "1"]},
+        ):
+            with pytest.raises(InvalidValue):
+                boards.create("run1", kind=BoardKind.PROCESS, settings=settings)
+        failed = boards.create("run1", kind=BoardKind.PROCESS, settings={"tensorboard_args": ["--load_fast=x"]}).board
+        until(lambda: boards.get(failed.id).state is UnitState.FAILED, _START)
+        assert any("load_fast" in line.text for line in boards.logs(failed.id))

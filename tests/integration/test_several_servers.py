@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three server processes over one PostgreSQL and one store behave as one, also when one is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aboard.client.client import Client
+from aboard.errors import AboardError, BoardLimitExceeded, CatalogUnavailable
+from aboard.model.board import BoardKind
+from aboard.model.run_states import RunState
+from aboard.model.unit_states import UnitState
+from aboard.store import open_store
+from support.board_pages import logged_run
+from support.postgres import PostgresServer, postgres_server
+from support.processes import until
+
+TOKEN = "a-token-that-all-three-servers-know"
+
+
+@dataclass
+class Server:
+    process: subprocess.Popen[str]
+    url: str
+
+    @property
+    def client(self) -> Client:
+        return Client(self.url, TOKEN)
+
+    def ask(self, path: str) -> tuple[int, bytes]:
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}"})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read()
+
+    def shows(self, board: str) -> set[str]:
+        status, body = self.ask(f"/boards/{board}/data/runs")
+        return set(json.loads(body)) if status == 200 else set()
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+        self.close()
+
+    def close(self) -> None:
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@dataclass
+class Three:
+    database: PostgresServer
+    servers: list[Server]
+    store: Any
+    home: Path
+    catalog: str
+
+    def start(self) -> Server:
+        environment = {**os.environ, "ABOARD_HOME": str(self.home), "ABOARD_TOKEN": TOKEN}
+        environment["ABOARD_BOARDS_LIMIT_PER_PERSON"] = "30"
+        command = [sys.executable, "-c", "from aboard.cli import main; main()", "server", "--port", "0", "--json"]
+        command += ["--catalog", self.catalog, "--store", self.store.uri]
+        log = (self.home / f"log{len(self.servers)}").open("w")
+        with log:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment, text=True)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, (self.home / f"log{len(self.servers)}").read_text()
+        server = Server(process, json.loads(line)["url"])
+        self.servers.append(server)
+        return server
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Generator[Three]:
+    folder = tmp_path_factory.mktemp("three")
+    (folder / "home").mkdir()
+    store = open_store(str(folder / "store"), create=True)
+    logged_run(store, name="one", experiment="e")
+    logged_run(store, name="two", experiment="e", status=RunState.RUNNING)
+    with postgres_server() as database:
+        made = Three(database, [], store, folder / "home", database.new_database())
+        try:
+            for _ in range(3):
+                made.start()
+            until(lambda: all(server.client.runs.count() == 2 for server in made.servers), 60)
+            yield made
+        finally:
+            for server in made.servers:
+                with contextlib.suppress(ProcessLookupError):
+                    server.process.terminate()
+            for server in made.servers:
+                server.process.wait(20)
+                server.close()
+
+
+def test_runs_are_counted_once(three: Three):
+    assert sorted(run.number for run in three.servers[0].client.runs.list().items) == [1, 2]
+
+
+def test_a_board_is_there_through_each_of_them(three: Three):
+    first, second, third = three.servers
+    board = first.client.boards.create("exp1").board
+    for server in three.servers:
+        until(lambda server=server: server.shows(board.id) == {"ws1_one_train", "ws1_two_train"}, 30)
+    assert second.client.boards.create("exp1").board.id == board.id
+    second.client.boards.stop(board.id)
+    until(lambda: third.ask(f"/boards/{board.id}/")[0] == 409, 10)
+    until(lambda: first.ask(f"/boards/{board.id}/")[0] == 409, 10)
+
+
+def test_what_changes_through_one_is_heard_through_another(three: Three):
+    first, second, _ = three.servers
+    request = urllib.request.Request(f"{second.url}/api/v1/events", headers={"Authorization": f"Bearer {TOKEN}"})
+    heard: list[str] = []
+    with urllib.request.urlopen(request, timeout=60) as stream:
+        assert stream.readline()
+        first.client.runs.tag(["run1"], ["heard"])
+        board = first.client.boards.create("run1").board
+        while not ("document" in "".join(heard) and board.id in "".join(heard)):
+            heard.append(stream.readline().decode())
+    first.client.boards.delete(board.id)
+
+
+def test_together_they_allow_no_more_than_one_would(three: Three):
+    made: list[str] = []
+    refused: list[AboardError] = []
+
+    def make(server: Server, offset: int) -> None:
+        for number in range(offset, offset + 15):
+            try:
+                made.append(server.client.boards.create("run1", template=f"{{run}}_{number}").board.id)
+            except BoardLimitExceeded as error:
+                refused.append(error)
+
+    threads = [threading.Thread(target=make, args=(one, 100 * at)) for at, one in enumerate(three.servers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(made), len(refused)) == (30, 15)
+    for board in made:
+        three.servers[0].client.boards.delete(board)
+
+
+def test_a_process_board_outlives_who_started_it(three: Three):
+    """Whichever server looks after it: when that one is killed, another goes on."""
+    board = three.servers[0].client.boards.create("exp1", kind=BoardKind.PROCESS).board
+    until(lambda: three.servers[1].client.boards.get(board.id).state is UnitState.RUNNING, 90)
+    until(lambda: three.servers[2].shows(board.id) == {"ws1_one_train", "ws1_two_train"}, 60)
+    (lock,) = (three.home / "process-boards").rglob(f"{board.id}.lock")
+    holder = int(lock.read_text())
+    (killed,) = [server for server in three.servers if server.process.pid == holder]
+    killed.kill()
+    three.servers.remove(killed)
+    left = three.servers[0]
+    assert left.shows(board.id) == {"ws1_one_train", "ws1_two_train"}
+    until(lambda: lock.read_text().strip() not in ("", str(holder)), 30)
+    three.start()
+    left.client.boards.stop(board.id)
+    until(lambda: left.client.boards.get(board.id).state is UnitState.STOPPED, 60)
+    until(lambda: not list((three.home / "units").glob("0*")), 20)
+
+
+def test_nothing_is_lost_with_one_that_is_killed(three: Three):
+    victim, others = three.servers[0], three.servers[1:]
+    told: list[str] = []
+
+    def make() -> None:
+        for number in range(25):
+            try:
+                board = victim.client.boards.create("run1", template=f"{{run}}_x{number}").board
+            except (AboardError, OSError):
+                return
+            told.append(board.id)
+
+    maker = threading.Thread(target=make)
+    maker.start()
+    until(lambda: len(told) >= 3, 30)
+    victim.kill()
+    maker.join()
+    known = {board.id for board in others[0].client.boards.iterate()}
+    assert set(told) <= known
+    assert others[1].shows(told[0]) == {"one_x0"} or others[1].ask(f"/boards/{told[0]}/")[0] == 200
+    for board in others[0].client.boards.iterate():
+        others[0].client.boards.delete(board.id)
+    three.servers.remove(victim)
+
+
+def test_while_the_database_is_down_what_is_open_goes_on(three: Three):
+    server = three.servers[0]
+    board = server.client.boards.create("exp1").board
+    until(lambda: server.shows(board.id) == {"ws1_one_train", "ws1_two_train"}, 30)
+    three.database.stop()
+    try:
+        assert server.shows(board.id) == {"ws1_one_train", "ws1_two_train"}
+        with pytest.raises(CatalogUnavailable, match="see that PostgreSQL runs"):
+            server.client.runs.list()
+    finally:
+        three.database.start()
+
+    def is_back() -> bool:
+        with contextlib.suppress(AboardError):
+            return server.client.runs.count() == 2
+        return False
+
+    until(is_back, 60)
+    logs = "".join(path.read_text() for path in three.home.glob("log*"))
+    assert "Traceback" not in logs, logs[logs.index("Traceback") :][:3000]
