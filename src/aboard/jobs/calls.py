@@ -34,6 +34,7 @@ def submit(
     service_account: str = "",
     timeout: float | str | timedelta | None = None,
     grace: float = 30.0,
+    restarts: int = 0,
     program: str = "",
 ) -> Job:
     """Run a training command as a run, where an executor starts it. It outlives the process that calls this.
@@ -59,6 +60,7 @@ def submit(
         service_account: Who the unit is, on Kubernetes.
         timeout: Seconds, or a text as 2h, after which it is ended.
         grace: Seconds in which the command may end when it is asked to.
+        restarts: How often the command is started again after a failure, as the same run.
         program: The program `aboard` on the other side, where it is not on the path.
     """
     return submit_job(
@@ -81,6 +83,7 @@ def submit(
             service_account=service_account,
             timeout=timeout,
             grace=grace,
+            restarts=restarts,
             program=program,
         )
     )
@@ -106,6 +109,7 @@ def sweep(
     mounts: Sequence[Mount] = (),
     timeout: float | str | timedelta | None = None,
     grace: float = 30.0,
+    restarts: int = 0,
     program: str = "",
 ) -> Sweep:
     """Run a command once for each combination of a grid, or for each mapping of a list, as runs of one experiment.
@@ -130,6 +134,7 @@ def sweep(
         mounts=mounts,
         timeout=timeout,
         grace=grace,
+        restarts=restarts,
         program=program,
     )
     return submit_sweep(asked, hparams, at_once)

@@ -50,7 +50,7 @@ def with_values(words: Sequence[str], hparams: Mapping[str, HparamValue]) -> tup
 
 def run_name_of(words: Sequence[str], unit: str) -> str:
     """What a run is called when nobody says it: after its script, and unlike any other."""
-    scripts = [word for word in words if word.endswith((".py", ".sh"))]
+    scripts = [word for word in " ".join(words).split() if word.endswith((".py", ".sh"))]
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", PurePath(scripts[0] if scripts else words[0]).stem).strip("-.") or "job"
     return f"{plain[:60]}-{unit[-8:].lower()}"
 

@@ -55,6 +55,7 @@ class JobAsked:
     service_account: str = ""
     timeout: float | str | timedelta | None = None
     grace: float = 30.0
+    restarts: int = 0
     program: str = ""
 
 
@@ -149,6 +150,7 @@ def _run_options(asked: JobAsked, run: str, workspace: str, experiment: str, com
         *([f"--experiment={experiment}"] if experiment else []),
         *(f"--tag={name}={value}" if value else f"--tag={name}" for name, value in tags.items()),
         f"--grace={asked.grace:g}",
+        *([f"--restarts={asked.restarts}"] if asked.restarts else []),
     ]
 
 

@@ -85,7 +85,7 @@ class Estimator:
         executor = self._chosen()
         arguments = [word for name, value in self.hyperparameters.items() for word in (f"--{name}", str(value))]
         self._job = submit(
-            self.command,
+            ("/bin/sh", "-c", self.command),
             source_dir=self.source_dir,
             executor=executor,
             hparams=self.hyperparameters,
