@@ -29,7 +29,7 @@ from support.docker_daemon import IMAGE, docker_daemon
 from support.processes import until
 from support.slurm_cluster import slurm_cluster
 
-PATIENCE = 240.0
+PATIENCE = 100.0
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "jobs"
 RUNS, STEPS = int(os.environ.get("SWEEP_RUNS", "10")), 20

@@ -48,6 +48,8 @@ def work(ending: BoardEnding) -> None:
         if _is_over(ending):
             time.sleep(ending.delay)
             executor.stop(handle)
+            # Not before it has ended: what an executor leaves behind to end a unit would end with this one.
+            executor.wait(handle)
             return
         time.sleep(_POLL_SECONDS)
 
