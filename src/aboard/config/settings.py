@@ -37,6 +37,8 @@ class Settings:
     workspace: str = "default"
     template: str = DEFAULT_TEMPLATE
     """How runs of the catalog are named on a board."""
+    executor: str = ""
+    """Where jobs run, as `slurm:partition=gpu`; empty: on this machine."""
     cache_limit: int = 4 << 30
     """Bytes that index files and pieces of stores may take below `home`."""
     serve: ServeSettings = field(default_factory=ServeSettings)
