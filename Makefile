@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores soak clean
+.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -93,6 +93,7 @@ lint: setup page  ## linters, types, layers, formatting
 
 openapi: setup  ## docs/openapi.json, the document of the API
 	$(BIN)/python scripts/write_openapi.py
+	scripts/run-in-web types
 
 fmt: setup page
 	$(BIN)/ruff check --fix --quiet || true
@@ -129,6 +130,9 @@ bench-integrations: $(FRAMEWORKS)/.installed  ## what each integration costs a t
 
 bench-stores: setup  ## reading runs from an S3 server beside download and stock TensorBoard
 	$(BIN)/python benchmarks/store_reading.py
+
+bench-page: setup page  ## the page beside stock TensorBoard's Time Series, in a browser
+	$(BIN)/python benchmarks/page.py
 
 soak: setup  ## long runs: ten million points by threads and processes, and an hour of fuzzing in minutes
 	$(BIN)/python -m pytest tests/soak --timeout=1800

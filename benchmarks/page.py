@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in headless Chromium beside stock TensorBoard's Time Series: the same event files, the same machine, one run.
+"""The page in headless Chromium beside stock TensorBoard's Time Series: the same event files and machine, one run.
 
 Both servers have read everything before; every visit begins with an empty cache of the browser. Times are from the
 navigation to the moment when a chart is drawn, by the clock of the page itself.
@@ -43,10 +43,14 @@ _FRAMES = """async (act) => {
   }
   gaps.sort((a, b) => a - b);
   return [1000 * gaps.length / gaps.reduce((a, b) => a + b), gaps[Math.floor(gaps.length * 0.95)]];
-  function scrollTable(turn) { const table = document.querySelector('[role=table]'); table.scrollTop = turn * 90 % table.scrollHeight; }
+  function scrollTable(turn) {
+    const table = document.querySelector('[role=table]');
+    table.scrollTop = turn * 90 % table.scrollHeight;
+  }
   function moveOver(turn) {
     const over = document.querySelector('.u-over'), box = over.getBoundingClientRect();
-    over.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: box.left + (turn * 7) % box.width, clientY: box.top + box.height / 2 + 40 * Math.sin(turn)}));
+    const [clientX, clientY] = [box.left + (turn * 7) % box.width, box.top + box.height / 2 + 40 * Math.sin(turn)];
+    over.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX, clientY}));
   }
 }"""
 
@@ -106,18 +110,28 @@ def told(title: str, values: Sequence[float], unit: str = "ms") -> float:
     return middle
 
 
+def smooth(title: str, rate: float, slowest: float) -> None:
+    print(f"| {title} | {rate:.0f} | 95 % within {slowest:.0f} ms |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--points", type=int, default=50_000)
+    parser.add_argument("--only", choices=("tensorboard", "large", "table"), help="one part of it")
     parser.add_argument("--runs", type=int, default=100_000, help="of the table")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place, chromium() as browser:
         folder, visits = Path(place), Visits(browser)
         print("| | median | range |\n| --- | ---: | ---: |")
-        _beside_tensorboard(folder, visits, options.rounds, options.points)
-        _large(folder, visits, options.rounds)
-        _table(folder, visits, options.runs)
+        parts = {
+            "tensorboard": lambda: _beside_tensorboard(folder, visits, options.rounds, options.points),
+            "large": lambda: _large(folder, visits, options.rounds),
+            "table": lambda: _table(folder, visits, options.runs),
+        }
+        for name, measure in parts.items():
+            if options.only in (None, name):
+                measure()
 
 
 def _beside_tensorboard(folder: Path, visits: Visits, rounds: int, points: int) -> None:
@@ -157,7 +171,7 @@ def _large(folder: Path, visits: Visits, rounds: int) -> None:
         with visits.page(f"{url}/w/hundred/compare?first=100", token) as page:
             page.wait_for_function(_FIRST)
             rate, slowest = page.evaluate(_FRAMES, "hover")
-            print(f"| 100 runs in one chart, frames a second while hovering (target 30) | {rate:.0f} | 95 % within {slowest:.0f} ms |")
+            smooth("100 runs in one chart, frames a second while hovering (target 30)", rate, slowest)
         (tags,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/tags/compare", _FIRST, token))
         told("2 runs with 1,000 tags, first chart drawn", tags)
 
@@ -173,7 +187,7 @@ def _table(folder: Path, visits: Visits, runs: int) -> None:
         with visits.page(address, server["token"]) as page:
             page.wait_for_selector("[role=row] a.name")
             rate, slowest = page.evaluate(_FRAMES, "scroll")
-            print(f"| the same, frames a second while scrolling (target 60) | {rate:.0f} | 95 % within {slowest:.0f} ms |")
+            smooth("the same, frames a second while scrolling (target 60)", rate, slowest)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ import { defineConfig } from "vitest/config";
 
 const server = process.env["ABOARD_SERVER"] ?? "http://127.0.0.1:8080";
 
-const EARLY = /src\/(api\/(address|early|run_addresses)|compare\/(compare_view|run_numbers)|routing\/(query_codec|routes))\.ts$/;
+const EARLY =
+  /src\/(api\/(address|early|run_addresses)|compare\/(compare_view|run_numbers)|routing\/(query_codec|routes))\.ts$/;
 
 export default defineConfig({
   plugins: [svelte()],

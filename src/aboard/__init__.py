@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from aboard.client.board import Board
     from aboard.client.board import Board as TensorBoard
     from aboard.client.client import Client
+    from aboard.jobs.add_tensorboard import add_tensorboard
+    from aboard.jobs.calls import submit, sweep
+    from aboard.jobs.job import Job
     from aboard.reader.opened.open_runs import open as open  # noqa: A004 - read as aboard.open
     from aboard.run.training.run import Run
     from aboard.writer.factories import register_writer_factory
@@ -24,12 +27,16 @@ __all__ = [
     "Client",
     "FileWriter",
     "GlobalSummaryWriter",
+    "Job",
     "RecordWriter",
     "Run",
     "SummaryWriter",
     "TensorBoard",
     "__version__",
+    "add_tensorboard",
     "register_writer_factory",
+    "submit",
+    "sweep",
 ]
 
 # Importing aboard must cost a training script nothing: each name is loaded when it is first used.
@@ -38,20 +45,27 @@ _HOMES = {
     "Client": "aboard.client.client",
     "FileWriter": "aboard.writer.file_writer",
     "GlobalSummaryWriter": "aboard.writer.global_writer",
+    "Job": "aboard.jobs.job",
     "RecordWriter": "aboard.writer.record_writer",
     "Run": "aboard.run.training.run",
     "SummaryWriter": "aboard.writer.summary_writer",
     "TensorBoard": "aboard.client.board",
+    "add_tensorboard": "aboard.jobs.add_tensorboard",
     "open": "aboard.reader.opened.open_runs",
     "register_writer_factory": "aboard.writer.factories",
+    "submit": "aboard.jobs.calls",
+    "sweep": "aboard.jobs.calls",
 }
+_FOLDERS = frozenset({"executors"})  # read as aboard.executors.Slurm(…)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'aboard' has no attribute {name!r}")
     import importlib
 
+    if name in _FOLDERS:
+        return importlib.import_module(f"aboard.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'aboard' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

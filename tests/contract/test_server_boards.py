@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -135,6 +136,16 @@ class TestALife:
         assert (changed.max_runtime, changed.template) == (7200, "{run}-{logdir}-{hparams.lr}")
         until_shown(client, board.uri, "one-train-.01", "one-test-.01", "two-train-.5")
         assert client.boards.change(board.id, max_runtime=0).max_runtime is None
+
+    def test_its_page_is_there_while_it_becomes_another(self, client: Client):
+        board = client.boards.create("exp1").board
+        assert ask(client, board.uri).status == 200
+        with ThreadPoolExecutor(8) as askers:
+            for words in ("first", "second"):
+                assert client.boards.create("exp1", description=words).reopened
+                time.sleep(1.2)  # until it is looked at again, which is when the change is seen
+                asked = [askers.submit(ask, client, board.uri) for _ in range(24)]
+                assert {answer.result().status for answer in asked} == {200}
 
     def test_who_asks_at_the_same_time_gets_one_board(self, client: Client):
         with ThreadPoolExecutor(8) as threads:

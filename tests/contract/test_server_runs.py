@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -29,6 +30,7 @@ from aboard.model.run_states import RunState
 from aboard.model.uid import new_uid
 from aboard.store import Store, open_store
 from aboard.store.run.run_folder import RunFolder
+from support.http_asking import ask
 from support.processes import until
 from support.stored_runs import TOKEN, folder_uri, put_manifest, serving_runs, store_run
 
@@ -428,3 +430,17 @@ def test_runs_that_the_store_no_longer_has_are_in_the_bin(client: Client, store:
     assert (names(client), names(client, in_bin=True)) == (["kept"], ["gone"])
     with pytest.raises(UnknownName, match="no longer in"):
         client.runs.restore("gone")
+
+
+def test_any_page_of_a_list_can_be_asked_for_without_those_before_it(client: Client, store: Store):
+    for number in range(7):
+        store_run(store, name=f"r{number}", hparams={"lr": number} if number < 5 else {})
+    # Two runs have no value and stand at the end, so pages go over from one part of the order to the other.
+    asked = {"sort": "hparams.lr", "where": "name like 'r%'"}
+    whole = names(client, **asked)
+    told = ask(client, f"/api/v1/run-marks?{urlencode({**asked, 'every': 3})}").json()
+    assert (told["count"], told["every"], len(told["marks"])) == (7, 3, 2)
+    pages = [names(client, **asked, limit=3, after=after) for after in (None, *told["marks"])]
+    assert [name for page in pages for name in page] == whole
+    none = ask(client, f"/api/v1/run-marks?{urlencode({'where': 'number < 0'})}").json()
+    assert (none["count"], none["marks"]) == (0, [])

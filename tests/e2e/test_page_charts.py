@@ -165,7 +165,9 @@ def test_a_chart_is_saved_as_picture_and_as_numbers(visit, world):
 
 
 def test_points_of_a_living_run_arrive_without_reloading(visit, world):
-    uid = world.uids["alive"] = logged_run(world.store, name="alive", workspace="lab", status=RunState.RUNNING, curves={"live": [1.0] * 5})
+    uid = world.uids["alive"] = logged_run(
+        world.store, name="alive", workspace="lab", status=RunState.RUNNING, curves={"live": [1.0] * 5}
+    )
     page = visit(compare(world, "alive"))
     footer(page, "live", "5 points")
     log_more(world.store, uid, curves={"live": [2.0] * 7}, first=5)

@@ -62,7 +62,7 @@ def test_files_code_and_machine_of_a_run(visit, world):
 
 
 def test_runs_are_opened_as_a_board_which_is_stopped_started_and_deleted(visit, world):
-    page = visit("/w/lab/runs?where=name like \"sweep%25\"")
+    page = visit('/w/lab/runs?where=name like "sweep%25"')
     for name in ("sweep-0", "sweep-1"):
         page.get_by_role("checkbox", name=f"Select {name}").check()
     with page.context.expect_page() as opened:
@@ -117,7 +117,9 @@ def test_a_step_beyond_what_browsers_count_is_told_digit_by_digit(visit, world):
     box = over.bounding_box()
     page.mouse.move(box["x"] + 3, box["y"] + box["height"] / 2)
     page.locator(".tooltip").wait_for()
-    assert re.search(rf"step {2**53 + 1}\b|step {2**53 + 3}\b|step {2**53 + 5}\b", page.locator(".tooltip").inner_text())
+    assert re.search(
+        rf"step {2**53 + 1}\b|step {2**53 + 3}\b|step {2**53 + 5}\b", page.locator(".tooltip").inner_text()
+    )
 
 
 def test_a_server_that_goes_away_and_comes_back_is_told(visit, world):

@@ -120,7 +120,7 @@ def test_a_small_curve_stands_beside_a_metric(visit):
 
 def test_runs_are_tagged_noted_renamed_deleted_and_restored(visit, world):
     world.uids["doomed"] = logged_run(world.store, name="doomed", workspace="lab", curves={"loss": [1.0]})
-    page = visit(f"{RUNS}?where=name contains \"doomed\"")
+    page = visit(f'{RUNS}?where=name contains "doomed"')
     page.get_by_role("checkbox", name="Select doomed").check()
     page.get_by_role("button", name="Tag", exact=True).click()
     page.get_by_label("New tag").fill("<i>odd</i>")
@@ -149,7 +149,7 @@ def test_runs_are_tagged_noted_renamed_deleted_and_restored(visit, world):
 
 
 def test_the_eye_is_apart_from_the_selection_and_both_lead_to_the_comparison(visit, world):
-    page = visit(f"{RUNS}?first=2&where=name like \"sweep%25\"&sort=name")
+    page = visit(f'{RUNS}?first=2&where=name like "sweep%25"&sort=name')
     assert page.get_by_role("button", name="Plot sweep-1").get_attribute("aria-pressed") == "true"
     page.get_by_role("button", name="Plot sweep-1").click()
     page.get_by_role("button", name="Plot sweep-5").click()
@@ -170,7 +170,7 @@ def test_the_eye_is_apart_from_the_selection_and_both_lead_to_the_comparison(vis
 
 
 def test_a_run_that_begins_appears_by_itself(visit, world):
-    page = visit(f"{RUNS}?where=name == \"newcomer\"")
+    page = visit(f'{RUNS}?where=name == "newcomer"')
     page.get_by_text("No run matches this filter").wait_for()
     world.uids["newcomer"] = logged_run(world.store, name="newcomer", workspace="lab", curves={"loss": [1.0]})
     page.locator("a.name", has_text="newcomer").wait_for()
@@ -189,7 +189,7 @@ def test_a_saved_view_comes_back(visit):
 
 
 def test_what_is_seen_can_be_had_as_csv(visit):
-    page = visit(f"{RUNS}?columns=hparams.lr&where=name like \"sweep%25\"&sort=name")
+    page = visit(f'{RUNS}?columns=hparams.lr&where=name like "sweep%25"&sort=name')
     rows(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").click()

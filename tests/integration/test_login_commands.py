@@ -64,13 +64,20 @@ def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
         assert (laptop.home / "credentials.json").stat().st_mode & 0o777 == 0o600
         assert json.loads(well(laptop.aboard("user", "me", "--json")).out)["name"] == "ann"
         assert "base" in well(laptop.aboard("runs", "list")).out
+        # So do the runs, which go where the server looks for them unless another place is named.
+        assert f"Runs that are logged from now on go to {machine.store}" in told.out
+        script = "import os; print(os.environ['ABOARD_RUN'])"
+        own = well(laptop.run(script, "--workspace", "vision", ABOARD_STORE=""))
+        assert (own.out.strip(), f"kept in {machine.store}" in own.err) == ("run2", True)
+        until(lambda: "COMPLETED" in laptop.aboard("runs", "show", "run2").out, 30)
+        elsewhere = well(laptop.run(script, "--workspace", "vision"))
+        assert f"may never see what goes to {laptop.store}" in elsewhere.err
         made = well(laptop.aboard("token", "create", "cluster", "--scope", "write", "--expires", "30d", "-q"))
         listed = json.loads(well(laptop.aboard("token", "list", "--json")).out)["items"]
         assert [(one["name"], one["scopes"]) for one in listed] == [("first", []), ("cluster", ["write"])]
-        script = "import os; print(os.environ['ABOARD_RUN'])"
         environment = {"ABOARD_SERVER": url, "ABOARD_TOKEN": made.out.strip(), "ABOARD_STORE": machine.store}
         ended = well(machine.run(script, "--workspace", "vision", **environment))
-        assert ended.out.strip() == "run2"
+        assert ended.out.strip() == "run4"
         well(laptop.aboard("token", "revoke", "cluster"))
         refused = laptop.aboard("runs", "list", ABOARD_TOKEN=made.out.strip(), ABOARD_SERVER=url)
         assert (refused.code, "this token opens nothing here" in refused.err) == (1, True)

@@ -102,7 +102,7 @@ def media_runs(world: World) -> None:
 
 def hostile_runs(world: World) -> None:
     """Names that want to be something else, and numbers that are none."""
-    markup = "<img src=x onerror=\"window.hacked=1\">'\"&amp;"
+    markup = '<img src=x onerror="window.hacked=1">\'"&amp;'
     world.uids["markup"] = logged_run(
         world.store,
         name=f"{markup} 🚀 مرحبا",

@@ -20,7 +20,10 @@ const built = readdirSync(join(folder, "_page"));
 const named = (begin) => `/_page/${built.find((name) => name.startsWith(begin) && name.endsWith(".js"))}`;
 const page = join(folder, "index.html");
 const early = `<script type="module" crossorigin src="${named("early-")}"></script>`;
-writeFileSync(page, readFileSync(page, "utf-8").replace('<script type="module"', `${early}\n    <script type="module"`));
+writeFileSync(
+  page,
+  readFileSync(page, "utf-8").replace('<script type="module"', `${early}\n    <script type="module"`),
+);
 
 let script = 0;
 for (const path of [...files(folder)]) {

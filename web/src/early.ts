@@ -14,7 +14,9 @@ async function askForComparison(workspace: string): Promise<void> {
   const numbers = readNumbers(runs);
   if (numbers.length > MOST_RUNS || tab !== "charts") return;
   if (numbers.length) {
-    void askEarly(runsAddress({ workspace, where: numbersWhere(numbers), sort: "-number", bin: false }, { limit: 250 }));
+    void askEarly(
+      runsAddress({ workspace, where: numbersWhere(numbers), sort: "-number", bin: false }, { limit: 250 }),
+    );
     for (const number of numbers) if (!hidden.includes(String(number))) void askEarly(tagsAddress(number));
     return;
   }

@@ -39,6 +39,8 @@ class ServerInfo:
     started: datetime
     catalog: str
     stores: tuple[StoreStatus, ...] = ()
+    run_store: str = ""
+    """Where trainings of who asks put their runs, unless they are told another place; empty for who may log none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,11 @@ from aboard import __version__
 from aboard.cli.boards import app as boards_app
 from aboard.cli.experiments import app as experiments_app
 from aboard.cli.export_format import ExportFormat
+from aboard.cli.jobs import app as jobs_app
 from aboard.cli.login_command import login, logout
 from aboard.cli.runs import app as runs_app
 from aboard.cli.server_command import app as server_app
+from aboard.cli.submit_command import submit
 from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
 from aboard.cli.token_command import app as tokens_app
 from aboard.cli.user_command import app as users_app
@@ -33,11 +35,13 @@ app.add_typer(experiments_app, name="experiments")
 app.add_typer(workspaces_app, name="workspaces")
 app.add_typer(boards_app, name="board")
 app.add_typer(boards_app, name="tensorboard", help="The same as `aboard board`.")
+app.add_typer(jobs_app, name="jobs")
 app.add_typer(server_app, name="server")
 app.add_typer(tokens_app, name="token")
 app.add_typer(users_app, name="user")
 app.command("login")(login)
 app.command("logout")(logout)
+app.command("submit", context_settings={"allow_interspersed_args": False})(submit)
 
 
 def _print_version(wanted: bool) -> None:

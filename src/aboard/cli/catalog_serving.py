@@ -21,7 +21,7 @@ from aboard.control.boards import BoardRules
 from aboard.control.control import Control, ControlOptions
 from aboard.control.first_administrator import code_for, ensure_administrator, has_way_in
 from aboard.control.regular_retention import ACTOR, RegularRetention
-from aboard.errors import AboardError, InvalidValue
+from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.model.access import Access
 from aboard.model.board_limits import BoardLimits
 from aboard.server.actors import owner
@@ -108,9 +108,13 @@ class CatalogServer:
         return self._mode == "personal" or not catalog.people.administrators()
 
     def _control(self, catalog: Catalog, stack: contextlib.ExitStack) -> Control:
-        own_store: Path | None = self._settings.home / "store" if self._is_personal else None
+        default = self._settings.home / "store"
+        own_store: Path | None = default if self._is_personal else None
+        stores = self._settings.serve.stores or [self._settings.store]
+        if not self._is_personal and stores == [str(default)]:
+            _make_folder(default)
         options = ControlOptions(
-            stores=self._settings.serve.stores or [self._settings.store],
+            stores=stores,
             own_store=own_store,
             may_add_stores=self._is_personal,
             logins=login_options(self._settings),
@@ -190,3 +194,13 @@ def _asked(rule: RetentionRule) -> RetentionAsked:
 
 def _forget(_: str) -> None:
     return
+
+
+def _make_folder(store: Path) -> None:
+    """Nobody was asked where runs shall be, so the place is made; runs go there from the first on."""
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageUnavailable(
+            f"{store} cannot be made: {error.strerror}", hint="name a store with --store"
+        ) from error

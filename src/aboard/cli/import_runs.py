@@ -13,7 +13,7 @@ import typer
 
 from aboard.cli.sync import listen, told
 from aboard.cli.take_over import run_name_of, taken
-from aboard.config.settings import load_settings
+from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.foreign.foreign_run import ForeignRun, write_points
 from aboard.exchange.foreign.tools import foreign_runs
@@ -46,7 +46,7 @@ class _Import:
 
     def runs(self) -> Iterator[Synced]:
         options = self.options
-        settings = load_settings({"workspace": options.workspace, "store": options.store})
+        settings = client_settings({"workspace": options.workspace, "store": options.store})
         store, _ = check_destinations(settings.store, ())
         workspace = check_workspace_name(settings.workspace)
         if options.experiment is not None:

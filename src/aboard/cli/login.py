@@ -10,7 +10,9 @@ import sys
 import typer
 
 from aboard.api.people import Person, TokenMade
+from aboard.api.server import ServerInfo
 from aboard.cli.browser_login import browser_login
+from aboard.cli.run_store import run_store
 from aboard.cli.table_text import print_json
 from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.transport import Address, Transport
@@ -30,12 +32,15 @@ def log_in(server: str | None, token: str | None, *, browser: bool, as_json: boo
     mode = _tokens(address).ways().mode
     text = _read_token(token) if token is not None else _asked(address, mode, browser=browser)
     kept, person = _tried(address, text)
-    credentials.keep(address.url, Credential(kept, person.name))
+    store = run_store(Transport(Address.of(address.url, kept)).get(ServerInfo, "info").run_store)
+    credentials.keep(address.url, Credential(kept, person.name, store.uri))
     if as_json:
         print_json(person)
         return
     rights = "administrator" if person.administrator else _roles(person)
     typer.echo(f"Logged in at {address.url} as {person.name} ({rights}).")
+    if store.told:
+        typer.echo(store.told, err=not store.uri)
     if settings.server is not None and Address.of(settings.server, None).url != address.url:
         typer.echo(f"ABOARD_SERVER or the settings name {settings.server}, which is still asked.", err=True)
 

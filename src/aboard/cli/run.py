@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from aboard.cli.config_file import read_config_file
-from aboard.config.settings import load_settings
+from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue
-from aboard.model.hparams import HparamValue, flat_hparams
+from aboard.jobs.job_command import HPARAMS
+from aboard.model.hparams import HparamValue, flat_hparams, hparams_from_json
 from aboard.model.names import check_name, check_workspace_name
 from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.request import RunRequest
@@ -62,7 +64,7 @@ def run(options: RunOptions) -> int:
 
 def request_of(options: RunOptions) -> RunRequest:
     """The options as a request; raises InvalidValue for what is not allowed."""
-    settings = load_settings({"store": options.store, "workspace": options.workspace})
+    settings = client_settings({"store": options.store, "workspace": options.workspace})
     if not options.command:
         raise InvalidValue(
             "There is no command to run.", hint="Write it behind two dashes: aboard run -- python train.py"
@@ -77,7 +79,7 @@ def request_of(options: RunOptions) -> RunRequest:
     output = None if options.output is None else _folder(options.output, "--output")
     watched = [_folder(path, "--watch") for path in options.watched]
     check_folders(settings.home, output, watched, [store, *mirrors])
-    hparams: dict[str, HparamValue] = {}
+    hparams = job_hparams(os.environ)
     for path in options.configs:
         hparams |= flat_hparams(read_config_file(Path(path), "--config"))
     return RunRequest(
@@ -88,8 +90,8 @@ def request_of(options: RunOptions) -> RunRequest:
         workspace=check_workspace_name(settings.workspace),
         experiment="" if options.experiment is None else check_name(options.experiment, "an experiment"),
         name=None if options.name is None else check_name(options.name, "a run"),
-        hparams={**hparams, **dict(_hparam(text) for text in options.hparams)},
-        tags=dict(_tag(text) for text in options.tags),
+        hparams={**hparams, **dict(hparam_of(text) for text in options.hparams)},
+        tags=dict(map(tag_of, options.tags)),
         notes=tuple(options.notes),
         watched=tuple(watched),
         output=output,
@@ -102,14 +104,27 @@ def request_of(options: RunOptions) -> RunRequest:
     )
 
 
-def _hparam(text: str) -> tuple[str, HparamValue]:
+def job_hparams(environ: Mapping[str, str]) -> dict[str, HparamValue]:
+    """The hyperparameters that a job has been given; options of the command go before."""
+    text = environ.get(HPARAMS)
+    if not text:
+        return {}
+    try:
+        return hparams_from_json(json.loads(text))
+    except (ValueError, AttributeError):
+        raise InvalidValue(f"${HPARAMS} is not a JSON object.", hint="Unset it, or give --hparam NAME=VALUE.") from None
+
+
+def hparam_of(text: str) -> tuple[str, HparamValue]:
+    """The hyperparameter that NAME=VALUE stands for."""
     name, separator, value = text.partition("=")
     if not separator or not name.strip():
         raise InvalidValue(f"--hparam {text!r} is not NAME=VALUE.", hint="Write --hparam lr=0.01.")
-    return name.strip(), _value(value)
+    return name.strip(), hparam_value(value)
 
 
-def _value(text: str) -> HparamValue:
+def hparam_value(text: str) -> HparamValue:
+    """A number, true or false, none, or the text itself."""
     words: dict[str, HparamValue] = {"true": True, "false": False, "null": None, "none": None}
     if text.lower() in words:
         return words[text.lower()]
@@ -118,7 +133,8 @@ def _value(text: str) -> HparamValue:
     return text
 
 
-def _tag(text: str) -> tuple[str, str]:
+def tag_of(text: str) -> tuple[str, str]:
+    """The tag that NAME or NAME=VALUE stands for."""
     name, _, value = text.partition("=")
     if not name.strip():
         raise InvalidValue(f"--tag {text!r} has no name.", hint="Write --tag baseline or --tag data=v3.")

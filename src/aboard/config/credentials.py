@@ -23,6 +23,8 @@ class Credential:
 
     token: str = field(repr=False)
     user: str = ""
+    store: str = ""
+    """Where runs go that are logged for this server, unless another place is named."""
 
 
 class Credentials:
@@ -41,13 +43,14 @@ class Credentials:
         entry = self._servers().get(_key(url))
         match entry:
             case {"token": str(token), "user": str(user)}:
-                return Credential(token, user)
+                store = cast("Mapping[str, object]", entry).get("store")
+                return Credential(token, user, store if isinstance(store, str) else "")
             case _:
                 return None
 
     def keep(self, url: str, credential: Credential) -> None:
         """Remember a login; this server is asked from now on."""
-        entry = {"token": credential.token, "user": credential.user}
+        entry = {"token": credential.token, "user": credential.user, "store": credential.store}
         self._write({**self._servers(), _key(url): entry}, _key(url))
 
     def drop(self, url: str) -> bool:
@@ -100,7 +103,9 @@ def client_settings(flags: Mapping[str, object | None] | None = None) -> Setting
     if server is None:
         return settings
     known = credentials.of(server) if settings.token is None else None
-    return replace(settings, server=server, token=known.token if known is not None else settings.token)
+    if known is None:
+        return replace(settings, server=server)
+    return replace(load_settings(flags, default_store=known.store), server=server, token=known.token)
 
 
 def _key(url: str) -> str:

@@ -43,6 +43,11 @@ SETTINGS = (
     Declared("workspace", "Where runs belong for which nobody says it.", has_variable=False),
     Declared("tensorboard.template", "How runs of the catalog are named on a board.", path="template"),
     Declared(
+        "jobs.executor",
+        "Where jobs run for which nobody says it, as slurm:partition=gpu; without it here.",
+        path="executor",
+    ),
+    Declared(
         "cache.limit", "Space for index files and pieces of stores below `$ABOARD_HOME`.", parsing.size, "cache_limit"
     ),
     Declared("serve.host", "Address on which `aboard server` listens."),

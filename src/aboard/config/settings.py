@@ -37,6 +37,8 @@ class Settings:
     workspace: str = "default"
     template: str = DEFAULT_TEMPLATE
     """How runs of the catalog are named on a board."""
+    executor: str = ""
+    """Where jobs run, as `slurm:partition=gpu`; empty: on this machine."""
     cache_limit: int = 4 << 30
     """Bytes that index files and pieces of stores may take below `home`."""
     serve: ServeSettings = field(default_factory=ServeSettings)
@@ -47,7 +49,10 @@ class Settings:
 
 
 def load_settings(
-    flags: Mapping[str, object | None] | None = None, environ: Mapping[str, str] | None = None
+    flags: Mapping[str, object | None] | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    default_store: str = "",
 ) -> Settings:
     """The settings that hold now. `flags` are by field, as `store` or `serve.host`; None stands for one not given."""
     environ = os.environ if environ is None else environ
@@ -58,7 +63,7 @@ def load_settings(
         raise InvalidValue(f"there is no setting called {min(unknown)!r}", hint=f"known are {', '.join(BY_FIELD)}")
     flagged = {name: _parsed(BY_FIELD[name], v, name) if isinstance(v, str) else v for name, v in given.items()}
     found = {**_from_file(home, environ), **_from_environment(environ), **flagged}
-    found.setdefault("store", str(home / "store"))
+    found.setdefault("store", default_store or str(home / "store"))
     return _filled(Settings(home=home), found)
 
 

@@ -186,6 +186,12 @@ class Control:
             followers = list(self._followers.values())
         return [follower.status() for follower in followers]
 
+    @property
+    def run_store(self) -> str:
+        """Where new runs go whose trainings are told no other place."""
+        named = [*self._options.stores, *filter(None, [self._options.own_store])]
+        return parse_uri(str(named[0])).uri if named else ""
+
     def traffic(self) -> dict[str, TrafficCount]:
         """What was asked of each store to follow it, and to change runs."""
         with self._lock:

@@ -101,28 +101,32 @@ class Hosting:
             turn = self._opening.setdefault(board.id, threading.Lock())
         # One folder that does not answer must not keep other boards from being opened.
         with turn:
-            # Here: TensorBoard takes a second and 50 MB, and a server without boards needs neither.
-            from aboard.control.hosted_board import HostedBoard
-
             found = self._open.get(board.id)
             if found is None:
-                found = HostedBoard(
-                    board,
-                    self._catalog,
-                    self._pool,
-                    self._folders,
-                    plugins=self._plugins,
-                    default_template=self._default_template,
-                )
-                try:
-                    self._look(found)
-                except BaseException:
-                    found.close()
-                    raise
+                found = self._opened(board)
                 with self._lock:
                     self._open[board.id] = found
                     self._opening.pop(board.id, None)
         return found
+
+    def _opened(self, board: Board) -> HostedBoard:
+        # Here: TensorBoard takes a second and 50 MB, and a server without boards needs neither.
+        from aboard.control.hosted_board import HostedBoard
+
+        made = HostedBoard(
+            board,
+            self._catalog,
+            self._pool,
+            self._folders,
+            plugins=self._plugins,
+            default_template=self._default_template,
+        )
+        try:
+            self._look(made)
+        except BaseException:
+            made.close()
+            raise
+        return made
 
     def prepare(self) -> None:
         """Load what boards are made of, in the background: somebody will open one."""
@@ -175,8 +179,11 @@ class Hosting:
             return
         try:
             board = self._catalog.boards.get(hosted.board.id)
-            if board.state is not UnitState.RUNNING or _made_of(board) != _made_of(hosted.board):
-                self.close_board(board.id)  # ended or changed, perhaps by another server process
+            if board.state is not UnitState.RUNNING:
+                self.close_board(board.id)  # perhaps another server process has ended it
+                return
+            if _made_of(board) != _made_of(hosted.board):
+                self._replace(hosted, board)
                 return
             hosted.board = board
             self._look(hosted)
@@ -186,6 +193,15 @@ class Hosting:
             _log.warning("The board %s stays as it is: %s", hosted.board.name, error.message)
         except Exception:
             _log.exception("Looking at the board %s failed", hosted.board.name)
+
+    def _replace(self, hosted: HostedBoard, board: Board) -> None:
+        """Open a board anew that was changed; whoever asks meanwhile gets an answer from one or the other."""
+        changed = self._opened(board)
+        with self._lock:
+            is_open = self._open.get(board.id) is hosted
+            if is_open:
+                self._open[board.id] = changed
+        (hosted if is_open else changed).close()
 
     def _look(self, hosted: HostedBoard) -> None:
         is_first = not hosted.has_looked

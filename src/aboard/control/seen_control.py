@@ -73,6 +73,10 @@ class SeenControl:
         shown = [one for one in found if self.catalog.selected.has_store(one.uri)]
         return [replace(one, live=0, waiting=0, problem="", damaged=None) for one in shown]
 
+    def run_store(self) -> str:
+        """Where who asks puts new runs: the first store, for who may write."""
+        return self._control.run_store if self.access.writes else ""
+
     def add_store(self, uri: str) -> StoreStatus:
         """Follow another store."""
         self.access.check_administrator()

@@ -88,11 +88,15 @@ class Local(Executor):
             raise running_unit(handle)
         looking.remove(folder)
 
+    def folder_of(self, unit: str) -> Path:
+        """Where a unit keeps its output and record, also before it was submitted."""
+        return self._root() / check_uid(unit)
+
     def _root(self) -> Path:
         return Path(self.folder).absolute() if self.folder else machine_folder(load_settings().home) / "units"
 
     def _handle(self, unit: str) -> UnitHandle:
-        return self.handle(unit, folder=str(self._root() / unit))
+        return self.handle(unit, folder=str(self.folder_of(unit)))
 
 
 def check_process(executor: str, spec: UnitSpec) -> None:

@@ -39,6 +39,12 @@ class Access:
         held = Role.ADMIN if self.is_administrator else self.roles.get(folded(workspace))
         return held is not None and held.includes(role)
 
+    @property
+    def writes(self) -> bool:
+        """Whether there is a workspace in which things may be changed."""
+        held = [Role.ADMIN] if self.is_administrator else list(self.roles.values())
+        return self.most.includes(Role.EDITOR) and any(role.includes(Role.EDITOR) for role in held)
+
     def sees(self, workspace: str) -> bool:
         """Whether what is in the workspace may be looked at."""
         return self.may(Role.VIEWER, workspace)

@@ -49,6 +49,7 @@ class ServerRoutes:
             started=self._started,
             catalog=str(self._control.catalog) if access.is_administrator else "",
             stores=tuple(self._control.seen_by(access).stores()),
+            run_store=self._control.seen_by(access).run_store(),
         )
 
     def stores(self, access: Asking) -> Page[StoreStatus]:

@@ -1370,7 +1370,7 @@ export interface components {
         BoardReading: {
             runs: components["schemas"]["WholeNumber"];
             runs_read: components["schemas"]["WholeNumber"];
-            /** @description Lines of the board's list: folders with event files, in which there is something to see. */
+            /** @description Folders with event files in which something was found to show. */
             logdirs?: components["schemas"]["WholeNumber"];
             problems?: string[];
         };
@@ -1937,6 +1937,8 @@ export interface components {
             started: string;
             catalog: string;
             stores?: components["schemas"]["StoreStatus"][];
+            /** @description Where trainings of who asks put their runs, unless they are told another place; empty for who may log none. */
+            run_store?: string;
         };
         /** @description A store that a private server shall follow. */
         StoreAdded: {

@@ -10,6 +10,8 @@ const SETTLE_MILLISECONDS = 40; // pages that fly by while somebody drags the sc
 export class PagedRuns {
   /** How many runs the list has; none before the first answer. */
   count = $state<number>();
+  /** Until all are counted, `count` is that of the first page: nobody waits for the others to be found. */
+  isCounted = $state(false);
   error = $state<unknown>();
   isLoading = $state(false);
   /** Grows with every page that arrives, so that what shows them looks again. */
@@ -52,6 +54,7 @@ export class PagedRuns {
       this.pages.clear();
       this.stale.clear();
       this.marks = [];
+      this.isCounted = false;
     } else this.stale = new Set(this.pages.keys());
     await this.look();
   }
@@ -87,13 +90,14 @@ export class PagedRuns {
     if (!list) return;
     this.isLoading = true;
     try {
-      const [{ count, marks }] = await Promise.all([
-        runMarks(list, PAGE, abort.signal),
-        this.load(0, undefined, abort),
-      ]);
+      const first = this.load(0, undefined, abort).then(() => {
+        if (!abort.signal.aborted && !this.isCounted) this.count = this.pages.get(0)?.length ?? 0;
+      });
+      const [{ count, marks }] = await Promise.all([runMarks(list, PAGE, abort.signal), first]);
       if (abort.signal.aborted) return;
       this.marks = marks;
       this.count = count;
+      this.isCounted = true;
       this.error = undefined;
       for (const index of this.pages.keys()) if (index * PAGE >= count) this.pages.delete(index);
       this.version += 1;

@@ -48,10 +48,20 @@ class ServerContact:
         )
         try:
             told = self._client.runs.register(new)
+            self._warn_of_unread_store(self._client, store)
         except AboardError as error:
             _log.warning("%s So the run is called %s.", _sentence(error), run.name)
             return run
         return replace(run, number=told.number, name=told.name or run.name)
+
+    def _warn_of_unread_store(self, client: Client, store: str) -> None:
+        info = client.info()
+        if info.run_store and store not in (info.run_store, *(one.uri for one in info.stores)):
+            _log.warning(
+                "The server reads runs from %s and may never see what goes to %s: set ABOARD_STORE to a store of it.",
+                info.run_store,
+                store,
+            )
 
     @contextmanager
     def kept_informed(self, uid: str) -> Generator[None]:

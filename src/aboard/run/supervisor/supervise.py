@@ -165,6 +165,8 @@ def _outcome(command: Command, exit_code: int, live: LiveAttempt) -> Outcome:
     """What the end of a command means for its run."""
     live.summary.look()
     asked = command.asked_to_end
+    if asked is signal.SIGTERM and _is_cancelled():
+        return Outcome(RunState.CANCELLED, "its job was cancelled", exit_code)
     if asked is signal.SIGTERM:
         return Outcome(RunState.PREEMPTED, "ended by SIGTERM", exit_code)
     if asked is not None and asked in _CANCELLED_BY:
@@ -179,3 +181,9 @@ def _outcome(command: Command, exit_code: int, live: LiveAttempt) -> Outcome:
     if live.summary.said_status in {"failed", "cancelled", "preempted"}:
         return Outcome(RunState(live.summary.said_status), live.summary.said_reason, exit_code)
     return Outcome(RunState.COMPLETED, "", exit_code)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody wanted the end of the job that this run is; where the mark cannot be seen, nobody knows."""
+    mark = os.environ.get("ABOARD_CANCEL_MARK")
+    return bool(mark) and os.path.exists(mark)  # noqa: PTH110 - a text from the environment

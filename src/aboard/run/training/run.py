@@ -274,6 +274,7 @@ class Run:
     ) -> None:
         """Keep where the training is: values, and a copy of a file. `run.checkpoint({"epoch": 3}, "model.pt")`."""
         if self._logs:
+            self._stages.flush()  # who goes on from here after kill -9 must find all that was logged before
             self._checkpoints.add({**(state or {}), **values}, file, time.time())
 
     def resume(self, timeout: float = 60.0) -> Checkpoint | None:

@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from aboard.config.credentials import client_settings
 from aboard.config.settings import load_settings
 from aboard.errors import StorageUnavailable
 from aboard.model.names import check_name, check_workspace_name, offline_run_name
@@ -47,7 +48,7 @@ def planned_place(wanted: WantedRun) -> RunPlace:
 
 def begin(place: RunPlace, wanted: WantedRun) -> None:
     """Make the folder of a new run and start its helper."""
-    settings = load_settings({"store": None if wanted.store is None else os.fspath(wanted.store)})
+    settings = client_settings({"store": None if wanted.store is None else os.fspath(wanted.store)})
     try:
         place.tensorboard.mkdir(parents=True)
     except OSError as error:

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`aboard submit [OPTIONS] -- CMD…`: a training command as a run, where an executor starts it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import typer
+
+from aboard.cli.run import hparam_of, hparam_value, tag_of
+from aboard.cli.saying import say
+from aboard.errors import InvalidValue
+from aboard.jobs.job import Job
+from aboard.jobs.submitting import JobAsked, submit_job
+from aboard.jobs.sweep import submit_sweep
+from aboard.model.unit_states import UnitState
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmitOptions:
+    """What was typed besides the job itself."""
+
+    hparams: Sequence[str]
+    grid: Sequence[str]
+    tags: Sequence[str]
+    environment: Sequence[str]
+    at_once: int | None
+    wait: bool
+    as_json: bool
+
+
+def submit(asked: JobAsked, options: SubmitOptions) -> int:
+    """Submit one job, or a sweep where there is a grid; the exit code."""
+    asked = replace(
+        asked,
+        hparams=dict(map(hparam_of, options.hparams)),
+        tags=dict(map(tag_of, options.tags)),
+        environment=dict(map(_variable, options.environment)),
+    )
+    if options.grid:
+        made = submit_sweep(asked, dict(map(_axis, options.grid)), options.at_once)
+        jobs = list(made.jobs)
+    elif options.at_once is not None:
+        raise InvalidValue("--at-once is for sweeps.", hint="Add --grid NAME=VALUE,VALUE, or leave it out.")
+    else:
+        jobs = [submit_job(asked)]
+    if options.as_json:
+        items = [{"id": job.id, "run": job.name, "experiment": job.experiment} for job in jobs]
+        typer.echo(json.dumps({"items": items, "next": None}))
+    else:
+        for job in jobs:
+            typer.echo(job.id)
+            say(
+                f"Submitted {job.name} to {job.record.executor}; `aboard jobs logs -f {job.name}` follows it.",
+                sys.stderr,
+            )
+    return _waited(jobs) if options.wait else 0
+
+
+def _waited(jobs: Sequence[Job]) -> int:
+    """Show what a single job prints, and wait for all."""
+    if len(jobs) == 1:
+        show_logs(jobs[0], follow=True)
+    failed = 0
+    for job in jobs:
+        status = job.wait()
+        if not status.has_succeeded:
+            failed += 1
+            why = f": {status.message}" if status.message else ""
+            state = "cancelled" if status.state is UnitState.STOPPED else str(status.state)
+            say(f"{job.name} {state}{why}", sys.stderr)
+    return 1 if failed else 0
+
+
+def show_logs(job: Job, *, follow: bool) -> None:
+    """Write what a job printed, as it is, to standard output."""
+    for piece in job.logs(follow=follow):
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+
+
+def _axis(text: str) -> tuple[str, list[object]]:
+    name, equals, values = text.partition("=")
+    if not equals or not name.strip() or not values.strip():
+        raise InvalidValue(f"--grid {text!r} is not NAME=VALUE,VALUE.", hint="Write --grid lr=0.1,0.01.")
+    return name.strip(), [hparam_value(value.strip()) for value in values.split(",")]
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidValue(f"--env {text!r} is not NAME=VALUE.", hint="Write --env OMP_NUM_THREADS=4.")
+    return name, value

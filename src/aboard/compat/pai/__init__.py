@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PAI's `Estimator` and `TensorBoard` on top of aboard's jobs and boards: only import lines change."""

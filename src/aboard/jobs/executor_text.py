@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executors as a person writes them on a line: `slurm:partition=gpu,time_limit=30`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from aboard.errors import InvalidType, InvalidValue
+from aboard.executors.executor import Executor
+from aboard.executors.registry import executor_class
+
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def executor_from(given: Executor | str | None, default: str) -> Executor:
+    """The executor that was given, or the one that a text means."""
+    if isinstance(given, Executor):
+        return given
+    if given is not None and not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        hint = "give aboard.executors.Local(), Slurm(…) and the like, or a text as 'slurm:partition=gpu'"
+        raise InvalidType(f"{given!r} is not an executor", hint=hint)
+    text = given or default
+    name, _, rest = text.partition(":")
+    kind = executor_class(name.strip())
+    return kind(
+        **{option: value for part in rest.split(",") if part.strip() for option, value in [_option(kind, part)]}
+    )
+
+
+def _option(kind: type[Executor], part: str) -> tuple[str, object]:
+    name, equals, text = part.partition("=")
+    name, text = name.strip(), text.strip()
+    types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    if not equals:
+        raise InvalidValue(f"{part!r} is not OPTION=VALUE", hint=f"options of {kind.name}: {', '.join(types)}")
+    match types.get(name):
+        case "bool":
+            if text.lower() not in _WORDS:
+                raise InvalidValue(f"{name}={text!r} of {kind.name} is not yes or no", hint="write true or false")
+            return name, _WORDS[text.lower()]
+        case "int" | "int | None" | "float":
+            try:
+                return name, float(text) if types[name] == "float" else int(text)
+            except ValueError:
+                raise InvalidValue(f"{name}={text!r} of {kind.name} is not a number") from None
+        case "str" | None:  # one that it does not have is refused when it is made
+            return name, text
+        case other if other.startswith("tuple"):
+            return name, tuple(text.split("+"))
+        case _:
+            hint = f"in Python: aboard.executors.{kind.__name__}({name}={{…}})"
+            raise InvalidValue(f"the option {name} of {kind.name} cannot be written on a line", hint=hint)

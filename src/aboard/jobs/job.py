@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Job`: a training command on an executor, from its submission to the board over its run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from aboard.config.settings import load_settings
+from aboard.errors import AboardError, Conflict, ServerUnavailable, UnknownName
+from aboard.executors.executor import Executor
+from aboard.executors.registry import executor_of, make_executor
+from aboard.jobs.job_record import JobRecord, JobRecords
+from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import EndReason, UnitStatus
+
+if TYPE_CHECKING:
+    from aboard.client.board import Board
+    from aboard.client.client import Client
+    from aboard.client.served_run import ServedRun
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_RUN_SECONDS = 300.0
+
+
+class Job:
+    """A job that was submitted, by this process or by an earlier one of the same person: `Job("train-1")`."""
+
+    def __init__(self, job: str | JobRecord, *, records: JobRecords | None = None) -> None:
+        """The job with this id, the end or beginning of it, or the newest whose run is called so."""
+        self._records = records or JobRecords(load_settings().home)
+        self._record = self._records.find(job) if isinstance(job, str) else job
+
+    @classmethod
+    def list(cls, *, experiment: str | None = None) -> list[Job]:
+        """All jobs of this person, the oldest first."""
+        records = JobRecords(load_settings().home)
+        return [cls(one, records=records) for one in records.all() if experiment in (None, one.experiment)]
+
+    @property
+    def id(self) -> str:
+        """Its id, which is that of its unit."""
+        return self._record.id
+
+    @property
+    def name(self) -> str:
+        """What its run is called."""
+        return self._record.run
+
+    @property
+    def experiment(self) -> str:
+        """Which runs its run belongs with."""
+        return self._record.experiment
+
+    @property
+    def record(self) -> JobRecord:
+        """What is written down of it."""
+        return self._record
+
+    @property
+    def executor(self) -> Executor:
+        """Where it runs."""
+        if self._record.handle:
+            return executor_of(UnitHandle.parse(self._record.handle))
+        return make_executor(self._record.executor, self._record.options)
+
+    @property
+    def info(self) -> UnitStatus:
+        """How it is doing, why it ended, and what to look at; asked now."""
+        handle = self._handle()
+        return self._waiting() if handle is None else executor_of(handle).status(handle)
+
+    @property
+    def status(self) -> UnitState:
+        """Its state, asked now."""
+        return self.info.state
+
+    def wait(self, timeout: float | None = None) -> UnitStatus:
+        """How it ended; or, after `timeout` seconds, how it is doing."""
+        end = None if timeout is None else time.monotonic() + timeout
+        pause = _FIRST_PAUSE
+        while True:
+            status = self.info
+            if status.state.is_ended or (end is not None and time.monotonic() >= end):
+                return status
+            time.sleep(pause if end is None else max(0.0, min(pause, end - time.monotonic())))
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def logs(self, *, follow: bool = False) -> Iterator[bytes]:
+        """What it printed, in pieces; when followed, from its start to its end."""
+        while (handle := self._handle()) is None:
+            if not follow or self._waiting().state.is_ended:
+                return
+            time.sleep(_FIRST_PAUSE * 10)
+        yield from executor_of(handle).logs(handle, follow=follow)
+
+    def cancel(self) -> None:
+        """Ask for its end; its run is then cancelled. One that has ended stays as it is."""
+        handle = self._handle()
+        status = self.info
+        if status.state.is_ended:
+            return
+        self._records.mark_cancelled(self.id)
+        # A queue may have submitted it just before it could see the mark.
+        handle = handle or self._handle()
+        if handle is not None:
+            executor_of(handle).stop(handle)
+
+    def forget(self) -> None:
+        """Remove what it left, except its run; one that is not over is refused."""
+        if not self.info.state.is_ended:
+            raise Conflict(f"the job {self.name} is {self.info.state}", hint="cancel it first")
+        if (handle := self._handle()) is not None:
+            executor_of(handle).forget(handle)
+        self._records.remove(self.id)
+
+    @property
+    def run(self) -> ServedRun:
+        """Its run, from the configured server or the private one; an error while there is none yet."""
+        return self._client().runs.get(f"{self._record.workspace}/{self.name}")
+
+    def wait_for_run(self, timeout: float = _RUN_SECONDS) -> ServedRun:
+        """Its run, as soon as a server knows it; an error when the job ended without one, or after `timeout` s."""
+        end = time.monotonic() + timeout
+        pause = _FIRST_PAUSE
+        has_ended = False
+        while True:
+            try:
+                return self.run
+            except UnknownName:
+                if has_ended and time.monotonic() > end - timeout + 30:
+                    info = self.info
+                    hint = info.message or "its output says why: logs()"
+                    raise Conflict(f"the job {self.name} is {info.state} and has no run", hint=hint) from None
+                if time.monotonic() > end:
+                    hint = "wait longer, or look at info"
+                    raise ServerUnavailable(f"the job {self.name} has no run yet", hint=hint) from None
+            has_ended = self.status.is_ended
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def tensorboard(self, **options: Any) -> Board:
+        """A board over its run, as `Board.create` makes it, also before the run begins; one that is there is opened."""
+        from aboard.client.board import Board
+
+        options.setdefault("display_name", self.name)
+        options.setdefault("client", self._client())
+        return Board.create(where=named_runs(self._record.workspace, self.name), **options)
+
+    def __repr__(self) -> str:
+        return f"Job(id={self.id!r}, name={self.name!r}, executor={self._record.executor!r})"
+
+    def _client(self) -> Client:
+        from aboard.client.client import Client
+
+        return Client()
+
+    def _handle(self) -> UnitHandle | None:
+        """Its handle; found by its id where nobody has written it down."""
+        if self._record.handle:
+            return UnitHandle.parse(self._record.handle)
+        found = self.executor.find(self.id)
+        if found is not None:
+            self._record = replace(self._record, handle=found.text())
+            self._records.write(self._record)
+        return found
+
+    def _waiting(self) -> UnitStatus:
+        """How a job is doing whose unit is not there yet."""
+        if self._records.cancel_mark(self.id).exists():
+            return UnitStatus(state=UnitState.STOPPED, reason=EndReason.STOPPED, message="cancelled before it began")
+        if not self._record.queue:
+            message = "its submission was interrupted; submit it again"
+            return UnitStatus(state=UnitState.FAILED, reason=EndReason.NOT_STARTED, message=message)
+        queue = UnitHandle.parse(self._record.queue)
+        try:
+            status = executor_of(queue).status(queue)
+        except AboardError as error:
+            return _never_started(str(error))
+        if not status.state.is_ended:
+            return UnitStatus(state=UnitState.PENDING, message="waits for its turn in the sweep")
+        # Looked at again: the queue may have submitted it as its last deed.
+        found = self._handle()
+        if found is not None:
+            return executor_of(found).status(found)
+        return _never_started("the queue of its sweep has ended without it: " + (status.message or status.state))
+
+
+def named_runs(workspace: str, name: str) -> str:
+    """The filter that means the runs of a name in a workspace, also one that comes later."""
+    return f"workspace == {quoted(workspace)} and name == {quoted(name)}"
+
+
+def quoted(text: str) -> str:
+    """A text as it stands in a filter."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _never_started(why: str) -> UnitStatus:
+    return UnitStatus(state=UnitState.FAILED, reason=EndReason.NOT_STARTED, message=why)

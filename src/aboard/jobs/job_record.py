@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written down of a job, so that any process of its owner takes it up again.
+
+A record is written before its unit is submitted and again with the handle: whoever dies in between leaves a record by
+whose id the executor finds the unit. Records hold no environment, and only their owner can read them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Self, cast
+
+from aboard.errors import AboardError, Conflict, InvalidValue, NewerFormat, StorageUnavailable, UnknownName
+from aboard.model.document_fields import DocumentFields
+from aboard.model.uid import check_uid, is_uid
+
+_FORMAT, _VERSION = "aboard-job", 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """A job as it was submitted; its id is that of its unit."""
+
+    id: str
+    run: str
+    """Name of the run that it makes or goes on with."""
+    workspace: str
+    experiment: str = ""
+    executor: str
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
+    command: str
+    created: str
+    handle: str = ""
+    """Text of the unit's handle; empty until the unit was submitted."""
+    queue: str = ""
+    """Text of the handle of the unit that submits this one when its turn has come."""
+
+    def text(self) -> str:
+        """One JSON document."""
+        return json.dumps({"format": _FORMAT, "version": _VERSION, **asdict(self)}, indent=1, sort_keys=True)
+
+    @classmethod
+    def parse(cls, text: str, place: str) -> Self:
+        """The record that was written as this text."""
+        try:
+            fields = DocumentFields(json.loads(text), place)
+        except ValueError:
+            raise InvalidValue(f"{place} is not the record of a job", hint="remove it, if it is damaged") from None
+        if fields.text("format") != _FORMAT:
+            raise InvalidValue(f"{place} is not the record of a job")
+        if (version := fields.required_integer("version")) != _VERSION:
+            raise NewerFormat(f"{place} has version {version}; this aboard knows {_VERSION}", hint="upgrade aboard")
+        return cls(
+            id=check_uid(fields.required_text("id")),
+            run=fields.required_text("run"),
+            workspace=fields.required_text("workspace"),
+            experiment=fields.text("experiment") or "",
+            executor=fields.required_text("executor"),
+            options=fields.mapping("options"),
+            command=fields.required_text("command"),
+            created=fields.required_text("created"),
+            handle=fields.text("handle") or "",
+            queue=fields.text("queue") or "",
+        )
+
+
+class JobRecords:
+    """The folder `jobs` below the home folder of aboard."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "jobs"
+
+    def place(self, job: str) -> Path:
+        """A folder for what belongs to one job, such as the copy of its source."""
+        return self.folder / check_uid(job)
+
+    def write(self, record: JobRecord) -> None:
+        """Keep a record, in the place of an earlier one."""
+        write_owned(self.folder / f"{record.id}.json", record.text())
+
+    def get(self, job: str) -> JobRecord:
+        """The job with this id."""
+        path = self.folder / f"{check_uid(job)}.json"
+        try:
+            return JobRecord.parse(path.read_text("utf-8"), str(path))
+        except FileNotFoundError:
+            raise UnknownName(f"there is no job {job}", hint="`aboard jobs list` shows those there are") from None
+        except OSError as error:
+            raise StorageUnavailable(f"{path} cannot be read: {error.strerror}") from error
+
+    def all(self) -> list[JobRecord]:
+        """Every job, the oldest first; what cannot be read is passed over."""
+        found: list[JobRecord] = []
+        for path in sorted(self.folder.glob("*.json")):
+            if is_uid(path.stem):
+                with contextlib.suppress(AboardError):
+                    found.append(self.get(path.stem))
+        return found
+
+    def find(self, text: str) -> JobRecord:
+        """The job with this id, the end or beginning of it, or the newest whose run is called so."""
+        if is_uid(text.upper()):
+            return self.get(text.upper())
+        records = self.all()
+        named = [record for record in records if record.run == text]
+        if named:
+            return named[-1]
+        part = text.upper()
+        near = [record for record in records if record.id.startswith(part) or record.id.endswith(part)] if part else []
+        if len(near) > 1:
+            raise Conflict(f"{text!r} means {len(near)} jobs", hint="write more of the id")
+        if not near:
+            raise UnknownName(f"there is no job {text!r}", hint="`aboard jobs list` shows those there are")
+        return near[0]
+
+    def mark_cancelled(self, job: str) -> None:
+        """Have it known that the end of a job was wanted: to its run, and to a queue in which it still waits."""
+        write_owned(self.cancel_mark(job), "")
+
+    def cancel_mark(self, job: str) -> Path:
+        """The file that is there when the end of a job was wanted."""
+        return self.folder / f"{check_uid(job)}.cancelled"
+
+    def remove(self, job: str) -> None:
+        """Forget a job and what was kept for it."""
+        import shutil
+
+        shutil.rmtree(self.place(job), ignore_errors=True)
+        for path in (self.cancel_mark(job), self.folder / f"{job}.json"):
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+
+
+def write_owned(path: Path, text: str) -> None:
+    """Replace a file that only its owner can read; whole or not at all."""
+    aside = path.with_name(f".{secrets.token_hex(8)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        aside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise StorageUnavailable(f"{path} cannot be written: {cast('str', error.strerror)}") from error

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sweep: one command with many values of hyperparameters, as runs of one experiment.
+
+On Slurm it is one job array. Elsewhere a queue beside the person's process submits so many units at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from aboard.errors import AboardError, InvalidType, InvalidValue
+from aboard.executors.local import Local
+from aboard.executors.slurm import Slurm
+from aboard.jobs.job import Job, quoted
+from aboard.jobs.submitting import JobAsked, PreparedJob, Preparing
+from aboard.jobs.unit_queue import write_queue
+from aboard.model.uid import new_uid
+from aboard.model.unit import UnitSpec
+from aboard.model.unit_states import UnitState
+
+if TYPE_CHECKING:
+    from aboard.client.board import Board
+
+MOST_JOBS = 10_000
+HparamSets = Mapping[str, Sequence[object]] | Sequence[Mapping[str, object]]
+
+
+def hparam_sets(given: HparamSets) -> list[dict[str, object]]:
+    """Every combination of a grid (`{"lr": [0.1, 0.01], "width": [8, 16]}`), or the mappings of a list as they are."""
+    if isinstance(given, Mapping):
+        for name, values in given.items():
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:  # pyright: ignore[reportUnnecessaryIsInstance]
+                hint = "a grid has a list of values for each name, as {'lr': [0.1, 0.01]}"
+                raise InvalidType(f"the grid has {values!r} for {name!r}, which is not a list of values", hint=hint)
+        sets = [dict(zip(given, values, strict=True)) for values in itertools.product(*given.values())] if given else []
+    else:
+        sets = [dict(one) for one in given]
+    if not sets:
+        raise InvalidValue("a sweep needs values of hyperparameters", hint="give hparams={'lr': [0.1, 0.01]}")
+    if len(sets) > MOST_JOBS:
+        hint = f"at most {MOST_JOBS} go together; take fewer values, or several sweeps"
+        raise InvalidValue(f"the sweep would be {len(sets)} jobs", hint=hint)
+    return sets
+
+
+class Sweep:
+    """The jobs of a sweep, in the order of their hyperparameters."""
+
+    def __init__(self, jobs: Sequence[Job], experiment: str, workspace: str) -> None:
+        self.jobs, self.experiment, self.workspace = tuple(jobs), experiment, workspace
+
+    @property
+    def states(self) -> dict[UnitState, int]:
+        """How many jobs are in which state now."""
+        found = [job.status for job in self.jobs]
+        return {state: found.count(state) for state in UnitState if state in found}
+
+    def wait(self, timeout: float | None = None) -> dict[UnitState, int]:
+        """How many jobs are in which state when all have ended, or after `timeout` seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        for job in self.jobs:
+            job.wait(None if end is None else max(0.0, end - time.monotonic()))
+        return self.states
+
+    def cancel(self) -> None:
+        """Ask for the end of every job; what still waits does not begin."""
+        for job in reversed(self.jobs):  # those that wait first, so that none of them takes a place that becomes free
+            job.cancel()
+
+    def tensorboard(self, **options: Any) -> Board:
+        """A board over the experiment; runs appear in it as they begin."""
+        from aboard.client.board import Board
+
+        options.setdefault("display_name", self.experiment)
+        where = f"workspace == {quoted(self.workspace)} and experiment == {quoted(self.experiment)}"
+        return Board.create(where=where, **options)
+
+    def __repr__(self) -> str:
+        return f"Sweep(experiment={self.experiment!r}, jobs={len(self.jobs)})"
+
+
+def submit_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> Sweep:
+    """Submit the jobs of a sweep; those values that `asked` has itself hold for all."""
+    if at_once is not None and at_once < 1:
+        raise InvalidValue(f"{at_once} jobs at a time are none", hint="give 1 or more, or leave it out")
+    sets = hparam_sets(hparams)
+    group = new_uid()
+    named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
+    preparing = Preparing(named)
+    source = preparing.source(group)
+    stem = asked.name or named.experiment
+    width = len(str(len(sets) - 1))
+    prepared = [
+        preparing.prepared({**asked.hparams, **one}, f"{stem}-{index:0{width}}", source)
+        for index, one in enumerate(sets)
+    ]
+    workspace = prepared[0].record.workspace
+    try:
+        if isinstance(preparing.executor, Slurm):
+            return Sweep(_array(preparing, preparing.executor, prepared, at_once), named.experiment, workspace)
+        jobs = _queued(preparing, prepared, group, at_once or max(1, (os.cpu_count() or 2) // 2))
+    except AboardError:
+        for one in prepared:
+            preparing.records.remove(one.record.id)
+        raise
+    return Sweep(jobs, named.experiment, workspace)
+
+
+def _array(preparing: Preparing, executor: Slurm, prepared: list[PreparedJob], at_once: int | None) -> list[Job]:
+    for one in prepared:
+        preparing.records.write(one.record)
+    handles = executor.submit_array([one.spec for one in prepared], at_once=at_once)
+    records = [replace(one.record, handle=handle.text()) for one, handle in zip(prepared, handles, strict=True)]
+    for record in records:
+        preparing.records.write(record)
+    return [Job(record, records=preparing.records) for record in records]
+
+
+def _queued(preparing: Preparing, prepared: list[PreparedJob], group: str, at_once: int) -> list[Job]:
+    records = preparing.records
+    path = records.place(group) / "queue.json"
+    marks = [records.cancel_mark(one.record.id) for one in prepared]
+    write_queue(path, preparing.executor, [one.spec for one in prepared], at_once, marks)
+    here = Local()
+    command = (sys.executable, "-m", "aboard.jobs.unit_queue", str(path))
+    spec = UnitSpec(id=group, name="sweep", command=command, environment={"ABOARD_HOME": str(preparing.settings.home)})
+    # Who dies before the queue has begun leaves records that say so.
+    queue = here.handle(group, folder=str(here.folder_of(group)))
+    written = [replace(one.record, queue=queue.text()) for one in prepared]
+    for record in written:
+        records.write(record)
+    here.submit(spec)
+    return [Job(record, records=records) for record in written]

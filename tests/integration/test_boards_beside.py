@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards beside experiments on this machine: where they are, what they show, and when they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import aboard
+from aboard.compat.xmanager import xm, xm_local
+from aboard.compat.xmanager.contrib import tensorboard
+from aboard.errors import AboardError, InvalidValue
+from aboard.executors import Local
+from aboard.jobs.experiment import Experiment
+from aboard.model.unit_states import UnitState
+from support.processes import until
+
+PATIENCE = 60.0
+EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    for name in ("ABOARD_SERVER", "ABOARD_TOKEN", "ABOARD_STORE", "ABOARD_CONFIG", "ABOARD_JOBS_EXECUTOR"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    with aboard.SummaryWriter(str(tmp_path / "logs" / "0")) as writer:
+        writer.add_scalar("loss", 1.0, 0)
+    return tmp_path / "logs"
+
+
+def _runs(port: int) -> list[str] | None:
+    try:
+        with urllib.request.urlopen(f"http://localhost:{port}/data/runs", timeout=10) as answer:
+            return json.load(answer)
+    except (OSError, urllib.error.URLError):
+        return None
+
+
+def test_it_ends_with_the_experiment(logs: Path, port: int) -> None:
+    with Experiment("beside") as experiment:
+        board = aboard.add_tensorboard(experiment, logs, port, timeout_secs=600, executor=Local())
+        job = experiment.add(aboard.submit("sleep 600"))
+        until(lambda: _runs(port) == ["0"], PATIENCE)
+        assert board.app_uri == f"http://localhost:{port}/"
+        with aboard.SummaryWriter(str(logs / "1")) as writer:
+            writer.add_scalar("loss", 1.0, 0)
+        until(lambda: _runs(port) == ["0", "1"], PATIENCE)
+    assert board.status is UnitState.RUNNING, "its job still runs"
+    job.cancel()
+    assert board.wait(PATIENCE).state is UnitState.STOPPED
+    assert _runs(port) is None
+
+
+def test_it_ends_when_the_launcher_was_killed(tmp_path: Path, logs: Path, port: int) -> None:
+    script = tmp_path / "launch.py"
+    script.write_text(
+        textwrap.dedent("""
+            import sys, time, aboard
+            from aboard.jobs.experiment import Experiment
+            experiment = Experiment("killed")
+            print(aboard.add_tensorboard(experiment, sys.argv[1], int(sys.argv[2])).handle.text(), flush=True)
+            time.sleep(600)
+        """)
+    )
+    launcher = subprocess.Popen([sys.executable, script, logs, str(port)], stdout=subprocess.PIPE, text=True)
+    assert launcher.stdout is not None
+    launcher.stdout.readline()
+    until(lambda: _runs(port) == ["0"], PATIENCE)
+    launcher.send_signal(signal.SIGKILL)
+    launcher.wait()
+    launcher.stdout.close()
+    until(lambda: _runs(port) is None, PATIENCE)
+
+
+def test_its_time_is_a_normal_end_and_the_real_signature_is_taken(logs: Path, port: int) -> None:
+    board = aboard.add_tensorboard("nobody", str(logs), Local(), 3, {"port": port})
+    status = board.wait(PATIENCE)
+    assert (status.state, status.reason) == (UnitState.STOPPED, "timeout"), b"".join(board.logs())
+    named = aboard.add_tensorboard("nobody", logdir=str(logs), executor="local", args={"port": port})
+    until(lambda: _runs(port) == ["0"], PATIENCE)
+    named.stop()
+    assert named.wait(PATIENCE).state is UnitState.STOPPED
+
+
+def test_a_port_that_is_taken_is_told(logs: Path, port: int) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        with pytest.raises(AboardError, match=rf"{port}.*taken|taken.*{port}|{port}.*use"):
+            aboard.add_tensorboard("nobody", logs, port)
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "hint"),
+    [
+        ({"timeout_secs": -1}, "nonnegative", "0 stands for"),
+        ({"port": 0}, "0 is not a port", "6006"),
+        ({"port": "6006"}, "'6006' is not a port", "6006"),
+        ({"log_dir": None}, "one log folder", "gs://"),
+        ({"log_dir": ""}, "no path", "gs://"),
+        ({"port": Local(), "executor": Local()}, "two executors", "one of them"),
+        ({"executor": "slurm"}, "cannot be a job of Slurm", "job.tensorboard"),
+        ({"executor": "kubernetes"}, "cannot see '/logs'", "gs://"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(options: dict[str, object], told: str, hint: str) -> None:
+    with pytest.raises(AboardError, match=told) as refused:
+        aboard.add_tensorboard("nobody", **{"log_dir": "/logs", **options})  # type: ignore[arg-type]
+    assert hint in refused.value.hint
+
+
+def test_the_example_of_xmanager(tmp_path: Path, port: int) -> None:
+    command = [sys.executable, EXAMPLES / "xmanager_local.py", "--root", tmp_path / "xm", "--port", str(port)]
+    launcher = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    seen: set[str] = set()
+
+    def looked() -> bool:
+        seen.update(_runs(port) or [])
+        return launcher.poll() is not None
+
+    until(looked, PATIENCE)
+    said, _ = launcher.communicate()
+    assert launcher.returncode == 0, said
+    for number in (1, 2, 3):
+        assert f"[{number}] loss" in said, said
+    folders = sorted(path.parent.name for path in (tmp_path / "xm").rglob("*tfevents*"))
+    assert folders == ["0", "1", "2"]
+    until(lambda: _runs(port) is None, PATIENCE)
+
+
+def test_local_jobs_end_with_a_launcher_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    [executable] = xm.package([xm.Packageable(executable_spec=xm.Binary("sleep"), args=["600"])])
+    experiment = xm_local.create_experiment("broken")
+    unit = experiment.add(xm.Job(executable=executable, executor=xm_local.Local(experimental_stream_output=False)))
+    with pytest.raises(ZeroDivisionError), experiment:
+        raise ZeroDivisionError
+    assert "Terminating 1 local job(s)" in capsys.readouterr().err
+    assert unit.job.wait(PATIENCE).state is UnitState.STOPPED
+    assert experiment.work_units[1] is unit
+
+
+def test_arguments_of_xmanager_become_words() -> None:
+    assert xm.words_of({"lr": 0.1, "fast": True, "slow": False}) == ["--lr=0.1", "--fast", "--noslow"]
+    flags = tensorboard.TensorboardProvider.get_tensorboard_job_args("gs://b/logs", additional_args={"port": 7})
+    assert flags == {"logdir": "gs://b/logs", "port": 7, "host": "0.0.0.0", "load_fast": "false"}
+
+
+def test_what_aboard_does_not_have_is_refused_by_name() -> None:
+    for refused in (
+        lambda: xm_local.TensorboardCapability(name="t", base_output_directory="gs://b"),
+        lambda: xm_local.Vertex(tensorboard=None),
+    ):
+        with pytest.raises(InvalidValue, match="no executor for Vertex") as told:
+            refused()
+        assert "add_tensorboard" in told.value.hint
+    with pytest.raises(InvalidValue, match="interactive"):
+        xm_local.DockerOptions(interactive=True)
+    with pytest.raises(InvalidValue, match="builds no images"):
+        xm.PythonContainer(xm.ModuleName("m"), docker_instructions=["RUN x"])

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs on this machine: submitted, followed, cancelled, taken up again; sweeps; the launch scripts of other systems."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Generator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import aboard
+from aboard.client.client import Client
+from aboard.compat.pai.estimator import Estimator
+from aboard.compat.pai.tensorboard import TensorBoard
+from aboard.errors import AboardError, Conflict, InvalidType, InvalidValue, UnknownName
+from aboard.jobs.job_record import JobRecords
+from aboard.jobs.sweep import hparam_sets
+from aboard.model.run_states import RunState
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import EndReason
+from support.commands import aboard as command
+from support.processes import until
+
+PATIENCE = 90.0
+EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
+TRAINING = """
+    import os, sys, time
+    from aboard import SummaryWriter
+    with SummaryWriter(os.environ["ABOARD_TENSORBOARD_DIR"]) as writer:
+        for step in range(int(sys.argv[2])):
+            writer.add_scalar("loss", float(sys.argv[1]) * step, step)
+            print("step", step, flush=True)
+            time.sleep(0.05)
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    home = tmp_path / "home"
+    monkeypatch.setenv("ABOARD_HOME", str(home))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    for name in ("ABOARD_SERVER", "ABOARD_TOKEN", "ABOARD_STORE", "ABOARD_CONFIG", "ABOARD_JOBS_EXECUTOR"):
+        monkeypatch.delenv(name, raising=False)
+    yield home
+    for job in aboard.Job.list():
+        job.cancel()
+    try:
+        pid = int((home / "server/running.lock").read_text() or 0)
+    except FileNotFoundError:
+        return
+    if pid and psutil.pid_exists(pid):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    (folder / "train.py").write_text(textwrap.dedent(TRAINING))
+    (folder / ".gitignore").write_text("data\n")
+    (folder / "data").write_text("large")
+    return folder
+
+
+def _launched(example: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(EXAMPLES / example)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def _printed(job: aboard.Job) -> str:
+    return b"".join(job.logs()).decode()
+
+
+def test_a_job_is_a_run_with_its_board(source: Path) -> None:
+    job = aboard.submit(
+        "python train.py {hparams.lr} 8",
+        source_dir=source,
+        hparams={"lr": 0.5, "width": "8"},
+        experiment="first",
+        tags={"kind": "small"},
+    )
+    # What is changed now does not change the job.
+    (source / "train.py").write_text("raise SystemExit(3)")
+    board = job.tensorboard()
+    status = job.wait(PATIENCE)
+    assert status.has_succeeded, (status, _printed(job))
+    assert "step 7\n" in _printed(job)
+    run = job.wait_for_run(PATIENCE)
+    assert (run.name, run.experiment, run.hparams) == (job.name, "first", {"lr": 0.5, "width": "8"})
+    assert run.tags["kind"] == "small"
+    client = Client()
+    until(lambda: [one.uid for one in client.boards.runs(board.id)] == [run.uid], PATIENCE)
+    until(lambda: client.runs.get(run.uid).status is RunState.COMPLETED, PATIENCE)
+    (series,) = [one for one in client.runs.series(run.uid) if one.tag == "loss"]
+    assert list(series.values) == [0.5 * step for step in range(8)]
+
+
+def test_the_source_goes_along_without_what_git_ignores(source: Path) -> None:
+    job = aboard.submit("ls", source_dir=source)
+    job.wait(PATIENCE)
+    assert "train.py" in _printed(job)
+    assert "data" not in _printed(job).splitlines()
+
+
+def test_a_line_of_shell_gets_values_that_are_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").touch()
+    job = aboard.submit(
+        "ls && echo {hparams.text} && echo $EXTRA", hparams={"text": "a; b"}, environment={"EXTRA": "e"}
+    )
+    assert job.wait(PATIENCE).has_succeeded
+    assert "here\n" in _printed(job)
+    assert "a; b\ne\n" in _printed(job)
+
+
+def test_another_process_takes_a_job_up_and_cancels_it(source: Path) -> None:
+    job = aboard.submit(["python", "train.py", "1", "5000"], source_dir=source, name="long")
+    until(lambda: "step 3" in _printed(job), PATIENCE)
+    assert job.status is UnitState.RUNNING
+    again = aboard.Job("long")
+    assert again.id == job.id == aboard.Job(job.id[-6:]).id
+    with pytest.raises(Conflict, match="long is running"):
+        again.forget()
+    again.cancel()
+    status = job.wait(PATIENCE)
+    assert (status.state, status.reason) == (UnitState.STOPPED, EndReason.STOPPED), status
+    until(lambda: job.wait_for_run(PATIENCE).status is RunState.CANCELLED, PATIENCE)
+    again.cancel()  # nothing is left to do
+    again.forget()
+    with pytest.raises(UnknownName, match="no job 'long'"):
+        aboard.Job("long")
+
+
+def test_a_job_whose_submitter_died_before_writing_its_handle_is_found(home: Path) -> None:
+    job = aboard.submit("echo here")
+    records = JobRecords(home)
+    records.write(dataclasses.replace(job.record, handle=""))
+    assert aboard.Job(job.id).wait(PATIENCE).has_succeeded
+    lost = dataclasses.replace(job.record, handle="", id="01M7HKVRMRV9MNXQVJX7D4AFVB")
+    records.write(lost)
+    status = aboard.Job(lost.id).info
+    assert (status.state, status.reason) == (UnitState.FAILED, EndReason.NOT_STARTED)
+    assert "submit it again" in status.message
+
+
+def test_a_job_that_fails_says_so() -> None:
+    job = aboard.submit(["python", "-c", "raise SystemExit(3)"], name="bad")
+    status = job.wait(PATIENCE)
+    assert (status.state, status.exit_code) == (UnitState.FAILED, 3), _printed(job)
+    assert job.wait_for_run(PATIENCE).status is RunState.FAILED
+
+
+def test_a_sweep_runs_so_many_at_a_time_in_one_experiment(source: Path) -> None:
+    sweep = aboard.sweep(
+        "python train.py {hparams.lr} 10",
+        {"lr": [1, 2], "seed": [0, 1]},
+        source_dir=source,
+        experiment="grid",
+        at_once=2,
+    )
+    waiting = sweep.jobs[3]
+    most = 0
+    until(lambda: sweep.jobs[0].status is not UnitState.PENDING, PATIENCE)
+    assert waiting.status is UnitState.PENDING
+    waiting.cancel()
+    assert waiting.wait(0).state is UnitState.STOPPED
+    while not all(job.status.is_ended for job in sweep.jobs):
+        live = [job for job in sweep.jobs if job.status not in (UnitState.PENDING, UnitState.STOPPED, UnitState.FAILED)]
+        most = max(most, len(live))
+    assert most == 2
+    assert [job.info.reason for job in sweep.jobs] == [EndReason.COMPLETED] * 3 + [EndReason.STOPPED]
+    client = Client()
+    until(lambda: client.runs.count(experiment="grid") == 3, PATIENCE)
+    found = {run.name: run.hparams for run in client.runs.iterate(experiment="grid")}
+    assert found == {f"grid-{n}": {"lr": lr, "seed": seed} for n, (lr, seed) in enumerate([(1, 0), (1, 1), (2, 0)])}
+    board = sweep.tensorboard()
+    until(lambda: len(client.boards.runs(board.id)) == 3, PATIENCE)
+
+
+def test_grids_and_lists_of_values() -> None:
+    assert hparam_sets({"a": [1, 2], "b": ["x"]}) == [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}]
+    assert hparam_sets([{"a": 1}, {"b": 2}]) == [{"a": 1}, {"b": 2}]
+    for wrong in ({}, [], {"a": range(200), "b": range(200)}):
+        with pytest.raises(InvalidValue, match="sweep"):
+            hparam_sets(wrong)
+    with pytest.raises(InvalidType, match="'abc' for 'a'"):
+        hparam_sets({"a": "abc"})
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "hint"),
+    [
+        ({"command": ""}, "no command", "python train.py"),
+        ({"command": "python 'train.py"}, "cannot be taken apart", "quote"),
+        ({"command": "x {hparams.lr}"}, r"\{hparams.lr\}", "hyperparameters: none"),
+        ({"executor": "slrm"}, "no executor 'slrm'", "slurm"),
+        ({"executor": "slurm:queue=x"}, "no option 'queue'", "partition"),
+        ({"executor": "slurm:requeue=perhaps"}, "requeue", "true or false"),
+        ({"executor": "slurm:extra=a"}, "extra", "in Python"),
+        ({"executor": 7}, "7 is not an executor", "slurm:partition"),
+        ({"source_dir": "/absent/folder"}, "no source folder", "give one"),
+        ({"executor": "ssh:host=elsewhere"}, "cannot see the store", "s3://"),
+        ({"memory": "lots"}, "no size", "4GiB"),
+        ({"timeout": "soon"}, "no length of time", "1m30s"),
+        ({"image": "x:1"}, "'image', which local cannot use", "docker"),
+        ({"name": "a/b"}, "not a name for a run", "selections"),
+        ({"environment": {"1X": "a"}}, "not a name for a variable", "letters"),
+    ],
+)
+def test_what_cannot_be_submitted_is_told_and_leaves_nothing(options: dict[str, object], told: str, hint: str) -> None:
+    with pytest.raises(AboardError, match=told) as refused:
+        aboard.submit(**{"command": "true", **options})  # type: ignore[arg-type]
+    assert hint in refused.value.hint
+    assert aboard.Job.list() == []
+
+
+def test_a_source_that_is_too_large_names_its_largest_files(source: Path) -> None:
+    with (source / "weights.bin").open("wb") as file:
+        file.truncate(300 << 20)
+    with pytest.raises(InvalidValue, match="300 MB to send") as refused:
+        aboard.submit("true", source_dir=source)
+    assert "weights.bin" in refused.value.hint
+
+
+def test_the_command_line(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(source)
+    ended = command(
+        "submit", "--wait", "--name", "one", "--hparam", "lr=2", "--", "python", "train.py", "{hparams.lr}", 3
+    )
+    assert ended.code == 0, ended.err
+    assert "step 2\n" in ended.out
+    assert aboard.Job("one").id in ended.out
+    failed = command("submit", "--wait", "--", "false")
+    assert (failed.code, "exit code 1" in failed.err) == (1, True)
+    made = command(
+        "submit", "--grid", "lr=1,2", "--json", "--experiment", "cli", "--", "python", "train.py", "{hparams.lr}", 1
+    )
+    items = json.loads(made.out)["items"]
+    assert [item["run"] for item in items] == ["cli-0", "cli-1"]
+    assert command("jobs", "wait", *(item["id"] for item in items)).code == 0
+    listed = json.loads(command("jobs", "list", "--json").out)["items"]
+    assert (listed[0]["run"], listed[0]["reason"]) == ("one", "completed")
+    assert "COMPLETED" not in command("jobs", "list").out
+    assert "STOPPED" in command("jobs", "list").out
+    assert "step 2\n" in command("jobs", "logs", "one").out
+    assert json.loads(command("jobs", "show", "one").out)["exit_code"] == 0
+    unknown = command("jobs", "cancel", "absent")
+    assert (unknown.code, "no job 'absent'" in unknown.err) == (1, True)
+    refused = command("submit", "--at-once", "2", "--", "true")
+    assert (refused.code, "--grid" in refused.err) == (1, True)
+
+
+def test_the_example_of_pai(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ABOARD_JOBS_EXECUTOR", "local")
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "pai_estimator.py"], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
+    assert "loss 3.34e-08 after 20 steps" in done.stdout, "the hyperparameter did not arrive"
+    assert "Running http://" in done.stdout
+    assert "runs without registry.example.com/train:1" in done.stderr
+
+
+def test_an_estimator_that_was_not_fitted_or_failed() -> None:
+    estimator = Estimator("exit 4", instance_type="local")
+    with pytest.raises(RuntimeError, match="Could not find a submitted training job"):
+        estimator.tensorboard()
+    with pytest.raises(RuntimeError, match="Could not find a submitted training job"):
+        estimator.tensorboard_data()
+    with pytest.raises(RuntimeError, match="exit code 4"):
+        estimator.fit(show_logs=False)
+    with pytest.raises(InvalidValue, match="2 instances"):
+        Estimator("true", instance_count=2)
+    with pytest.raises(InvalidValue, match="session"):
+        TensorBoard("x", session=object())  # type: ignore[arg-type]
+
+
+def test_boards_of_pai_have_its_words(tmp_path: Path) -> None:
+    with aboard.SummaryWriter(str(tmp_path / "logs")) as writer:
+        writer.add_scalar("loss", 1.0, 0)
+    board = TensorBoard.create(uri=str(tmp_path / "logs"))
+    assert (board.status, board.display_name) == ("Running", "logs")
+    assert str(tmp_path / "logs") in board.summary_uri
+    board.stop()
+    assert TensorBoard(board.tensorboard_id).status == "Stopped"
+    board.start()
+    assert repr(board) == f"TensorBoard(tensorboard_id={board.id!r}, name='logs', status='Running')"
+    board.delete()
+
+
+def test_the_example_of_a_sweep() -> None:
+    done = _launched("sweep.py")
+    assert done.returncode == 0, done.stderr
+    assert "ended: {'stopped': 6}" in done.stdout
+    assert Client().runs.count(experiment="line-sweep") == 6

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of the page as browsers get them: compressed, kept for ever or asked for again, and nothing beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import pytest
+from starlette.applications import Starlette
+
+from aboard.server.page_files import PageFiles
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+Get = Callable[..., Answer]
+
+
+def getting(folder: Path) -> Get:
+    """Asks the application over these files, with the encodings that a browser accepts."""
+    app = Starlette(routes=[*PageFiles(folder).routes()])
+
+    def get(path: str, accepted: str = "identity") -> Answer:
+        told: list[Any] = []
+
+        async def receive() -> dict[str, str]:
+            return {"type": "http.request"}
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        headers = [(b"accept-encoding", accepted.encode()), (b"host", b"x")]
+        scope = {"type": "http", "method": "GET", "path": unquote(path), "query_string": b"", "headers": headers}
+        asyncio.run(app(scope, receive, send))
+        said = {name.decode(): value.decode() for name, value in told[0]["headers"]}
+        return Answer(told[0]["status"], said, b"".join(one.get("body", b"") for one in told[1:]))
+
+    return get
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Get:
+    folder = tmp_path / "web"
+    (folder / "_page").mkdir(parents=True)
+    (tmp_path / "secret.js").write_text("secret")
+    for name in ("index.html", "favicon.svg", "_page/main-1.js"):
+        (folder / name).write_bytes(f"plain {name}".encode())
+        for ending in ("br", "gz"):
+            (folder / f"{name}.{ending}").write_bytes(f"{ending} of {name}".encode())
+    return getting(folder)
+
+
+@pytest.mark.parametrize("path", ["/", "/w", "/w/lab/runs", "/w/a%2Fb/compare"])
+def test_every_address_of_the_page_has_the_document_under_a_strict_policy(built, path):
+    answer = built(path)
+    assert (answer.status, answer.body) == (200, b"plain index.html")
+    assert answer.headers["cache-control"] == "no-cache"
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_files_are_sent_as_they_were_compressed_and_kept_for_ever(built):
+    for accepted, encoding, begin in (("gzip, br", "br", b"br"), ("gzip", "gzip", b"gz"), ("identity", None, b"plain")):
+        answer = built("/_page/main-1.js", accepted)
+        assert answer.body.startswith(begin)
+        assert answer.headers.get("content-encoding") == encoding
+        assert "immutable" in answer.headers["cache-control"]
+        assert answer.headers["vary"] == "Accept-Encoding"
+
+
+@pytest.mark.parametrize(
+    "name", ["none.js", "../secret.js", "%2e%2e/%2e%2e/secret.js", "main-1.js.br", "../index.html"]
+)
+def test_nothing_else_is_told(built, name):
+    answer = built(f"/_page/{name}")
+    assert answer.status == 404
+    assert b"secret" not in answer.body
+
+
+def test_a_server_without_a_built_page_says_how_to_get_one(tmp_path):
+    assert b"make page" in getting(tmp_path)("/w/lab/runs").body
