@@ -190,7 +190,8 @@ class Kubernetes(Executor):
 
     def check_path(self, path: str) -> None:
         """Refuse a path that pods cannot see."""
-        if "://" in path or any(path == seen or path.startswith(f"{seen}/") for seen in self.claims.values()):
+        is_uri = "://" in path and not path.startswith("file:")
+        if is_uri or any(path == seen or path.startswith(f"{seen}/") for seen in self.claims.values()):
             return
         seen = "".join(f", a path below {place} (claim {name})" for name, place in self.claims.items())
         hint = f"use a URI such as gs://BUCKET/PATH or s3://BUCKET/PATH{seen}; a gcsfuse mount is this machine's alone"

@@ -40,6 +40,11 @@ class ClusterAddress:
         """Whether this process runs in a pod of the cluster."""
         return _IN_CLUSTER in os.environ and not (self.kubeconfig or self.context)
 
+    @property
+    def _files(self) -> str | None:
+        """Asked for at each call: the library looks at the variable once, when it is imported."""
+        return self.kubeconfig or os.environ.get("KUBECONFIG") or None
+
     def namespace(self) -> str:
         """The one that is meant when nobody names one: of the pod, of the context, or `default`."""
         if self.is_inside:
@@ -49,7 +54,7 @@ class ClusterAddress:
             except OSError:
                 return "default"
         try:
-            contexts, active = config.list_kube_config_contexts(self.kubeconfig or None)
+            contexts, active = config.list_kube_config_contexts(self._files)
         except config.ConfigException:
             return "default"
         chosen = next((each for each in contexts if each["name"] == self.context), active)
@@ -62,7 +67,7 @@ class ClusterAddress:
             if self.is_inside:
                 config.load_incluster_config(client_configuration=made)
             else:
-                config.load_kube_config(self.kubeconfig or None, self.context or None, client_configuration=made)
+                config.load_kube_config(self._files, self.context or None, client_configuration=made)
         except config.ConfigException as error:
             hint = "`kubectl config get-contexts` lists what there is; KUBECONFIG or kubeconfig= names another file"
             raise ExecutorUnavailable(f"no Kubernetes cluster is configured: {error}", hint=hint) from error

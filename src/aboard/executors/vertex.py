@@ -23,7 +23,6 @@ from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_status import Endpoint, UnitStatus
 
 _POLL_SECONDS = 5.0
-_REMOVE_SECONDS = 120
 _LABEL = re.compile(r"[a-z0-9_-]{0,63}")
 
 
@@ -144,7 +143,8 @@ class Vertex(Executor):
 
     def check_path(self, path: str) -> None:
         """Refuse a path that jobs cannot see; every bucket is a folder below /gcs there."""
-        if "://" in path or path == "/gcs" or path.startswith("/gcs/"):
+        is_uri = "://" in path and not path.startswith("file:")
+        if is_uri or path == "/gcs" or path.startswith("/gcs/"):
             return
         hint = "use a URI such as gs://BUCKET/PATH, or /gcs/BUCKET/PATH"
         raise InvalidValue(f"jobs of Vertex cannot see {path!r}", hint=hint)
@@ -157,7 +157,7 @@ class Vertex(Executor):
                 return
             if not vertex_status(job).state.is_ended:
                 raise running_unit(handle)
-            clients.jobs.delete_custom_job(name=job.name).result(timeout=_REMOVE_SECONDS)
+            clients.jobs.delete_custom_job(name=job.name)
 
     def _clients(self) -> VertexClients:
         project = self.project or ("" if self.endpoint_address.startswith("http://") else default_project())

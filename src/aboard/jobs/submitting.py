@@ -95,10 +95,13 @@ class Preparing:
         run = run_name_of(words, unit) if name is None else check_name(name, "a run")
         workspace = check_workspace_name(self.settings.workspace)
         experiment = check_name(asked.experiment, "an experiment") if asked.experiment else ""
+        # A TensorBoard that the executor keeps reads a folder of its own.
+        mirror: str = getattr(self.executor, "tensorboard_log_dir", "")
+        options = _run_options(asked, run, workspace, experiment, self._commit, mirror)
         spec = UnitSpec(
             id=unit,
             name=unit_name_of(run),
-            command=(*self._side.program, *_run_options(asked, run, workspace, experiment, self._commit), "--", *words),
+            command=(*self._side.program, *options, "--", *words),
             image=asked.image,
             source=self.source(unit) if source is None else source,
             environment={
@@ -168,7 +171,7 @@ def submit_job(asked: JobAsked) -> Job:
     return Job(record, records=preparing.records)
 
 
-def _run_options(asked: JobAsked, run: str, workspace: str, experiment: str, commit: str) -> list[str]:
+def _run_options(asked: JobAsked, run: str, workspace: str, experiment: str, commit: str, mirror: str) -> list[str]:
     tags = {**({"commit": commit} if commit else {}), **asked.tags}
     return [
         "run",
@@ -176,6 +179,7 @@ def _run_options(asked: JobAsked, run: str, workspace: str, experiment: str, com
         f"--workspace={workspace}",
         *([f"--experiment={experiment}"] if experiment else []),
         *(f"--tag={name}={value}" if value else f"--tag={name}" for name, value in tags.items()),
+        *([f"--mirror={mirror}"] if mirror else []),
         f"--grace={asked.grace:g}",
         *([f"--restarts={asked.restarts}"] if asked.restarts else []),
     ]
