@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executors as a person writes them on a line: `slurm:partition=gpu,time_limit=30`."""
+"""Executors as a person writes them on a line: `slurm:partition=gpu,time_limit=30`.
+
+Options with several values have `+` between them, options with names as well `NAME:VALUE`: `docker:ports=6006:8080`.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,17 @@ def _option(kind: type[Executor], part: str) -> tuple[str, object]:
             return name, text
         case other if other.startswith("tuple"):
             return name, tuple(text.split("+"))
+        case other if other.startswith("Mapping"):
+            return name, dict(_pair(kind, name, pair) for pair in text.split("+"))
         case _:
-            hint = f"in Python: aboard.executors.{kind.__name__}({name}={{…}})"
+            hint = f"in Python: aboard.executors.{kind.__name__}({name}=…)"
             raise InvalidValue(f"the option {name} of {kind.name} cannot be written on a line", hint=hint)
+
+
+def _pair(kind: type[Executor], option: str, text: str) -> tuple[str, str]:
+    """One entry of an option that maps names to values; only the first colon parts them."""
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        hint = f"write {option}=NAME:VALUE, and + between several"
+        raise InvalidValue(f"{text!r} in the option {option} of {kind.name} is not NAME:VALUE", hint=hint)
+    return name.strip(), value.strip()

@@ -12,6 +12,7 @@ from aboard.errors import InvalidType, InvalidValue
 
 if TYPE_CHECKING:
     from aboard.compat.xmanager.xm_local import Kubernetes, Local
+    from aboard.compat.xmanager.xm_slurm import Slurm
 
 Arguments = Mapping[str, Any] | Sequence[Any] | None
 
@@ -105,7 +106,7 @@ class Job:
     """An executable with arguments, and where it runs."""
 
     executable: Executable
-    executor: Local | Kubernetes | None = None
+    executor: Local | Kubernetes | Slurm | None = None
     name: str | None = None
     args: Arguments = None
     env_vars: Mapping[str, str] = field(default_factory=dict[str, str])
