@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executors as a person writes them on a line: `slurm:partition=gpu,time_limit=30`."""
+"""Executors as a person writes them on a line: `slurm:partition=gpu,time_limit=30`.
+
+Options with several values have `+` between them, options with names as well `NAME:VALUE`: `docker:ports=6006:8080`.
+"""
 
 from __future__ import annotations
 
@@ -50,15 +53,16 @@ def _option(kind: type[Executor], part: str) -> tuple[str, object]:
         case other if other.startswith("Mapping"):
             return name, dict(_pair(kind, name, pair, is_number="int" in other) for pair in text.split("+"))
         case _:
-            hint = f"in Python: aboard.executors.{kind.__name__}({name}={{…}})"
+            hint = f"in Python: aboard.executors.{kind.__name__}({name}=…)"
             raise InvalidValue(f"the option {name} of {kind.name} cannot be written on a line", hint=hint)
 
 
 def _pair(kind: type[Executor], option: str, text: str, *, is_number: bool) -> tuple[object, object]:
-    name, colon, value = text.partition(":")
+    """One entry of an option that maps names to values; only the first colon parts them."""
+    name, colon, value = (part.strip() for part in text.partition(":"))
     if not colon or not name:
         hint = f"write {option}=NAME:VALUE+NAME:VALUE, or in Python aboard.executors.{kind.__name__}({option}={{…}})"
-        raise InvalidValue(f"{option}={text!r} of {kind.name} is not NAME:VALUE", hint=hint)
+        raise InvalidValue(f"{text!r} in the option {option} of {kind.name} is not NAME:VALUE", hint=hint)
     try:
         return (int(name), int(value)) if is_number else (name, value)
     except ValueError:
