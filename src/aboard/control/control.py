@@ -30,6 +30,7 @@ from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.people import PeopleDesk
 from aboard.control.process_boards import ProcessBoards, ProcessOptions
+from aboard.control.readable_runs import readable_runs
 from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_news import RunNews
@@ -249,9 +250,12 @@ class Control:
         return self.open_runs.readers(place.store).call(lambda: read(folder))
 
     def curves(self, runs: Sequence[str], asked: CurvesAsked, access: Access) -> FoundCurves:
-        """Curves of several runs at once."""
+        """Curves of several runs at once; of the only one that is named it is an error if it has no files."""
         named = self.seen_by(access).references.selected(runs)
-        return curves_of(self.open_runs, {self.place_of(run): run for run in named}, asked)
+        found = readable_runs(named, self.place_of)
+        if not found.places:
+            self.place_of(named[0])
+        return curves_of(self.open_runs, found, asked)
 
     def register(self, new: NewRun) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""

@@ -5,7 +5,7 @@ import type { Board, BoardLine } from "./boards";
 import type { HistogramEntry, LogPart, MediaEntry, RunFile } from "./files";
 import type { components } from "./openapi";
 import type { FieldNames, RunMarks } from "./runs";
-import type { TagInfo } from "./series";
+import type { SharedTag, SharedTags } from "./series";
 import type { MetricPoint, Run, RunsChanged, Status, Workspace } from "./wire";
 
 type Told = components["schemas"];
@@ -24,7 +24,8 @@ none<Unknown<Told["RunsChanged"], RunsChanged>>();
 none<Unknown<Told["RunMarks"], RunMarks>>();
 none<Unknown<Told["FieldNames"], FieldNames>>();
 none<Unknown<Told["Workspace"], Workspace>>();
-none<Unknown<Told["TagInfo"], TagInfo>>();
+none<Unknown<Told["SharedTag"], SharedTag>>();
+none<Unknown<Told["SharedTags"], SharedTags>>();
 none<Unknown<Told["RunFile"], RunFile>>();
 none<Unknown<Told["LogPart"], LogPart>>();
 none<Unknown<Told["MediaEntry"], MediaEntry>>();
