@@ -3,7 +3,7 @@
 import { COLUMNS_TYPE, readColumns, type Curves } from "./columns";
 import { addressOf, ask, send, type Query } from "./http";
 import { MOST_TAGS, tagsPath } from "./run_addresses";
-import type { Page, WireNumber } from "./wire";
+import type { Page, Told, Whole } from "./wire";
 
 export interface CurvesAsked {
   runs: readonly (number | string)[];
@@ -53,18 +53,7 @@ export function csvAddress(asked: Omit<CurvesAsked, "points">): string {
   return addressOf("series", { ...queryOf({ ...asked, points: 0 }), points: "0", format: "csv" });
 }
 
-export interface TagInfo {
-  logdir: string;
-  tag: string;
-  kind: "scalar" | "image" | "audio" | "text" | "histogram" | "graph" | "tensor";
-  plugin: string;
-  count: number;
-  first_step: WireNumber | null;
-  last_step: WireNumber | null;
-  last_wall_time: number | null;
-  superseded: number;
-  description: string;
-}
+export type TagInfo = Whole<Told["TagInfo"]>;
 
 /** All tags of a run; there may be tens of thousands. */
 export async function tagsOf(run: number | string, kind = ""): Promise<TagInfo[]> {

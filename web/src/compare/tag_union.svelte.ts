@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tags that the chosen runs have together.
 import { tagsOf, type TagInfo } from "../api/series";
-import type { Run } from "../api/wire";
+import { toNumber, type Run } from "../api/wire";
 import { metricName } from "../charts/curve";
 
 export interface SharedTag {
@@ -74,8 +74,8 @@ export class TagUnion {
         if (!tag.logdirs.includes(info.logdir)) tag.logdirs.push(info.logdir);
         if (tag.last !== run.uid) tag.runs += 1;
         tag.last = run.uid;
-        if (info.last_wall_time !== null && !(newest !== undefined && info.last_wall_time <= newest))
-          newest = info.last_wall_time;
+        const last = toNumber(info.last_wall_time);
+        if (Number.isFinite(last) && !(newest !== undefined && last <= newest)) newest = last;
       }
     }
     this.newest = newest;
