@@ -6,6 +6,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from aboard.api.annotations import Annotations
 from aboard.api.page import Page, on_all_pages
 from aboard.api.runs import (
     Comparison,
@@ -137,6 +138,10 @@ class RunsClient:
     def metrics(self, run: str) -> Mapping[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
         return self.get(run).metrics
+
+    def annotations(self, runs: RunNames) -> Annotations:
+        """What `Run.log_event` noted in these runs."""
+        return self._transport().get(Annotations, "annotations", {"run": several(runs)})
 
     def series(self, run: str, *, tags: RunNames = (), logdirs: RunNames = ()) -> tuple[Series, ...]:
         """Every point of the named curves of a run, or of all; a logdir is `train`, or `.` for the run itself."""
