@@ -24,6 +24,7 @@ export interface Board {
   expires: string | null;
   exit_status: string;
   reason: string;
+  settings: { executor?: string };
   uri: string;
 }
 
@@ -55,9 +56,16 @@ export function listBoards(workspace: string, all: boolean, after = ""): Promise
   });
 }
 
-export async function openBoard(workspace: string, runs: readonly Run[]): Promise<Board> {
+/** Where boards may run as processes of their own, the server's own choice first. */
+export async function boardExecutors(): Promise<string[]> {
+  return (await ask<{ board_executors: string[] }>("info")).board_executors;
+}
+
+/** Of a board with an executor a stock TensorBoard is started there; without, the server answers itself. */
+export async function openBoard(workspace: string, runs: readonly Run[], executor = ""): Promise<Board> {
   const place = workspace === EVERYWHERE ? runs[0]?.workspace : workspace;
-  const body = { sources: runs.map((run) => `run${run.number}`), ...(place ? { workspace: place } : {}) };
+  const sources = runs.map((run) => `run${run.number}`);
+  const body = { sources, executor, ...(place ? { workspace: place } : {}) };
   return (await ask<{ board: Board }>("boards", { method: "POST", body })).board;
 }
 
