@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 from collections.abc import Generator, Iterator
@@ -27,7 +25,6 @@ from aboard.model.run_states import RunState
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
-from support.postgres import postgres_server
 from support.processes import finish, start, until
 
 PATIENCE = 60.0
@@ -181,27 +178,3 @@ def test_a_keeper_that_was_killed_does_not_end_a_run_that_goes_on(tmp_path: Path
         assert (status_of(catalog), supervisor.is_running()) == (RunState.RUNNING, True)
         job.executor.stop(UnitHandle.parse(job.record.handle), grace=0)
         until(lambda: not supervisor.is_running(), PATIENCE)
-
-
-def test_two_servers_at_once(tmp_path: Path, home: Path):
-    """Both look after the same jobs over one PostgreSQL: the end is told once, and nobody is in the other's way."""
-    command = [sys.executable, "-c", "from aboard.cli import main; main()", "server", "--port", "0", "--json"]
-    with postgres_server() as database, contextlib.ExitStack() as stack:
-        address = database.new_database()
-        job = submitted(tmp_path)
-        environment = {**os.environ, "ABOARD_TOKEN": "a-token-that-both-know"}
-        for _ in range(2):
-            words = [*command, "--catalog", address, "--store", str(home / "store")]
-            process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-            assert process.stdout is not None
-            stack.callback(process.stdout.close)
-            stack.callback(process.wait, 20)
-            stack.callback(process.terminate)
-            assert json.loads(process.stdout.readline())["url"]
-        with Catalog.open(address, beside_server=True) as catalog:
-            until(lambda: status_of(catalog) is RunState.RUNNING, PATIENCE)
-            supervisor_of(job).kill()
-            until(lambda: status_of(catalog) is RunState.FAILED, PATIENCE)
-            run = run_of(catalog)
-            assert run is not None
-            assert "Its job ended" in run.reason

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -23,6 +24,9 @@ from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
 from aboard.model.user import Role
 from aboard.store import Store, open_store
+from aboard.store.run.file_row import FileRow
+from aboard.store.run.outputs import Outputs
+from aboard.store.run.run_folder import RunFolder
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run
 from support.processes import finish, start, until
@@ -79,8 +83,17 @@ def runs_of(server: TeamServer, board: BoardInfo) -> list[str]:
     return sorted(answer.document)
 
 
+def put_output(store: Store, run: str, path: str, data: bytes) -> None:
+    folder = RunFolder(store, run)
+    row = FileRow(path=f"output/{path}", source=f"output/{path}", bytes=len(data), crc32=zlib.crc32(data))
+    store.put(folder.key(row.path), data)
+    folder.write_outputs(Outputs(serial=1, files=(row,)))
+
+
 def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
     run = logged_run(store, name="one", logdirs=("test",), status=RunState.RUNNING)
+    profile = "plugins/profile/2026_11_16/host.xplane.pb"
+    put_output(store, run, f"tensorboard/train/{profile}", b"a profile")
     writer = SummaryWriter(str(Path(store.uri) / run / "tb" / "train"))
 
     def grow(count: int) -> None:
@@ -94,6 +107,7 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
         until(lambda: runs_of(server, board) == ["ws1_one_test", "ws1_one_train"], 30)
         copies = {path: path.stat().st_ino for path in (home / "process-boards").rglob("*tfevents*")}
         assert len(copies) == 2
+        assert [file.read_bytes() for file in home.rglob(f"ws1_one_train/{profile}")] == [b"a profile"]
         before = server.ask_board(
             f"/boards/{board.id}/data/plugin/scalars/scalars?run=ws1_one_train&tag=loss", who=BOSS
         )

@@ -6,12 +6,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 
 from aboard.control.board_executors import BoardExecutors
+from aboard.control.tensorboard_unit import TensorBoardPlace, tensorboard_unit
 from aboard.errors import AboardError, Forbidden, InvalidValue
-from aboard.executors import Docker, Local, Slurm
+from aboard.executors import Docker, Kubernetes, Local, Slurm
+from aboard.model.board import Board, BoardKind
 from aboard.model.process_settings import parse_process_settings
+from aboard.model.times import now
+from aboard.model.uid import new_uid
 
 TEAM: dict[str, Any] = {
     "allowed": ("local", "docker:pull=never", "slurm:partition=cpu,folder=/shared/units"),
@@ -123,3 +128,27 @@ def test_executors_are_written_as_people_write_them():
     assert str(Slurm(partition="gpu", setup=("a", "b"))) == "slurm:partition=gpu,setup=a+b"
     with pytest.raises(InvalidValue, match="volumes of docker"):
         str(Docker(volumes={"/a": "/b"}))
+
+
+def test_a_pod_sees_the_copies_through_a_claim_and_asks_for_no_gpu():
+    claims = {"mirrors": "/shared"}
+    rules = BoardExecutors(is_personal=True, shared_folder=Path("/shared/boards"))
+    executor = Kubernetes(namespace="boards", claims=claims)
+    logs = rules.mirror_place(executor, Path("/here/board")) / "logs"
+    board = Board(
+        id="0" * 36,
+        name="calm-cat",
+        workspace="ws1",
+        sources=("run1",),
+        created=now(),
+        kind=BoardKind.PROCESS,
+        settings={"executor": "kubernetes", "image": "tb:1"},
+    )
+    place = TensorBoardPlace(executor=executor, logs=logs, home=Path("/here"), rules=rules)
+    deployment, service = executor.manifests(tensorboard_unit(board, new_uid(), place))
+    for manifest in (deployment, service):
+        kubernetes_validate.validate(manifest, "1.31", strict=True)
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert f"--logdir={logs}" in container["command"]
+    assert container["volumeMounts"] == [{"name": "claim-mirrors", "mountPath": "/shared"}]
+    assert set(container["resources"]["limits"]) == {"memory"}

@@ -57,9 +57,11 @@ export function listBoards(workspace: string, all: boolean, after = ""): Promise
 }
 
 /** Where boards may run as processes of their own, the server's own choice first. */
-export async function boardExecutors(): Promise<string[]> {
-  return (await ask<{ board_executors: string[] }>("info")).board_executors;
+export function boardExecutors(): Promise<string[]> {
+  executors ??= ask<{ board_executors: string[] }>("info").then((info) => info.board_executors);
+  return executors;
 }
+let executors: Promise<string[]> | undefined; // settled as long as the server runs
 
 /** Of a board with an executor a stock TensorBoard is started there; without, the server answers itself. */
 export async function openBoard(workspace: string, runs: readonly Run[], executor = ""): Promise<Board> {
