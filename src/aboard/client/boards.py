@@ -47,12 +47,14 @@ class BoardsClient:
         max_runtime: Span | None = None,
         settings: Mapping[str, object] | None = None,
         kind: BoardKind = BoardKind.SERVER,
+        executor: object = "",
         must_find: bool = False,
     ) -> BoardCreated:
         """Make a board over what a selection means, or open the one again that shows just the same.
 
         `sources` are words as `run343`, `exp7`, `ws1/base*`, a folder or `s3://bucket/path`; see docs/selections.md.
-        A board of the kind `process` is a stock TensorBoard behind the server; see docs/boards.md.
+        A board of the kind `process`, or with an `executor`, is a stock TensorBoard behind the server; an executor is a
+        text as `slurm:partition=cpu`, or one of `aboard.executors`. See docs/boards.md.
         With `must_find` a pattern, range or filter that selects nothing now is an error.
         """
         if where is not None and not where.strip():
@@ -69,6 +71,7 @@ class BoardsClient:
             max_runtime=_seconds(max_runtime, "max_runtime"),
             settings=settings or {},
             kind=kind,
+            executor=str(executor),
             must_find=must_find,
         )
         return self._transport().send(BoardCreated, "POST", "boards", new)

@@ -7,6 +7,7 @@ Options with several values have `+` between them, options with names as well `N
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.executors.executor import Executor
@@ -22,12 +23,15 @@ def executor_from(given: Executor | str | None, default: str) -> Executor:
     if given is not None and not isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         hint = "give aboard.executors.Local(), Slurm(…) and the like, or a text as 'slurm:partition=gpu'"
         raise InvalidType(f"{given!r} is not an executor", hint=hint)
-    text = given or default
+    kind, options = parse_executor(given or default)
+    return kind(**options)
+
+
+def parse_executor(text: str) -> tuple[type[Executor], dict[str, Any]]:
+    """The kind of executor and the options that a text names."""
     name, _, rest = text.partition(":")
     kind = executor_class(name.strip())
-    return kind(
-        **{option: value for part in rest.split(",") if part.strip() for option, value in [_option(kind, part)]}
-    )
+    return kind, {option: value for part in rest.split(",") if part.strip() for option, value in [_option(kind, part)]}
 
 
 def _option(kind: type[Executor], part: str) -> tuple[str, object]:

@@ -1712,12 +1712,17 @@ export interface components {
             idle_timeout?: components["schemas"]["Number"] | null;
             /** @description Seconds after its start when the board stops; None for never. */
             max_runtime?: components["schemas"]["Number"] | null;
-            /** @description `tensorboard_args` and `plugins`. */
+            /** @description `tensorboard_args` and `plugins`; of a process `tensorboard_args`, `image` and `bind_mounts`. */
             settings?: {
                 [key: string]: unknown;
             };
             /** @enum {string} */
             kind?: "server" | "process";
+            /**
+             * @description Where a stock TensorBoard shall run, as `docker` or `slurm:partition=cpu`; empty: in the server, or, for the kind
+             *     `process`, where the server has it run.
+             */
+            executor?: string;
             /** @description Refuse a pattern, range or filter that selects nothing now. An experiment may be empty: its runs will come. */
             must_find?: boolean;
         };
@@ -2099,6 +2104,8 @@ export interface components {
             stores?: components["schemas"]["StoreStatus"][];
             /** @description Where trainings of who asks put their runs, unless they are told another place; empty for who may log none. */
             run_store?: string;
+            /** @description Where boards may run as processes of their own, the server's own choice first. */
+            board_executors?: string[];
         };
         /** @description A tag that at least one of some runs has. */
         SharedTag: {
