@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from aboard.cli.board_list import BoardListOptions, Order, SortedBy
+from aboard.cli.board_list_options import BoardListOptions, Order, SortedBy
 from aboard.cli.determined_habits import StartCommand
 from aboard.model.board import BoardKind
 from aboard.model.board_line import LineLevel

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardReading, NewBoard
-from aboard.api.page import Page
+from aboard.api.page import Page, on_all_pages
 from aboard.api.people import CodeAsked, CodeMade
 from aboard.client.selection_texts import several, whole_path, zone_minutes
 from aboard.client.transport import Transport, path_part
@@ -112,9 +112,8 @@ class BoardsClient:
         descending: bool = False,
     ) -> Iterator[BoardInfo]:
         """All boards that `list` would show, page after page."""
-        after: str | None = None
-        while True:
-            page = self.list(
+        return on_all_pages(
+            lambda after: self.list(
                 owner=owner,
                 everybody=everybody,
                 workspaces=workspaces,
@@ -124,10 +123,7 @@ class BoardsClient:
                 limit=_PAGE,
                 after=after,
             )
-            yield from page.items
-            after = page.next
-            if after is None:
-                return
+        )
 
     def get(self, board: str) -> BoardInfo:
         """One board."""

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from aboard.api.annotations import Annotations
 from aboard.api.runs import NewRun
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
+from aboard.control.annotations import annotations_of
 from aboard.control.board_keeper import BoardKeeper
 from aboard.control.board_news import BoardNews
 from aboard.control.boards import BoardRules, BoardUses
@@ -31,6 +33,7 @@ from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.people import PeopleDesk
 from aboard.control.process_boards import ProcessBoards, ProcessOptions
+from aboard.control.readable_runs import readable_runs
 from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_news import RunNews
@@ -258,15 +261,22 @@ class Control:
 
     def with_files(self, name: str, access: Access, read: Callable[[RunFolder], _T]) -> _T:
         """Read documents or files of a run, on the threads of its store."""
-        run = self.seen(name, access)
-        place = self.place_of(run)
-        folder = RunFolder(self._store(run.store), run.uid)
-        return self.open_runs.readers(place.store).call(lambda: read(folder))
+        return self._with_files_of(self.seen(name, access), read)
+
+    def annotations(self, runs: Sequence[str], access: Access) -> Annotations:
+        """What trainings said about moments of these runs; a run that has not begun has said nothing."""
+        named = self.seen_by(access).references.selected(runs)
+        return annotations_of(
+            named, lambda run: self._with_files_of(run, RunFolder.read_summary) if run.store else None
+        )
 
     def curves(self, runs: Sequence[str], asked: CurvesAsked, access: Access) -> FoundCurves:
-        """Curves of several runs at once."""
+        """Curves of several runs at once; of the only one that is named it is an error if it has no files."""
         named = self.seen_by(access).references.selected(runs)
-        return curves_of(self.open_runs, {self.place_of(run): run for run in named}, asked)
+        found = readable_runs(named, self.place_of)
+        if not found.places:
+            self.place_of(named[0])
+        return curves_of(self.open_runs, found, asked)
 
     def register(self, new: NewRun) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""
@@ -297,6 +307,11 @@ class Control:
         for follower in list(self._followers.values()):
             follower.heard_of(uid)
         return self.catalog.runs.heartbeat(check_uid(uid))
+
+    def _with_files_of(self, run: SelectedRun, read: Callable[[RunFolder], _T]) -> _T:
+        place = self.place_of(run)
+        folder = RunFolder(self._store(run.store), run.uid)
+        return self.open_runs.readers(place.store).call(lambda: read(folder))
 
     def _follow(self, uri: str) -> StoreFollower:
         address = parse_uri(uri)

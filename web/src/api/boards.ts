@@ -2,46 +2,10 @@
 // Boards: selections of runs that are served as TensorBoard.
 import { EVERYWHERE } from "../routing/routes";
 import { ask } from "./http";
-import type { Page, Run } from "./wire";
+import type { Page, Run, Told, Whole } from "./wire";
 
-export interface Board {
-  id: string;
-  name: string;
-  owner: string;
-  description: string;
-  state: string;
-  kind: string;
-  workspace: string;
-  sources: string[];
-  where: string;
-  template: string;
-  live: boolean;
-  run_count: number | null;
-  created: string;
-  started: string | null;
-  last_used: string | null;
-  ended: string | null;
-  expires: string | null;
-  exit_status: string;
-  reason: string;
-  settings: { executor?: string };
-  uri: string;
-}
-
-export interface NewBoard {
-  sources?: string[];
-  where?: string;
-  workspace?: string;
-  description?: string;
-  zone?: number;
-}
-
-export interface BoardLine {
-  id: number;
-  at: string;
-  level: string;
-  text: string;
-}
+export type Board = Whole<Told["BoardInfo"]>;
+export type BoardLine = Whole<Told["BoardLine"]>;
 
 export function listBoards(workspace: string, all: boolean, after = ""): Promise<Page<Board>> {
   return ask("boards", {
