@@ -68,13 +68,15 @@ test-frameworks: $(FRAMEWORKS)/.installed test-trackers  ## every framework that
 frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the tests that pass
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks -m framework --framework-table docs/frameworks.md
 
-# Google's library brings 200 MB that nothing else needs.
-$(VERTEX)/.installed: $(SOURCES)
+# Google's library brings 200 MB that nothing else needs: it stands in an environment of its own, which sees the everyday one.
+$(VERTEX)/.installed: $(VENV)/.installed
 	test -x $(VERTEX)/bin/python || $(PYTHON) -m venv $(VERTEX)
 	$(VERTEX)/bin/python -m pip install --quiet --upgrade pip
 	$(VERTEX)/bin/python -m pip install --quiet --group installer
-	$(VERTEX)/bin/uv pip install --quiet --python $(VERTEX)/bin/python --group build --group vertex-tests 'google-cloud-aiplatform>=1.100,<3'
-	$(VERTEX)/bin/python -m pip install --quiet --no-build-isolation --editable '.[vertex]'
+	$(VERTEX)/bin/uv pip install --quiet --python $(VERTEX)/bin/python --group vertex
+	everyday=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	own=$$($(VERTEX)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	echo "import site; site.addsitedir('$$everyday')" > "$$own/everyday.pth"
 	touch $@
 
 test-vertex: $(VERTEX)/.installed  ## the executor for Vertex AI by Google's own library, against a server at the HTTP level
