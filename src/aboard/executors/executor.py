@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.model.unit import UnitSpec
@@ -110,6 +110,17 @@ class Executor(ABC):
             if value != default:
                 told[field.name] = value
         return told
+
+    def __str__(self) -> str:
+        """As a person writes it on a line: `slurm:partition=gpu`."""
+        told: list[str] = []
+        for name, value in self.options.items():
+            if isinstance(value, Mapping):
+                hint = "name it in the settings of the server, or leave it out"
+                raise InvalidValue(f"the option {name} of {self.name} cannot be written on a line", hint=hint)
+            several = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (value,)
+            told.append(f"{name}={'+'.join(map(str, several))}")
+        return f"{self.name}:{','.join(told)}" if told else self.name
 
     def handle(self, unit: str, **place: str) -> UnitHandle:
         """A handle of this executor."""

@@ -17,6 +17,7 @@ from aboard.executors.executor import Executor
 from aboard.executors.source_archive import source_files
 from aboard.model.unit_parts import Mount
 
+TOKEN = "ABOARD_TOKEN"  # noqa: S105 - the name of a variable
 _SHARES_FILES = frozenset({"local", "slurm"})  # what they start sees the folders of this machine under their names
 _CHECKS_PATHS = frozenset({"kubernetes", "vertex"})  # they may see folders besides URIs
 TAKES_SOURCE = frozenset({"docker"})  # it brings the source folder itself
@@ -84,7 +85,7 @@ def _server(settings: Settings, *, shares: bool) -> dict[str, str]:
     """The server of the person; one of this machine is not there for others, and finds runs in the store itself."""
     if not settings.server or (Address.of(settings.server, None).is_loopback and not shares):
         return {}
-    return {"ABOARD_SERVER": settings.server, **({"ABOARD_TOKEN": settings.token} if settings.token else {})}
+    return {"ABOARD_SERVER": settings.server, **({TOKEN: settings.token} if settings.token else {})}
 
 
 def _make(folder: Path) -> None:

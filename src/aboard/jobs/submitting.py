@@ -19,10 +19,11 @@ from aboard.executors.executor import Executor
 from aboard.jobs.executor_text import executor_from
 from aboard.jobs.job import Job
 from aboard.jobs.job_command import HPARAMS, run_name_of, unit_name_of, with_values, words_of
-from aboard.jobs.job_record import JobRecord, JobRecords
-from aboard.jobs.other_side import TAKES_SOURCE, OtherSide, other_side, source_for
+from aboard.jobs.job_record import JobRecord, JobRecords, write_owned
+from aboard.jobs.other_side import TAKES_SOURCE, TOKEN, OtherSide, other_side, source_for
 from aboard.jobs.sent_source import VARIABLE as SOURCE_KEY
 from aboard.jobs.sent_source import SentSource
+from aboard.jobs.unit_document import unit_document
 from aboard.model.durations import parse_duration
 from aboard.model.hparams import flat_hparams, hparams_to_json
 from aboard.model.names import check_name, check_workspace_name
@@ -32,6 +33,9 @@ from aboard.model.unit import UnitSpec
 from aboard.model.unit_parts import Mount, Resources
 from aboard.store.uri import parse_uri
 
+CANCEL_MARK = "ABOARD_CANCEL_MARK"
+"""The variable that tells `aboard run` which file is there when the end of its job was wanted."""
+JOB_LABEL = "aboard.job"
 _FLUSH_SECONDS = 30.0  # for what a run still has to ship, after the grace of its command
 
 
@@ -108,7 +112,7 @@ class Preparing:
                 **self._side.environment,
                 HPARAMS: json.dumps(hparams_to_json(values)),
                 **({SOURCE_KEY: self._sent.key} if self._sent is not None else {}),
-                "ABOARD_CANCEL_MARK": str(self.records.cancel_mark(unit)),
+                CANCEL_MARK: str(self.records.cancel_mark(unit)),
                 **asked.environment,
             },
             mounts=(*self._side.mounts, *asked.mounts),
@@ -116,7 +120,7 @@ class Preparing:
             service_account=asked.service_account,
             timeout=None if asked.timeout is None else parse_duration(asked.timeout, "timeout").total_seconds(),
             grace=asked.grace + _FLUSH_SECONDS,
-            labels={"aboard.job": unit},
+            labels={JOB_LABEL: unit},
         )
         record = JobRecord(
             id=unit,
@@ -160,15 +164,27 @@ def submit_job(asked: JobAsked) -> Job:
     preparing = Preparing(asked)
     one = preparing.prepared(asked.hparams, asked.name)
     preparing.send_source()
-    preparing.records.write(one.record)
+    return submit_prepared(one, preparing.executor, preparing.records)
+
+
+def submit_prepared(one: PreparedJob, executor: Executor, records: JobRecords) -> Job:
+    """Submit a job that was prepared, with a record before and after."""
+    keep(one, records)
     try:
-        handle = preparing.executor.submit(one.spec)
+        handle = executor.submit(one.spec)
     except AboardError:
-        preparing.records.remove(one.record.id)
+        records.remove(one.record.id)
         raise
     record = replace(one.record, handle=handle.text())
-    preparing.records.write(record)
-    return Job(record, records=preparing.records)
+    records.write(record)
+    return Job(record, records=records)
+
+
+def keep(one: PreparedJob, records: JobRecords) -> None:
+    """Write down a job before it is submitted, with what is needed to submit it again; the token is not kept."""
+    environment = {name: value for name, value in one.spec.environment.items() if name != TOKEN}
+    write_owned(records.unit_file(one.record.id), json.dumps(unit_document(replace(one.spec, environment=environment))))
+    records.write(one.record)
 
 
 def _run_options(asked: JobAsked, run: str, workspace: str, experiment: str, commit: str, mirror: str) -> list[str]:

@@ -19,7 +19,7 @@ from aboard.errors import AboardError, InvalidType, InvalidValue
 from aboard.executors.executor import ArrayExecutor, Executor
 from aboard.executors.local import Local
 from aboard.jobs.job import Job, quoted
-from aboard.jobs.submitting import JobAsked, PreparedJob, Preparing
+from aboard.jobs.submitting import JobAsked, PreparedJob, Preparing, keep
 from aboard.jobs.unit_queue import write_queue
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
@@ -133,7 +133,7 @@ def _array(
     preparing: Preparing, executor: ArrayExecutor, prepared: list[PreparedJob], at_once: int | None
 ) -> list[Job]:
     for one in prepared:
-        preparing.records.write(one.record)
+        keep(one, preparing.records)
     handles = executor.submit_array([one.spec for one in prepared], at_once=at_once)
     records = [replace(one.record, handle=handle.text()) for one, handle in zip(prepared, handles, strict=True)]
     for record in records:
@@ -151,8 +151,8 @@ def _queued(preparing: Preparing, prepared: list[PreparedJob], group: str, at_on
     spec = UnitSpec(id=group, name="sweep", command=command, environment={"ABOARD_HOME": str(preparing.settings.home)})
     # Who dies before the queue has begun leaves records that say so.
     queue = here.handle(group, folder=str(here.folder_of(group)))
-    written = [replace(one.record, queue=queue.text()) for one in prepared]
-    for record in written:
-        records.write(record)
+    written = [replace(one, record=replace(one.record, queue=queue.text())) for one in prepared]
+    for one in written:
+        keep(one, records)
     here.submit(spec)
-    return [Job(record, records=records) for record in written]
+    return [Job(one.record, records=records) for one in written]

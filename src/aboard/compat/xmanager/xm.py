@@ -12,6 +12,7 @@ from aboard.errors import InvalidType, InvalidValue
 
 if TYPE_CHECKING:
     from aboard.compat.xmanager.xm_local import Kubernetes, Local, Vertex
+    from aboard.compat.xmanager.xm_slurm import Slurm
 
 Arguments = Mapping[str, Any] | Sequence[Any] | None
 _GPU_TYPES = {
@@ -120,7 +121,7 @@ class Job:
     """An executable with arguments, and where it runs."""
 
     executable: Executable
-    executor: Local | Kubernetes | Vertex | None = None
+    executor: Local | Kubernetes | Slurm | Vertex | None = None
     name: str | None = None
     args: Arguments = None
     env_vars: Mapping[str, str] = field(default_factory=dict[str, str])
