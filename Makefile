@@ -57,9 +57,9 @@ $(FRAMEWORKS)/.installed: $(SOURCES)
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade pip
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --group installer
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --group torch
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-compile --group torch
 	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --group build --group test --group frameworks
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-build-isolation --editable '.[server]'
+	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --no-build-isolation --editable '.[server]'
 	touch $@
 
 test-frameworks: $(FRAMEWORKS)/.installed test-trackers  ## every framework that is integrated, in an environment of their own
@@ -135,10 +135,10 @@ $(TRACKERS)/.installed: $(SOURCES)
 	$(TRACKERS)/bin/python -m pip install --quiet --upgrade pip
 	$(TRACKERS)/bin/python -m pip install --quiet --group installer
 	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --group build --group trackers --group tracker-tests
-	$(TRACKERS)/bin/python -m pip install --quiet --no-build-isolation --editable .
+	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --no-build-isolation --editable .
 	touch $@
 
-test-trackers: $(TRACKERS)/.installed  ## runs of wandb, MLflow and Trackio, made and read with their own libraries
+test-trackers: $(TRACKERS)/.installed  ## runs of wandb, MLflow, Trackio and Aim, made and read with their own libraries
 	$(TRACKERS)/bin/python -m pytest tests/trackers
 
 bench-metrics: $(TRACKERS)/.installed  ## Run.log_metrics beside MLflow's and wandb's
