@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -117,6 +118,16 @@ def cold(uri: str, rounds: int, peers: list[str]) -> dict[str, object]:
     return {"medians": {name: round(value, 2) for name, value in seconds.items()}, **ratios}
 
 
+@contextlib.contextmanager
+def farther_away(server: S3Server, milliseconds: float) -> Iterator[None]:
+    """Every request takes longer, as it does to a bucket in a region nearby."""
+    with fault_proxy(server.port) as proxy:
+        proxy.delay(milliseconds / 1000)
+        os.environ["AWS_ENDPOINT_URL"] = proxy.endpoint
+        yield
+        os.environ.update(server.environment())
+
+
 def watched(server: S3Server, uri: str, seconds: float, ready: Callable[[RunCollection], bool]) -> dict[str, object]:
     """Requests that arrive at the server while a board over `uri` is open and nothing new is written."""
     with fault_proxy(server.port) as proxy, tempfile.TemporaryDirectory() as home:
@@ -180,6 +191,7 @@ def main() -> None:
     parser.add_argument(
         "--event-files-alone", action="store_true", help="without columns, as earlier versions sealed runs"
     )
+    parser.add_argument("--latency", type=float, default=0, help="milliseconds; measure a store so far away, too")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", nargs="*", default=[FAST, SLOW], choices=[FAST, SLOW])
     parser.add_argument("--idle-runs", type=int, default=1000)
@@ -198,6 +210,10 @@ def main() -> None:
             size = write_runs(open_store(uri), folder, options.runs, *SIZES[name])
             measured[name] = {"MB": round(size / 1e6, 1), **cold(uri, options.rounds, options.peers)}
             print(json.dumps({name: measured[name]}), file=sys.stderr)
+            if options.latency:
+                with farther_away(server, options.latency):
+                    far = measured[f"{name}, {options.latency:g} ms away"] = cold(uri, options.rounds, options.peers)
+                print(json.dumps({f"{name}, far": far}), file=sys.stderr)
         if options.cold_only:
             print(json.dumps(measured, indent=2))
             return

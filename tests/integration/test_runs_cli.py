@@ -205,6 +205,10 @@ def _delete(here: Machine) -> None:
     points = list(csv.DictReader(io.StringIO(exported)))
     assert {point["run"] for point in points} == {"baseline/train", "try 3/train"}
     assert len(points) == 8
+    assert well(aboard("runs", "export", "run1,run3", "--tag", "loss", "--through-server")).out == exported
+    refused = aboard("runs", "export", "run1", "--superseded", "--through-server")
+    assert refused.code == 1
+    assert "leave away --superseded" in refused.err
     plan = aboard("runs", "retain", "--keep", "1", "--dry-run")
     assert lines(plan)[0].startswith("run1 (baseline)  COMPLETED")
     uid = json.loads(well(aboard("runs", "show", "run1", "--json")).out)["uid"]

@@ -343,9 +343,21 @@ def sync(
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove folders whose runs are wholly in their stores.")
     ] = False,
+    columns: Annotated[
+        bool,
+        typer.Option(
+            "--columns",
+            help="The arguments are stores: put what was decoded of finished runs beside them where it is missing, so "
+            "that they open as fast as newer ones.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Ship what runs have left on this machine: after a crash, days without network; or take log folders over."""
+    if columns:
+        from aboard.cli.sync_columns import sync_columns
+
+        sys.exit(sync_columns(folders or [], as_json=as_json))
     from aboard.cli.sync import sync as ship
     from aboard.cli.take_over import TakeOverOptions
 

@@ -18,6 +18,7 @@ from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.exchange.export_points import Exported, export_points, select_runs
 from aboard.exchange.formats import FORMATS, format_for
 from aboard.exchange.name_patterns import NamePatterns
+from aboard.exchange.point_format import PointFormat
 from aboard.exchange.whole_file import check_output, whole_file
 from aboard.reader.opened.open_runs import OpenedRuns
 from aboard.reader.root import Root
@@ -40,14 +41,8 @@ class ExportOptions:
 
 def export(options: ExportOptions) -> None:
     """Read, write, and say on stderr what was written and what was not."""
-    form = FORMATS[options.format.value] if options.format else format_for(options.output)
+    form = checked_format(options)
     tags, names = NamePatterns(options.tags), NamePatterns(options.runs)
-    if options.output == _STDOUT and sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
-        raise InvalidValue("standard output is closed", hint="give --output FILE")
-    if options.output == _STDOUT and not form.is_text and sys.stdout.isatty():
-        raise InvalidValue("this format is binary, which no terminal can show", hint="give --output FILE")
-    if options.output != _STDOUT:
-        check_output(options.output, force=options.force)
     opened = OpenedRuns(options.roots)
     with progress_line(lambda: f"{opened.progress.runs_read} of {opened.progress.runs_found} runs read"):
         opened.refresh()
@@ -56,13 +51,26 @@ def export(options: ExportOptions) -> None:
         raise InvalidValue(f"there are no event files below {folders}; nothing was written")
     runs = select_runs(list(opened.runs), names, tags)
     done = Exported()
-    with _output(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
+    with written_to(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
         export_points(runs, tags, form(file, superseded=options.superseded), done, superseded=options.superseded)
-    _tell(done, options)
+    tell_exported(done, options)
+
+
+def checked_format(options: ExportOptions) -> type[PointFormat]:
+    """The format that is meant; refuses an output that cannot be written in it."""
+    form = FORMATS[options.format.value] if options.format else format_for(options.output)
+    if options.output == _STDOUT and sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise InvalidValue("standard output is closed", hint="give --output FILE")
+    if options.output == _STDOUT and not form.is_text and sys.stdout.isatty():
+        raise InvalidValue("this format is binary, which no terminal can show", hint="give --output FILE")
+    if options.output != _STDOUT:
+        check_output(options.output, force=options.force)
+    return form
 
 
 @contextlib.contextmanager
-def _output(options: ExportOptions) -> Generator[BinaryIO]:
+def written_to(options: ExportOptions) -> Generator[BinaryIO]:
+    """The file to write, which appears when it is whole, or standard output."""
     try:
         if options.output == _STDOUT:
             yield sys.stdout.buffer
@@ -88,7 +96,8 @@ def _send_nowhere(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def _tell(done: Exported, options: ExportOptions) -> None:
+def tell_exported(done: Exported, options: ExportOptions) -> None:
+    """Say on stderr what was written and what was not."""
     where = "" if options.output == _STDOUT else f" to {options.output}"
     typer.echo(
         f"Wrote {_count(done.points, 'point')} of {_count(done.series, 'series', 'series')} in "

@@ -256,8 +256,17 @@ def export(
     tags: Annotated[list[str] | None, typer.Option("--tag", help="Only such series, as with `aboard export`.")] = None,
     superseded: Annotated[bool, typer.Option("--superseded", help="Also points that were logged anew.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    through_server: Annotated[
+        bool,
+        typer.Option("--through-server", help="Ask the server for the points, where you may not read the stores."),
+    ] = False,
 ) -> None:
     """Write every point of every curve of runs as CSV, Parquet or JSON."""
     from aboard.cli.runs_files import export_runs
 
-    export_runs(names or [], where, output, form, tags or [], superseded=superseded, force=force)
+    export_runs(
+        *(names or [], where, output, form, tags or []),
+        superseded=superseded,
+        force=force,
+        through_server=through_server,
+    )

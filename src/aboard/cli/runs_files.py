@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aboard.cli.export import ExportOptions, export
 from aboard.cli.export_format import ExportFormat
@@ -13,10 +14,11 @@ from aboard.cli.roots import roots_of
 from aboard.cli.shown_values import bytes_text, shown
 from aboard.cli.table_text import print_csv, print_json, print_table
 from aboard.client.client import Client
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, StoreError
 from aboard.model.names import run_name
 from aboard.model.selected_run import SelectedRun
 
+_THROUGH_SERVER = "With --through-server the server, which reads the store for you, tells the points."
 GROUPS = ("workspace", "experiment", "user", "store", "status")
 
 
@@ -50,15 +52,26 @@ def export_runs(
     *,
     superseded: bool,
     force: bool,
+    through_server: bool,
 ) -> None:
-    """Write every point of every curve of runs, straight from their stores."""
-    runs = selected_runs(Client(), names, where)
+    """Write every point of every curve of runs, straight from their stores or as the server tells them."""
+    client = Client()
+    runs = selected_runs(client, names, where)
     names_of = Counter(run.name for run in runs)
-    named = [f"{run.name if names_of[run.name] == 1 else run_name(run.number)}={_root(run)}" for run in runs]
-    roots = roots_of(named, None, None)
-    export(
-        ExportOptions(roots=roots, output=output, format=form, tags=tags, runs=[], superseded=superseded, force=force)
+    named = {run.name if names_of[run.name] == 1 else run_name(run.number): run for run in runs}
+    options = ExportOptions(
+        roots={}, output=output, format=form, tags=tags, runs=[], superseded=superseded, force=force
     )
+    if through_server:
+        from aboard.cli.served_export import export_served
+
+        export_served(client, named, options)
+        return
+    roots = roots_of([f"{name}={_root(run)}" for name, run in named.items()], None, None)
+    try:
+        export(replace(options, roots=roots))
+    except StoreError as error:
+        raise type(error)(error.message, hint=f"{error.hint} {_THROUGH_SERVER}".strip()) from None
 
 
 def _root(run: SelectedRun) -> str:

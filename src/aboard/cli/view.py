@@ -34,7 +34,10 @@ _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
 _LOOKED_AT = 100  # names in a folder
 _KEEP_WITHIN_SECONDS = 5.0  # what was decoded, for the next time
 _STOP_LOADING_WITHIN_SECONDS = 1.0
-_READ_FIRST_SECONDS = 1.0
+_READ_FIRST_SECONDS = 5.0
+# Who fetches gives the interpreter away with each of some twenty system calls a run, and waits so long to get it back
+# from a thread that imports or answers.
+_SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ def readable_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | 
 def view(options: ViewOptions) -> None:
     """Serve until interrupted."""
     _open_standard_streams()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     from aboard.server.listening import EVERYWHERE, is_loopback, listen, url_of
 
     prefix = _checked_prefix(options.path_prefix)

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from aboard.exchange.number_text import json_floats, json_integers, json_plain
-from aboard.exchange.point_format import ROWS_AT_ONCE, PointFormat
+from aboard.exchange.point_format import ROWS_AT_ONCE, DescribedRun, PointFormat
 from aboard.reader.opened.long_table import Rows, writable
-from aboard.reader.opened.opened_run import OpenedRun
 
 
 class JsonPoints(PointFormat):
@@ -23,12 +22,12 @@ class JsonPoints(PointFormat):
     def begin(self) -> None:
         self._write('{"format": "aboard-points", "version": 1, "runs": [')
 
-    def begin_run(self, run: OpenedRun) -> None:
+    def begin_run(self, run: DescribedRun) -> None:
         self._end_run()
         self._write("," * (self._runs > 0))
         self._runs += 1
         self._series = 0
-        name, hparams = _text(writable(run.name)), _text(json_plain(run.hparams))
+        name, hparams = _text(writable(run.name)), _text(json_plain(dict(run.hparams)))
         self._write(f'\n{{"name": {name}, "hparams": {hparams}, "scalars": [')
 
     def add(self, rows: Rows) -> None:

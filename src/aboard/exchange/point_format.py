@@ -4,12 +4,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import BinaryIO, ClassVar
+from collections.abc import Mapping
+from typing import BinaryIO, ClassVar, Protocol
 
+from aboard.reader.hparams import HParam
 from aboard.reader.opened.long_table import Rows
-from aboard.reader.opened.opened_run import OpenedRun
 
 ROWS_AT_ONCE = 1 << 14  # turned into text at a time: what is in memory besides the columns themselves
+
+
+class DescribedRun(Protocol):
+    """What a format may say of a run."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def hparams(self) -> Mapping[str, HParam]: ...
 
 
 class PointFormat(ABC):
@@ -30,7 +40,7 @@ class PointFormat(ABC):
     def begin(self) -> None:  # noqa: B027
         """Before the first run."""
 
-    def begin_run(self, run: OpenedRun) -> None:  # noqa: B027
+    def begin_run(self, run: DescribedRun) -> None:  # noqa: B027
         """What follows belongs to this run."""
 
     @abstractmethod

@@ -41,8 +41,13 @@ class _Local(NamedTuple):
     path: Path
 
 
-def packed_columns(folder: RunFolder, rows: Iterable[FileRow], found: Iterable[Found]) -> PackedColumns | None:
-    """The columns of a run whose event files are complete; None where there should be none."""
+def packed_columns(
+    folder: RunFolder, rows: Iterable[FileRow], found: Iterable[Found], *, most_fetched: int = MOST_FETCHED_BYTES
+) -> PackedColumns | None:
+    """The columns of a run whose event files are complete; None where there should be none.
+
+    `found` are local files; of what is not among them at most `most_fetched` bytes are fetched.
+    """
     events = [row for row in rows if row.path.startswith(f"{EVENTS}/") and not row.gone and not row.link]
     size = sum(row.bytes for row in events)
     if not size or size > MOST_EVENT_BYTES:
@@ -50,13 +55,15 @@ def packed_columns(folder: RunFolder, rows: Iterable[FileRow], found: Iterable[F
     sources = {one.source: one.path for one in found}
     try:
         with tempfile.TemporaryDirectory(prefix="aboard-packing-") as place:
-            return _pack(_gathered(folder, events, sources, Path(place)), Path(place))
+            return _pack(_gathered(folder, events, sources, Path(place), most_fetched), Path(place))
     except (_NotToBePacked, StoreError, OSError, MemoryError) as error:
         _log.debug("No columns are put for run %s: %s", folder.uid, error)
         return None
 
 
-def _gathered(folder: RunFolder, rows: list[FileRow], sources: Mapping[str, Path], place: Path) -> list[_Local]:
+def _gathered(
+    folder: RunFolder, rows: list[FileRow], sources: Mapping[str, Path], place: Path, most_fetched: int
+) -> list[_Local]:
     """All event files under the names that they have in the store."""
     files: list[_Local] = []
     fetched = 0
@@ -68,7 +75,7 @@ def _gathered(folder: RunFolder, rows: list[FileRow], sources: Mapping[str, Path
             path.symlink_to(local)
         else:
             fetched += row.bytes
-            if fetched > MOST_FETCHED_BYTES:
+            if fetched > most_fetched:
                 raise _NotToBePacked("too much of it is no longer on this machine")
             path.write_bytes(read_logical(folder, row))
             if not _is_the_same(path, row):

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import re
+
 from aboard.errors import InvalidType, InvalidValue
 
 MAX_KEY_BYTES = 1024  # S3, Google and Azure agree
 MAX_PART_BYTES = 255  # of file systems
 ASIDE_PREFIX = ".aboard-aside-"  # folders write here before they rename
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HINT = "Use parts joined by single slashes, such as tb/train/events.out.tfevents.1700000000.host."
 
 
@@ -55,7 +58,7 @@ def _why_not(key: str) -> str:
         return f"it has {length} bytes, and at most {MAX_KEY_BYTES} are allowed"
     if "\\" in key:
         return "backslashes become slashes in some stores"
-    if any(ord(letter) < 32 or ord(letter) == 127 for letter in key):
+    if _CONTROL.search(key):
         return "it has control characters"
     reasons = (_why_not_part(part) for part in key.split("/"))
     return next((reason for reason in reasons if reason), "")

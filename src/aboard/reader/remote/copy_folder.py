@@ -179,6 +179,7 @@ class CopyFolder:
                     raise
                 for copy in copies:
                     self.take_in(copy)
+                shutil.rmtree(staged, ignore_errors=True)
         return [copy.file for copy in copies]
 
     def aside(self, name: str) -> Path:

@@ -7,6 +7,7 @@ import contextlib
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from aboard.errors import AccessDenied, DamagedDocument, KeyNotFound, NewerFormat
 from aboard.reader.remote.copy_folder import disk
@@ -30,8 +31,7 @@ class FetchedColumns:
     def __init__(self, aside: Path, where: str) -> None:
         self._aside, self._where = aside, where
         self._size = self._crc32 = 0
-        with disk(aside):
-            self._file = aside.open("wb")
+        self._file: BinaryIO | None = None  # there is one when something has come
         self._ends: dict[str, tuple[OutlinedFile, bytes]] = {}
         self.places: dict[str, tuple[int, int]] = {}
         """By folder of the run, where what was decoded of it lies."""
@@ -41,6 +41,8 @@ class FetchedColumns:
     def write(self, data: bytes) -> None:
         """Take what comes next."""
         with disk(self._aside):
+            if self._file is None:
+                self._file = self._aside.open("w+b")
             self._file.write(data)
         self._size += len(data)
         self._crc32 = zlib.crc32(data, self._crc32)
@@ -56,9 +58,10 @@ class FetchedColumns:
 
     def close(self) -> None:
         """Nothing more comes: read the header; raises DamagedDocument or NewerFormat."""
-        with disk(self._aside):
-            self._file.close()
-        with disk(self._aside), self._aside.open("rb") as file:
+        if self._file is None:
+            raise DamagedDocument(f"{self._where} is empty.")
+        with disk(self._aside), self._file as file:
+            file.seek(0)
             head = file.read(LENGTH_BYTES)
             end = header_end(head, self._where)
             header = parse_header(head + file.read(max(end - len(head), 0)), self._size, self._where)
@@ -79,12 +82,14 @@ class FetchedColumns:
         """Put it where it is used from."""
         with disk(path):
             self._aside.replace(path)
+        self._file = None
 
     def discard(self) -> None:
         """Forget it, unless it was published."""
-        with contextlib.suppress(OSError):
-            self._file.close()
-            self._aside.unlink(missing_ok=True)
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+                self._aside.unlink(missing_ok=True)
 
 
 def fetch_sealed(folder: RunFolder, aside: Path) -> FetchedColumns | None:

@@ -289,7 +289,7 @@ class RunCopy:
 
     def _copy_columns(self, rows: Sequence[FileRow]) -> bool:
         """Take what was decoded where the run was trained, and only the ends of its event files; whether there was."""
-        mark = self._manifest.columns if self._manifest and self._manifest.sealed else None
+        mark = self._columns_mark()
         if mark is None:
             self._unused_sealed()
             return False
@@ -315,6 +315,14 @@ class RunCopy:
         for row, file in zip(rows, self._files, strict=True):
             self._copies.stamp(file, row.modified)
         return True
+
+    def _columns_mark(self) -> ColumnsMark | None:
+        """The columns to use. Those that were put later are named by no manifest, and fit its event files or do not."""
+        if self._manifest is None or not self._manifest.sealed:
+            return None
+        if self._manifest.columns is None and self._sealed is not None:
+            return self._sealed.mark(layout.SEALED)
+        return self._manifest.columns
 
     def _fetched(self, mark: ColumnsMark) -> FetchedColumns:
         """The columns that a manifest names, unless they are here already."""
@@ -352,10 +360,11 @@ class RunCopy:
                 new.append(self._copies.new_file(self._path(row), aside=aside))
                 new[-1].outline(outline, ends)
             return self._copies.publish_together(self.key, staged, new)
-        finally:
+        except BaseException:
             for copy in new:
                 copy.discard()
             shutil.rmtree(staged, ignore_errors=True)
+            raise
 
     def _drop_columns(self) -> None:
         self._copies.drop_columns(self.key, self._columns)
