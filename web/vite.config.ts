@@ -10,6 +10,7 @@ const EARLY =
 
 export default defineConfig({
   plugins: [svelte()],
+  base: "./", // the server may stand below any path, which it writes into the document
   build: {
     outDir: "../src/aboard/server/_web",
     emptyOutDir: true,

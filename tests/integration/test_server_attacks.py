@@ -14,9 +14,9 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, ServeSettings
+from aboard.control import failure_limit
 from aboard.model.times import now
 from aboard.model.user import Role
-from aboard.server import rate_limits
 from support.team_servers import BOSS, Answer, TeamServer, team_server
 
 _later = itertools.count(0, 3600)
@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
 def _forgiven(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins as somebody who has not tried anything yet: what went wrong in another was long ago."""
     ahead = next(_later)
-    monkeypatch.setattr(rate_limits, "clock", lambda: time.monotonic() + ahead)
+    monkeypatch.setattr(failure_limit, "clock", lambda: time.monotonic() + ahead)
 
 
 def me(server: TeamServer, **headers: str) -> Answer:

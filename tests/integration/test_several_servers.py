@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -50,9 +52,28 @@ class Server:
             with error:
                 return error.code, error.read()
 
+    def try_token(self, token: str) -> int:
+        """From an address of its own, so that no other test has to wait."""
+        where = urllib.parse.urlsplit(self.url)
+        connection = http.client.HTTPConnection("127.0.0.1", where.port, timeout=30, source_address=("127.0.0.9", 0))
+        try:
+            connection.request(
+                "GET", "/api/v1/info", headers={"Authorization": f"Bearer {token}", "Host": where.netloc}
+            )
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
     def shows(self, board: str) -> set[str]:
         status, body = self.ask(f"/boards/{board}/data/runs")
         return set(json.loads(body)) if status == 200 else set()
+
+    def asks_of_store(self) -> float:
+        """How often it has asked its store for anything."""
+        status, body = self.ask("/metrics")
+        assert status == 200
+        counted = [line for line in body.decode().splitlines() if line.startswith("aboard_store_requests_total")]
+        return sum(float(line.rpartition(" ")[2]) for line in counted)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -113,6 +134,41 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Generator[Three]:
 
 def test_runs_are_counted_once(three: Three):
     assert sorted(run.number for run in three.servers[0].client.runs.list().items) == [1, 2]
+
+
+def test_one_follows_the_store_and_another_goes_on_when_it_is_killed(three: Three):
+    """Also with one that is stopped: it holds its connections, and says nothing any more."""
+    follower, *others = three.servers = follower_first(three)
+    assert {server.client.stores().items[0].state for server in three.servers} == {"following"}
+    follower.process.send_signal(signal.SIGSTOP)
+    try:
+        logged_run(three.store, name="three")
+        until(lambda: all(server.client.runs.count() == 3 for server in others), 60)
+    finally:
+        follower.process.send_signal(signal.SIGCONT)
+    until(lambda: max(server.asks_of_store() for server in others) > 0, 10)
+    others[0].client.runs.delete("three", files=True)
+    until(lambda: all(server.client.runs.count() == 2 for server in three.servers), 60)
+
+
+def follower_first(three: Three) -> list[Server]:
+    """The servers, that one first which has asked the store for something when it was asked twenty times."""
+    before = {server.url: server.asks_of_store() for server in three.servers}
+
+    def more() -> list[float]:
+        return [server.asks_of_store() - before[server.url] for server in three.servers]
+
+    until(lambda: max(more()) >= 20, 60)
+    counts = more()
+    assert sorted(counts)[:2] == [0, 0], counts
+    return sorted(three.servers, key=lambda server: -counts[three.servers.index(server)])
+
+
+def test_tries_that_open_nothing_count_together(three: Three):
+    """Each of them alone would allow thirty."""
+    statuses = [three.servers[number % 3].try_token(f"wrong-{number}") for number in range(40)]
+    assert statuses.count(401) < 36
+    until(lambda: all(server.try_token("wrong") == 429 for server in three.servers), 10)
 
 
 def test_a_board_is_there_through_each_of_them(three: Three):

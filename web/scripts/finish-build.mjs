@@ -17,7 +17,7 @@ function* files(below) {
 
 // The small script that asks early stands before the page's own, with what both need on its way already.
 const built = readdirSync(join(folder, "_page"));
-const named = (begin) => `/_page/${built.find((name) => name.startsWith(begin) && name.endsWith(".js"))}`;
+const named = (begin) => `./_page/${built.find((name) => name.startsWith(begin) && name.endsWith(".js"))}`;
 const page = join(folder, "index.html");
 const early = `<script type="module" crossorigin src="${named("early-")}"></script>`;
 writeFileSync(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 from starlette.requests import Request
@@ -24,10 +25,17 @@ _NOT_BUILT = "This is an aboard server. Its API is below /api/v1/; its page was 
 class PageFiles:
     """Answers with files that were built into `folder`; they are read once, for there are few of them."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self, folder: Path = FOLDER, *, prefix: str = "") -> None:
+        """`prefix`: the path below which browsers reach the server."""
         self._files = {
             path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
         }
+        # The one file with addresses in it; the document is the same for every address of the page, at any depth.
+        document = self._files.get("index.html", b"").replace(b'="./', f'="{prefix}/'.encode("ascii"))
+        if document:
+            packed = {"index.html.gz": gzip.compress(document)}
+            self._files = {**self._files, "index.html": document, **packed}
+            self._files.pop("index.html.br", None)
 
     def routes(self) -> list[Route]:
         return [

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses of the API.
 
-export const PREFIX = "/api/v1";
+/** The path below which the server is reached: that of the folder with the page's own scripts. */
+export const BASE = import.meta.env.PROD ? new URL("..", import.meta.url).pathname.replace(/\/$/, "") : "";
+export const PREFIX = `${BASE}/api/v1`;
 export type Query = Record<string, string | number | boolean | readonly (string | number)[] | undefined | null>;
 
 export function addressOf(path: string, query: Query = {}): string {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boards: selections of runs that are served as TensorBoard.
 import { EVERYWHERE } from "../routing/routes";
+import { BASE } from "./address";
 import { ask } from "./http";
 import type { Page, Run } from "./wire";
 
@@ -25,6 +26,11 @@ export interface Board {
   exit_status: string;
   reason: string;
   uri: string;
+}
+
+/** Where a browser opens it. */
+export function boardAddress(board: Board): string {
+  return BASE + board.uri;
 }
 
 export interface NewBoard {

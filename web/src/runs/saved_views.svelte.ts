@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named views of a workspace, kept in this browser: each is an address, so it can be given to others too.
+import { BASE } from "../api/address";
 
 export interface SavedView {
   name: string;
@@ -11,7 +12,7 @@ export class SavedViewList {
   private readonly key: string;
 
   constructor(workspace: string) {
-    this.key = `aboard.views.${workspace}`;
+    this.key = `aboard${BASE}.views.${workspace}`;
     this.items = this.read();
   }
 
@@ -32,7 +33,7 @@ export class SavedViewList {
       // An address that leads elsewhere was not written here.
       return read.filter(
         (one: SavedView) =>
-          typeof one?.name === "string" && typeof one.address === "string" && one.address.startsWith("/w/"),
+          typeof one?.name === "string" && typeof one.address === "string" && one.address.startsWith(`${BASE}/w/`),
       );
     } catch {
       return [];
