@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -37,7 +38,7 @@ TOKEN = "a-token-that-all-three-servers-know"
 @dataclass
 class Server:
     process: subprocess.Popen[str]
-    url: str
+    url: str = ""
 
     @property
     def client(self) -> Client:
@@ -93,20 +94,24 @@ class Three:
     home: Path
     catalog: str
 
-    def start(self) -> Server:
+    def start(self) -> None:
         environment = {**os.environ, "ABOARD_HOME": str(self.home), "ABOARD_TOKEN": TOKEN}
         environment["ABOARD_BOARDS_LIMIT_PER_PERSON"] = "30"
         command = [sys.executable, "-c", "from aboard.cli import main; main()", "server", "--port", "0", "--json"]
         command += ["--catalog", self.catalog, "--store", self.store.uri]
-        log = (self.home / f"log{len(self.servers)}").open("w")
+        log = (self.home / f"log{time.monotonic_ns()}").open("w")
         with log:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment, text=True)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, (self.home / f"log{len(self.servers)}").read_text()
-        server = Server(process, json.loads(line)["url"])
-        self.servers.append(server)
-        return server
+        self.servers.append(Server(process))
+
+    def until_ready(self) -> None:
+        """Wait for the servers that were started."""
+        for server in self.servers:
+            if not server.url:
+                assert server.process.stdout is not None
+                line = server.process.stdout.readline()
+                assert line, "".join(path.read_text() for path in self.home.glob("log*"))
+                server.url = json.loads(line)["url"]
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +126,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Generator[Three]:
         try:
             for _ in range(3):
                 made.start()
+            made.until_ready()
             until(lambda: all(server.client.runs.count() == 2 for server in made.servers), 60)
             yield made
         finally:
@@ -230,6 +236,7 @@ def test_a_process_board_outlives_who_started_it(three: Three):
     assert left.shows(board.id) == {"ws1_one_train", "ws1_two_train"}
     until(lambda: lock.read_text().strip() not in ("", str(holder)), 30)
     three.start()
+    three.until_ready()
     left.client.boards.stop(board.id)
     until(lambda: left.client.boards.get(board.id).state is UnitState.STOPPED, 60)
     until(lambda: not list((three.home / "units").glob("0*")), 20)
