@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,9 +27,9 @@ class Answer(NamedTuple):
 Get = Callable[..., Answer]
 
 
-def getting(folder: Path) -> Get:
+def getting(folder: Path, prefix: str = "") -> Get:
     """Asks the application over these files, with the encodings that a browser accepts."""
-    app = Starlette(routes=[*PageFiles(folder).routes()])
+    app = Starlette(routes=[*PageFiles(folder, prefix=prefix).routes()])
 
     def get(path: str, accepted: str = "identity") -> Answer:
         told: list[Any] = []
@@ -68,6 +71,14 @@ def test_every_address_of_the_page_has_the_document_under_a_strict_policy(built,
     assert "unsafe" not in policy
 
 
+def test_the_script_in_the_document_is_allowed_and_no_other(tmp_path):
+    (tmp_path / "index.html").write_text("<head><script>ask()</script><script type=module src=/x.js></script></head>")
+    policy = getting(tmp_path)("/w/lab/runs").headers["content-security-policy"]
+    checksum = base64.b64encode(hashlib.sha256(b"ask()").digest()).decode()
+    assert f"script-src 'self' 'sha256-{checksum}';" in policy
+    assert policy.count("sha256-") == 1
+
+
 def test_files_are_sent_as_they_were_compressed_and_kept_for_ever(built):
     for accepted, encoding, begin in (("gzip, br", "br", b"br"), ("gzip", "gzip", b"gz"), ("identity", None, b"plain")):
         answer = built("/_page/main-1.js", accepted)
@@ -88,3 +99,13 @@ def test_nothing_else_is_told(built, name):
 
 def test_a_server_without_a_built_page_says_how_to_get_one(tmp_path):
     assert b"make page" in getting(tmp_path)("/w/lab/runs").body
+
+
+@pytest.mark.parametrize("prefix", ["", "/team/aboard"])
+def test_the_document_names_files_below_the_path_of_the_server(tmp_path: Path, prefix: str):
+    (tmp_path / "index.html").write_text('<html data-base="./"><script src="./_page/main-1.js"></script>')
+    (tmp_path / "index.html.br").write_text("of another path")
+    get = getting(tmp_path, prefix=prefix)
+    expected = f'<html data-base="{prefix}/"><script src="{prefix}/_page/main-1.js"></script>'.encode()
+    assert get("/w/lab/runs").body == expected
+    assert gzip.decompress(get("/w/lab/runs", "br, gzip").body) == expected

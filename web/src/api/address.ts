@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses of the API.
 
-/** The path below which the server is reached: that of the folder with the page's own scripts. */
-export const BASE = import.meta.env.PROD ? new URL("..", import.meta.url).pathname.replace(/\/$/, "") : "";
+/** The path below which the server is reached, which it writes into the document. */
+export const BASE =
+  typeof document === "undefined" ? "" : (document.documentElement.dataset["base"] ?? "").replace(/^\.|\/$/g, "");
 export const PREFIX = `${BASE}/api/v1`;
 export type Query = Record<string, string | number | boolean | readonly (string | number)[] | undefined | null>;
 

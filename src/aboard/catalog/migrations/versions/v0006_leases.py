@@ -6,8 +6,8 @@ from alembic import op
 
 from aboard.catalog.columns import Json, Moment, Words
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 
 def upgrade() -> None:
