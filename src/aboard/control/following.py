@@ -199,7 +199,7 @@ class StoreFollower:
         self._is_first_look = False
         self._read_waiting()
         self._ask_watched()
-        if self._is_following:
+        if self._lease.is_held:
             self._tell_lost()
 
     def _read_waiting(self) -> None:
