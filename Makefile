@@ -45,6 +45,7 @@ test: setup page  ## everything that needs no machine-learning framework
 	scripts/ensure-azurite
 	scripts/ensure-oidc-provider
 	scripts/ensure-postgres
+	scripts/ensure-nginx
 	scripts/test-native plain
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile
 
