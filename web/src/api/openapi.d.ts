@@ -979,7 +979,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/saved-views/{id}": {
+    "/api/v1/saved-views/{view}": {
         parameters: {
             query?: never;
             header?: never;
@@ -3766,7 +3766,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description The id that the list has. */
-                id: number;
+                view: number;
             };
             cookie?: never;
         };
@@ -3790,7 +3790,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description The id that the list has. */
-                id: number;
+                view: number;
             };
             cookie?: never;
         };
