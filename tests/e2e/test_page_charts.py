@@ -91,7 +91,7 @@ def test_the_pointer_tells_values_and_marks_the_run_everywhere(visit, world):
 def test_runs_with_the_same_hyperparameter_become_one_curve(visit, world):
     page = visit(compare(world, "sweep-0", "sweep-1", "sweep-2", "sweep-3", more="&tags=optim"))
     footer(page, "optim/norm", "4 curves")
-    page.get_by_role("button", name="Groups of runs").click()
+    page.get_by_role("button", name="Group runs").click()
     page.get_by_label("Runs with the same").select_option("optimizer")
     footer(page, "optim/norm", "2 curves")
     page.get_by_label("with a band of").select_option("standard deviation")

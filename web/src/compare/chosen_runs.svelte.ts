@@ -20,6 +20,8 @@ export class ChosenRuns {
   error = $state.raw<unknown>();
   /** Numbers that were asked for and are not there. */
   missing = $state.raw<number[]>([]);
+  /** Whether the list goes on behind these. */
+  hasMore = $state(false);
   private round = 0;
 
   async show(workspace: string, choice: Choice): Promise<void> {
@@ -39,6 +41,7 @@ export class ChosenRuns {
 
   private async named(workspace: string, text: string): Promise<Run[]> {
     const numbers = readNumbers(text);
+    this.hasMore = false;
     const found = await runsByNumber(workspace, numbers);
     const there = new Set(found.map((run) => run.number));
     this.missing = numbers.filter((number) => !there.has(number));
@@ -60,10 +63,12 @@ export class ChosenRuns {
     };
     const isFirst = this.runs === undefined;
     if (isFirst || !page.next) put(together(page.items));
+    this.hasMore = page.next !== null;
     const missing = MOST_LISTED - page.items.length;
     if (!page.next || missing <= 0) return put(together(page.items));
     if (isFirst) await new Promise((go) => setTimeout(go, LATER));
     const rest = await listRuns(list, { limit: missing, after: page.next });
+    this.hasMore = rest.next !== null;
     put(together([...page.items, ...rest.items]));
   }
 }
