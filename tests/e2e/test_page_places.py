@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from aboard.model.board import BoardKind
 from support.page_world import World, hostile_runs, page_world, restarted_run, sweep, trained_run
 from support.processes import until
 
@@ -115,6 +116,22 @@ def test_runs_are_opened_as_a_board_which_is_stopped_started_and_deleted(visit, 
     row.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.get_by_text("There are no boards in lab yet").wait_for()
+
+
+def test_a_process_is_chosen_for_a_board(visit, world, monkeypatch, tmp_path):
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path))  # where its unit is kept
+    page = visit('/w/lab/runs?where=name like "sweep%25"')
+    page.get_by_role("checkbox", name="Select sweep-0").check()
+    page.get_by_role("combobox", name="Where the board runs").select_option("process: local")
+    with page.context.expect_page() as opened:
+        page.get_by_role("button", name="Open as board").click()
+    opened.value.wait_for_url("**/w/lab/boards/**")
+    opened.value.get_by_text("Process on local").or_(opened.value.locator("iframe")).first.wait_for()
+    opened.value.close()
+    (board,) = [one for one in world.client.boards.iterate() if one.kind is BoardKind.PROCESS]
+    assert board.settings["executor"] == "local"
+    world.client.boards.delete(board.id)
+    until(lambda: not list((tmp_path / "units").glob("0*")), 60)
 
 
 def test_names_are_text_wherever_they_are_shown(visit, world):

@@ -76,7 +76,8 @@ def page_world(folder: Path) -> Iterator[World]:
     """A server over an empty store; tests fill it with what they need."""
     needs("" if (FOLDER / "index.html").exists() else "the page was not built: run make page")
     store = open_store(str(folder / "store"), create=True)
-    with Catalog.open(folder / "catalog.sqlite") as catalog, serving_runs(catalog, store.uri) as client:
+    options = {"process_home": folder / "processes"}
+    with Catalog.open(folder / "catalog.sqlite") as catalog, serving_runs(catalog, store.uri, **options) as client:
         yield World(store, client, client.url)
 
 

@@ -7,7 +7,7 @@ import getpass
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from aboard.api.annotations import Annotations
-from aboard.api.page import Page
+from aboard.api.page import Page, on_all_pages
 from aboard.api.runs import (
     Comparison,
     FieldNames,
@@ -76,9 +76,8 @@ class RunsClient:
         in_bin: bool = False,
     ) -> Iterator[ServedRun]:
         """All runs that `list` would show, page after page."""
-        after: str | None = None
-        while True:
-            page = self.list(
+        return on_all_pages(
+            lambda after: self.list(
                 workspaces=workspaces,
                 experiment=experiment,
                 where=where,
@@ -88,10 +87,7 @@ class RunsClient:
                 columns=columns,
                 in_bin=in_bin,
             )
-            yield from page.items
-            after = page.next
-            if after is None:
-                return
+        )
 
     def count(
         self,

@@ -17,6 +17,7 @@ from aboard.server.actors import asking
 from aboard.server.annotation_routes import AnnotationRoutes
 from aboard.server.board_pages import PLACES, BoardPages
 from aboard.server.board_routes import BoardRoutes
+from aboard.server.chart_routes import ChartRoutes
 from aboard.server.event_routes import EventRoutes
 from aboard.server.failing import tell_failures
 from aboard.server.file_routes import FileRoutes
@@ -69,6 +70,7 @@ def api_app(
         HealthRoutes(control, metrics),
         RunRoutes(control, is_fresh=personal),
         SeriesRoutes(control),
+        ChartRoutes(control),
         MediaRoutes(control),
         FileRoutes(control),
         AnnotationRoutes(control),

@@ -20,9 +20,18 @@ export function listBoards(workspace: string, all: boolean, after = ""): Promise
   });
 }
 
-export async function openBoard(workspace: string, runs: readonly Run[]): Promise<Board> {
+/** Where boards may run as processes of their own, the server's own choice first. */
+export function boardExecutors(): Promise<string[]> {
+  executors ??= ask<{ board_executors: string[] }>("info").then((info) => info.board_executors);
+  return executors;
+}
+let executors: Promise<string[]> | undefined; // settled as long as the server runs
+
+/** Of a board with an executor a stock TensorBoard is started there; without, the server answers itself. */
+export async function openBoard(workspace: string, runs: readonly Run[], executor = ""): Promise<Board> {
   const place = workspace === EVERYWHERE ? runs[0]?.workspace : workspace;
-  const body = { sources: runs.map((run) => `run${run.number}`), ...(place ? { workspace: place } : {}) };
+  const sources = runs.map((run) => `run${run.number}`);
+  const body = { sources, executor, ...(place ? { workspace: place } : {}) };
   return (await ask<{ board: Board }>("boards", { method: "POST", body })).board;
 }
 

@@ -376,6 +376,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The tags that some runs have together, in the order of their charts
+         * @description The tags that some runs have together, in the order of their charts.
+         *
+         *     While `read` is below `wanted`, runs are still being read: ask again.
+         */
+        get: operations["charts_tags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/charts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A page of runs, the tags that they share, and the curves of the first charts
+         * @description A page of runs, the tags that they share, and the curves of the first charts.
+         *
+         *     These are binary columns (docs/series.md); runs and tags stand in their head.
+         */
+        get: operations["charts_charts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/media": {
         parameters: {
             query?: never;
@@ -1668,12 +1712,17 @@ export interface components {
             idle_timeout?: components["schemas"]["Number"] | null;
             /** @description Seconds after its start when the board stops; None for never. */
             max_runtime?: components["schemas"]["Number"] | null;
-            /** @description `tensorboard_args` and `plugins`. */
+            /** @description `tensorboard_args` and `plugins`; of a process `tensorboard_args`, `image` and `bind_mounts`. */
             settings?: {
                 [key: string]: unknown;
             };
             /** @enum {string} */
             kind?: "server" | "process";
+            /**
+             * @description Where a stock TensorBoard shall run, as `docker` or `slurm:partition=cpu`; empty: in the server, or, for the kind
+             *     `process`, where the server has it run.
+             */
+            executor?: string;
             /** @description Refuse a pattern, range or filter that selects nothing now. An experiment may be empty: its runs will come. */
             must_find?: boolean;
         };
@@ -2055,6 +2104,28 @@ export interface components {
             stores?: components["schemas"]["StoreStatus"][];
             /** @description Where trainings of who asks put their runs, unless they are told another place; empty for who may log none. */
             run_store?: string;
+            /** @description Where boards may run as processes of their own, the server's own choice first. */
+            board_executors?: string[];
+        };
+        /** @description A tag that at least one of some runs has. */
+        SharedTag: {
+            tag: string;
+            /** @description scalar, image, audio, text, histogram, graph or tensor. */
+            kind: string;
+            /** @description Those that it is in; the empty name is a run itself. */
+            logdirs: string[];
+            /** @description How many of the runs have it. */
+            runs: components["schemas"]["WholeNumber"];
+        };
+        /** @description The tags that some runs have together, in the order of their charts. */
+        SharedTags: {
+            items: components["schemas"]["SharedTag"][];
+            /** @description When the newest point was logged, in seconds since 1970. */
+            newest: components["schemas"]["Number"] | null;
+            /** @description How many of the runs have been read; while it is below `wanted`, tags may be missing. */
+            read: components["schemas"]["WholeNumber"];
+            wanted: components["schemas"]["WholeNumber"];
+            problems?: components["schemas"]["RunProblem"][];
         };
         /** @description A store that a private server shall follow. */
         StoreAdded: {
@@ -2771,6 +2842,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TagInfoPage"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
+    charts_tags: {
+        parameters: {
+            query: {
+                /** @description Runs, as `run343`, `343`, a uid or `workspace/name`. */
+                run: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharedTags"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
+    charts_charts: {
+        parameters: {
+            query?: {
+                /** @description Numbers of runs that are listed but not plotted. */
+                hidden?: number[];
+                /** @description Tags whose charts come before all others. */
+                tag?: string[];
+                /** @description As for `GET runs`. */
+                sort?: string | null;
+                /** @description How many entries a page has at most. */
+                limit?: number;
+                /** @description How many charts are seen at first. */
+                charts?: number;
+                /** @description At most so many of each curve. */
+                points?: number;
+                /** @description Only what is in these; all without it. */
+                workspace?: string[];
+                /** @description `exp7`, `7`, or a name. */
+                experiment?: string | null;
+                /** @description A filter, as `hparams.lr < 0.01 and status == "running"`. */
+                where?: string | null;
+                /** @description Minutes east of Greenwich, for times in `where` without a zone. */
+                zone?: number;
+                /** @description What is in the bin, instead of what is not. */
+                bin?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.aboard.columns": string;
                 };
             };
             default: components["responses"]["Failure"];

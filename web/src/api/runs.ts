@@ -20,12 +20,17 @@ export function runMarks(list: RunList, every: number, signal?: AbortSignal): Pr
 
 /** Runs by their numbers, in that order; those that are not there are left out. */
 export async function runsByNumber(workspace: string, numbers: readonly number[]): Promise<Run[]> {
-  const found = new Map<number, Run>();
+  const found: Run[] = [];
   for (let at = 0; at < numbers.length; at += 250) {
     const where = numbersWhere(numbers.slice(at, at + 250));
     const page = await listRuns({ workspace, where, sort: "-number", bin: false }, { limit: 250 });
-    for (const run of page.items) if (run.number !== undefined) found.set(run.number, run);
+    found.push(...page.items);
   }
+  return inOrder(numbers, found);
+}
+
+export function inOrder(numbers: readonly number[], runs: readonly Run[]): Run[] {
+  const found = new Map(runs.map((run) => [run.number, run]));
   return numbers.flatMap((number) => found.get(number) ?? []);
 }
 
