@@ -86,7 +86,7 @@ def test_the_services_work_together(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 with _started(bucket, services["bucket"]["environment"], tmp_path / "bucket.log") as process:
                     assert process.wait(60) == 0, (tmp_path / "bucket.log").read_text()
             home = {"ABOARD_HOME": str(tmp_path / "home"), **_image_environment()}
-            words = [sys.executable, "-m", "aboard", *services["server"]["command"]]
+            words = [sys.executable, "-m", *services["server"]["command"]]
             environment = {**home, **services["server"]["environment"]}
             with _started(words, environment, tmp_path / "server.log"):
                 until(lambda: _status("http://127.0.0.1:6006/healthz") == 200, PATIENCE)
