@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the page into the Python package; `npm run dev` serves it beside a running `aboard server`.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { fileURLToPath } from "node:url";
+import type { Rolldown } from "vite";
 import { defineConfig } from "vitest/config";
 
+const MAIN = fileURLToPath(new URL("src/main.ts", import.meta.url));
 const server = process.env["ABOARD_SERVER"] ?? "http://127.0.0.1:8080";
 
-const EARLY =
-  /src\/(api\/(address|early|run_addresses)|compare\/(compare_view|run_numbers)|routing\/(query_codec|routes))\.ts$/;
+const FIRST = "page";
+let first: Set<string> | undefined;
+
+/** The name of the file of all modules that `main.ts` cannot do without; others are divided as they are asked for. */
+function firstChunk(id: string, context: Rolldown.ChunkingContext): string | null {
+  if (!first) {
+    first = new Set([MAIN]);
+    for (const one of first) for (const needed of context.getModuleInfo(one)?.importedIds ?? []) first.add(needed);
+  }
+  return first.has(id) ? FIRST : null;
+}
 
 export default defineConfig({
   plugins: [svelte()],
@@ -17,11 +29,8 @@ export default defineConfig({
     assetsInlineLimit: 0, // the policy of the page allows nothing inline
     modulePreload: { polyfill: false },
     target: "es2022",
-    rolldownOptions: {
-      input: { index: "index.html", early: "src/early.ts" },
-      // What both entries need is one file: it is small, and its state must exist once.
-      output: { advancedChunks: { groups: [{ name: "addresses", test: EARLY }] } },
-    },
+    // One file for all that the first view needs: a browser has six connections, and the first points need one of them.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: firstChunk }] } } },
   },
   server: { proxy: { "/api": server, "/boards": server, "/_tb": server, "/login": server } },
   test: { include: ["src/**/*.test.ts"], environment: "node" },

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { build } from "vite";
 
 const LIMIT = 200_000; // bytes of compressed JavaScript; what people wait for on a slow line
 const folder = new URL("../../src/aboard/server/_web/", import.meta.url).pathname;
@@ -15,15 +16,22 @@ function* files(below) {
   }
 }
 
-// The small script that asks early stands before the page's own, with what both need on its way already.
-const built = readdirSync(join(folder, "_page"));
-const named = (begin) => `/_page/${built.find((name) => name.startsWith(begin) && name.endsWith(".js"))}`;
+// The small script that asks early stands in the document: it runs before any other file has been asked for.
+// The server allows it by its checksum.
+const { output } = await build({
+  configFile: false,
+  logLevel: "warn",
+  build: {
+    write: false,
+    target: "es2022",
+    lib: { entry: new URL("../src/early.ts", import.meta.url).pathname, formats: ["iife"], name: "early" },
+  },
+}).then((built) => (Array.isArray(built) ? built[0] : built));
+const early = output[0].code.trim();
+if (early.includes("</")) throw new Error("the early script would end the element that it stands in");
 const page = join(folder, "index.html");
-const early = `<script type="module" crossorigin src="${named("early-")}"></script>`;
-writeFileSync(
-  page,
-  readFileSync(page, "utf-8").replace('<script type="module"', `${early}\n    <script type="module"`),
-);
+const document = readFileSync(page, "utf-8");
+writeFileSync(page, document.replace("<script ", () => `<script>${early}</script>\n    <script `));
 
 let script = 0;
 for (const path of [...files(folder)]) {

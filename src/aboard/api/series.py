@@ -60,3 +60,29 @@ class TagInfo:
     """Points of earlier attempts that a later one has logged anew."""
     description: str = ""
     """As its writer gave it; not to be shown as HTML."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedTag:
+    """A tag that at least one of some runs has."""
+
+    tag: str
+    kind: str
+    """scalar, image, audio, text, histogram, graph or tensor."""
+    logdirs: tuple[str, ...]
+    """Those that it is in; the empty name is a run itself."""
+    runs: int
+    """How many of the runs have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedTags:
+    """The tags that some runs have together, in the order of their charts."""
+
+    items: tuple[SharedTag, ...]
+    newest: float | None
+    """When the newest point was logged, in seconds since 1970."""
+    read: int
+    """How many of the runs have been read; while it is below `wanted`, tags may be missing."""
+    wanted: int
+    problems: tuple[RunProblem, ...] = ()

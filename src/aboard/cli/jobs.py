@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from aboard.cli.saying import say
-from aboard.cli.table_text import print_table
 
 app = typer.Typer(
     name="jobs",
@@ -28,6 +27,7 @@ def list_jobs(
     as_json: _Json = False,
 ) -> None:
     """Jobs, the oldest first, with their states now."""
+    from aboard.cli.table_text import print_table
     from aboard.jobs.job import Job
 
     rows = [_row(job) for job in Job.list(experiment=experiment)]

@@ -6,21 +6,21 @@ from __future__ import annotations
 import difflib
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from aboard._native import Points
 from aboard.api.runs import RunProblem
-from aboard.control.open_run import OpenRun, RunPlace
+from aboard.control.open_run import OpenRun
 from aboard.control.open_runs import OpenRuns
+from aboard.control.readable_runs import ReadableRuns
 from aboard.control.tag_pattern import TagPattern
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.selected_run import SelectedRun
 from aboard.reader.run_reader import DataClass, RunReader, Tag
 
-_MOST_RUNS = 500
 _MOST_CURVES = 20_000
 _MOST_POINTS = 5_000_000
 _LOWEST_STEP, _HIGHEST_STEP = -(2**63), 2**63 - 1
@@ -83,22 +83,21 @@ class FoundCurves:
         return found
 
 
-def curves_of(pool: OpenRuns, runs: Mapping[RunPlace, SelectedRun], asked: CurvesAsked) -> FoundCurves:
+def curves_of(pool: OpenRuns, readable: ReadableRuns, asked: CurvesAsked) -> FoundCurves:
     """The curves of runs. Of several runs, those that cannot be read are told beside the others."""
-    if len(runs) > _MOST_RUNS:
-        raise InvalidValue(f"{len(runs)} runs are named", hint=f"ask for at most {_MOST_RUNS} at once")
+    runs = readable.places
     wanted = _Wanted(asked)
     with pool.fresh(list(runs)) as opened:
         failed = {run.place: error for run in opened if (error := run.failure) is not None}
         if failed and len(failed) == len(opened):
             raise next(iter(failed.values()))
         found = [one for run in opened if run.place not in failed for one in _curves(run, runs[run.place], wanted)]
-        if not failed:
+        if not failed and not readable.problems:
             _refuse_unknown(asked, opened, found)
     if len(found) > _MOST_CURVES:
         raise InvalidValue(f"these are {len(found)} curves", hint=f"ask for at most {_MOST_CURVES}; name fewer tags")
     problems = [RunProblem(run=runs[place].name, code=one.code, message=one.message) for place, one in failed.items()]
-    return FoundCurves(asked, found, problems)
+    return FoundCurves(asked, found, [*readable.problems, *problems])
 
 
 class _Wanted:

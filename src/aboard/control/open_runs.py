@@ -62,16 +62,19 @@ class OpenRuns:
         self._make_room()
 
     @contextmanager
-    def fresh(self, places: Sequence[RunPlace], *, max_age: float = _FOLLOW_SECONDS) -> Generator[list[OpenRun]]:
+    def fresh(
+        self, places: Sequence[RunPlace], *, max_age: float = _FOLLOW_SECONDS, patience: float = _FIRST_SECONDS
+    ) -> Generator[list[OpenRun]]:
         """Runs as they were at most `max_age` seconds ago, where their stores answer, and else as they were read last.
 
-        Of a run that could not be read at all, `failure` says why.
+        Runs that nobody has read before are waited for, `patience` seconds in all. Of a run that could not be read at
+        all, `failure` says why.
         """
         with ExitStack() as leases:
             runs = [self.take(place) for place in places]
             for run in runs:
                 leases.callback(self.give_back, run)
-            end = time.monotonic() + _FIRST_SECONDS
+            end = time.monotonic() + patience
             for run in runs:
                 run.want(max_age)
             for run in runs:

@@ -14,8 +14,10 @@ from aboard import __version__
 from aboard.api import PREFIX
 from aboard.control.control import Control
 from aboard.server.actors import asking
+from aboard.server.annotation_routes import AnnotationRoutes
 from aboard.server.board_pages import PLACES, BoardPages
 from aboard.server.board_routes import BoardRoutes
+from aboard.server.chart_routes import ChartRoutes
 from aboard.server.event_routes import EventRoutes
 from aboard.server.failing import tell_failures
 from aboard.server.file_routes import FileRoutes
@@ -27,6 +29,7 @@ from aboard.server.openapi import document_of
 from aboard.server.page_files import PageFiles
 from aboard.server.people_routes import PeopleRoutes
 from aboard.server.run_routes import RunRoutes
+from aboard.server.saved_view_routes import SavedViewRoutes
 from aboard.server.selection_routes import SelectionRoutes
 from aboard.server.series_routes import SeriesRoutes
 from aboard.server.server_metrics import ServerMetrics
@@ -67,12 +70,15 @@ def api_app(
         HealthRoutes(control, metrics),
         RunRoutes(control, is_fresh=personal),
         SeriesRoutes(control),
+        ChartRoutes(control),
         MediaRoutes(control),
         FileRoutes(control),
+        AnnotationRoutes(control),
         EventRoutes(control),
         SelectionRoutes(control, is_fresh=personal),
         GroupRoutes(control, is_fresh=personal),
         BoardRoutes(control, is_fresh=personal),
+        SavedViewRoutes(control),
         ServerRoutes(control, private=private, remember=remember),
         PeopleRoutes(control, login_mode),
     ):

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta, timezone
 from typing import Annotated
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Response
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 
@@ -33,18 +31,15 @@ from aboard.control.comparing import compare
 from aboard.control.control import Control
 from aboard.control.run_edits import Edited
 from aboard.errors import InvalidValue
-from aboard.model.access import Access
 from aboard.model.metric_summary import MetricSummary
 from aboard.model.query.fields import parse_field
-from aboard.model.query.parser import parse_query
 from aboard.model.query.sorting import NEWEST_FIRST, parse_sort
-from aboard.model.query.syntax import And, Column, ColumnKind, Hparam, Metric, Order
-from aboard.model.query.syntax import Comparison as Condition
-from aboard.model.query.syntax import Query as Filter
+from aboard.model.query.syntax import Hparam, Metric
 from aboard.model.run import Run
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
-from aboard.server.parameters import After, Identifier, InBin, Limit, RunName, Where, Workspaces, Zone, said
+from aboard.server.parameters import After, Identifier, InBin, Limit, RunName, Workspaces, said
+from aboard.server.runs_asked import Which
 from aboard.server.series_answers import whole_json
 
 _LOOK_SECONDS = 3.0
@@ -63,30 +58,6 @@ _Logdirs = Annotated[
 _Compared = Annotated[
     list[str], Query(alias="run", default_factory=list, description="Two runs, as `?run=run1&run=run2`.")
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Which runs are meant."""
-
-    workspaces: Sequence[str] | None
-    experiment: str | None
-    where: str | None
-    zone: int
-    in_bin: bool
-
-
-async def _asked(
-    workspaces: Workspaces,
-    experiment: Annotated[str | None, Query(description="`exp7`, `7`, or a name.")] = None,
-    where: Where = None,
-    zone: Zone = 0,
-    in_bin: InBin = False,
-) -> _Asked:
-    return _Asked(workspaces or None, experiment, where, zone, in_bin)
-
-
-_Which = Annotated[_Asked, Depends(_asked)]
 
 
 class RunRoutes:
@@ -116,7 +87,7 @@ class RunRoutes:
 
     def list(
         self,
-        asked: _Which,
+        asked: Which,
         columns: _Columns,
         access: Asking,
         sort: Annotated[str | None, Query(description="As `-metrics.loss.min`; newest first without it.")] = None,
@@ -128,7 +99,7 @@ class RunRoutes:
         hparams, metrics = _fields(said(columns))
         page = self._control.seen_by(access).catalog.runs.list(
             workspaces=asked.workspaces,
-            where=self._filter(asked, access),
+            where=asked.filter(self._control, access),
             sort=parse_sort(sort) if sort else NEWEST_FIRST,
             limit=limit,
             after=after or None,
@@ -138,17 +109,17 @@ class RunRoutes:
         )
         return Page(tuple(page.items), page.next)
 
-    def count(self, asked: _Which, access: Asking) -> RunCount:
+    def count(self, asked: Which, access: Asking) -> RunCount:
         """How many runs `GET runs` would show on all its pages."""
         self._look()
         count = self._control.seen_by(access).catalog.runs.count(
-            workspaces=asked.workspaces, where=self._filter(asked, access), in_bin=asked.in_bin
+            workspaces=asked.workspaces, where=asked.filter(self._control, access), in_bin=asked.in_bin
         )
         return RunCount(count=count)
 
     def marks(
         self,
-        asked: _Which,
+        asked: Which,
         access: Asking,
         sort: Annotated[str | None, Query(description="As for `GET runs`.")] = None,
         every: Limit = 100,
@@ -158,7 +129,7 @@ class RunRoutes:
         count, marks = self._control.seen_by(access).catalog.runs.marks(
             every,
             workspaces=asked.workspaces,
-            where=self._filter(asked, access),
+            where=asked.filter(self._control, access),
             sort=parse_sort(sort) if sort else NEWEST_FIRST,
             in_bin=asked.in_bin,
         )
@@ -247,18 +218,6 @@ class RunRoutes:
     def _look(self) -> None:
         if self._is_fresh:
             self._control.look_now(_LOOK_SECONDS)
-
-    def _filter(self, asked: _Asked, access: Access) -> Filter | None:
-        where: Filter | None = None
-        seen = self._control.seen_by(access)
-        if text := asked.where:
-            where = parse_query(text, zone=timezone(timedelta(minutes=asked.zone)))
-            seen.catalog.fields.check(where, text, asked.workspaces)
-        if named := asked.experiment:
-            number = seen.references.experiment(named).number
-            inside = Condition(Column("experiment_number", ColumnKind.NUMBER), Order.EQUAL, number)
-            where = inside if where is None else And((inside, where))
-        return where
 
 
 def _fields(columns: Sequence[str]) -> tuple[Sequence[str] | None, Sequence[str] | None]:

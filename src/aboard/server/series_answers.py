@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,8 @@ def whole_json(series: Sequence[WholeSeries]) -> bytes:
     return orjson.dumps({"items": items, "next": None}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def as_columns(curves: FoundCurves) -> bytes:
-    """A head in JSON, and the columns behind it, little-endian."""
+def as_columns(curves: FoundCurves, told: Mapping[str, object] | None = None) -> bytes:
+    """A head in JSON, and the columns behind it, little-endian. `told` stands in the head too."""
     rows: list[dict[str, object]] = []
     columns: list[bytes] = []
     for one in curves.points():
@@ -52,7 +52,7 @@ def as_columns(curves: FoundCurves) -> bytes:
             one.points.wall_times.astype("<f8", copy=False).tobytes(),
             one.points.values.astype("<f8", copy=False).tobytes(),
         ]
-    head = orjson.dumps({"version": VERSION, "items": rows, "problems": _problems(curves.problems)})
+    head = orjson.dumps({"version": VERSION, "items": rows, "problems": _problems(curves.problems), **(told or {})})
     head += b" " * (-(len(MAGIC) + 4 + len(head)) % 8)  # columns begin where numbers may stand
     return b"".join([MAGIC, struct.pack("<I", len(head)), head, *columns])
 

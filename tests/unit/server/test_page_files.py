@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,6 +68,14 @@ def test_every_address_of_the_page_has_the_document_under_a_strict_policy(built,
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+def test_the_script_in_the_document_is_allowed_and_no_other(tmp_path):
+    (tmp_path / "index.html").write_text("<head><script>ask()</script><script type=module src=/x.js></script></head>")
+    policy = getting(tmp_path)("/w/lab/runs").headers["content-security-policy"]
+    checksum = base64.b64encode(hashlib.sha256(b"ask()").digest()).decode()
+    assert f"script-src 'self' 'sha256-{checksum}';" in policy
+    assert policy.count("sha256-") == 1
 
 
 def test_files_are_sent_as_they_were_compressed_and_kept_for_ever(built):

@@ -16,16 +16,24 @@ interface Item {
   steps: "f8" | "i8";
 }
 
+export interface Problem {
+  run: string;
+  code: string;
+  message: string;
+}
+
 export interface Curves {
   items: Curve[];
-  problems: { run: string; code: string; message: string }[];
+  problems: Problem[];
+  /** All that is said before the columns. */
+  head: Record<string, unknown>;
 }
 
 export function readColumns(content: ArrayBuffer): Curves {
   const begin = new TextDecoder().decode(content.slice(0, 8));
   if (begin !== MAGIC) throw new Error("the answer is no columns of aboard");
   const length = new DataView(content).getUint32(8, true);
-  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(content, 12, length))) as {
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(content, 12, length))) as Record<string, unknown> & {
     version: number;
     items: Item[];
     problems?: Curves["problems"];
@@ -56,5 +64,5 @@ export function readColumns(content: ArrayBuffer): Curves {
       values: column(item.points),
     };
   });
-  return { items, problems: head.problems ?? [] };
+  return { items, problems: head.problems ?? [], head };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked first about runs: lists of them, and their tags.
+// How lists of runs are asked for.
 import { EVERYWHERE } from "../routing/routes";
-import { addressOf, type Query } from "./address";
+import type { Query } from "./address";
 
 /** Which runs are meant, and in which order. */
 export interface RunList {
@@ -28,20 +28,6 @@ export function listQuery(list: RunList): Query {
 
 export function pageQuery(list: RunList, page: RunPageAsked): Query {
   return { ...listQuery(list), sort: list.sort, limit: page.limit, after: page.after, columns: page.columns };
-}
-
-export function runsAddress(list: RunList, page: RunPageAsked): string {
-  return addressOf("runs", pageQuery(list, page));
-}
-
-export const MOST_TAGS = 10_000;
-
-export function tagsPath(run: number | string): string {
-  return `runs/${encodeURIComponent(String(run))}/tags`;
-}
-
-export function tagsAddress(run: number | string): string {
-  return addressOf(tagsPath(run), { limit: MOST_TAGS });
 }
 
 export function numbersWhere(numbers: readonly number[]): string {

@@ -3,16 +3,12 @@
 import { EVERYWHERE } from "../routing/routes";
 import { ask } from "./http";
 import { listQuery, numbersWhere, pageQuery, type RunList, type RunPageAsked } from "./run_addresses";
-import type { Page, Run, RunsChanged, Workspace } from "./wire";
+import type { Page, Run, RunsChanged, Told, Workspace } from "./wire";
 
 export type { RunList } from "./run_addresses";
 
 /** Where the pages of a list begin, so that any of them can be asked for. */
-export interface RunMarks {
-  count: number;
-  every: number;
-  marks: string[];
-}
+export type RunMarks = Told["RunMarks"];
 
 export function listRuns(list: RunList, page: RunPageAsked, signal?: AbortSignal): Promise<Page<Run>> {
   return ask("runs", { query: pageQuery(list, page), ...(signal ? { signal } : {}) });
@@ -24,12 +20,17 @@ export function runMarks(list: RunList, every: number, signal?: AbortSignal): Pr
 
 /** Runs by their numbers, in that order; those that are not there are left out. */
 export async function runsByNumber(workspace: string, numbers: readonly number[]): Promise<Run[]> {
-  const found = new Map<number, Run>();
+  const found: Run[] = [];
   for (let at = 0; at < numbers.length; at += 250) {
     const where = numbersWhere(numbers.slice(at, at + 250));
     const page = await listRuns({ workspace, where, sort: "-number", bin: false }, { limit: 250 });
-    for (const run of page.items) if (run.number !== undefined) found.set(run.number, run);
+    found.push(...page.items);
   }
+  return inOrder(numbers, found);
+}
+
+export function inOrder(numbers: readonly number[], runs: readonly Run[]): Run[] {
+  const found = new Map(runs.map((run) => [run.number, run]));
   return numbers.flatMap((number) => found.get(number) ?? []);
 }
 
@@ -37,13 +38,7 @@ export function getRun(name: string): Promise<Run> {
   return ask(`runs/${twice(name)}`);
 }
 
-export interface RunChange {
-  name?: string;
-  experiment?: string;
-  set_tags?: Record<string, string>;
-  remove_tags?: string[];
-  note?: string;
-}
+export type RunChange = Omit<Told["RunChange"], "runs">;
 
 export function changeRuns(runs: readonly Run[], change: RunChange): Promise<RunsChanged> {
   return ask("runs", { method: "PATCH", body: { runs: runs.map((run) => run.uid), ...change } });
@@ -57,10 +52,7 @@ export function restoreRuns(runs: readonly Run[]): Promise<RunsChanged> {
   return ask("runs/restore", { method: "POST", body: { runs: runs.map((run) => run.uid) } });
 }
 
-export interface FieldNames {
-  hparams: string[];
-  metrics: string[];
-}
+export type FieldNames = Told["FieldNames"];
 
 export function fieldNames(workspace: string): Promise<FieldNames> {
   return ask("fields", { query: { workspace: workspace === EVERYWHERE ? undefined : workspace } });

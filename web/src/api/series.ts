@@ -2,8 +2,7 @@
 // Points of runs, and which tags they have.
 import { COLUMNS_TYPE, readColumns, type Curves } from "./columns";
 import { addressOf, ask, send, type Query } from "./http";
-import { MOST_TAGS, tagsPath } from "./run_addresses";
-import type { Page, WireNumber } from "./wire";
+import type { Told, Whole } from "./wire";
 
 export interface CurvesAsked {
   runs: readonly (number | string)[];
@@ -39,9 +38,13 @@ function whole(step: number | undefined, round: (value: number) => number): stri
   return String(exact > limit ? limit : exact < -limit ? -limit : exact);
 }
 
-export async function fetchCurves(asked: CurvesAsked, signal?: AbortSignal): Promise<Curves> {
-  const query = { ...queryOf(asked), format: "columns" };
-  const answer = await send("series", { query, ...(signal ? { signal } : {}) });
+export function fetchCurves(asked: CurvesAsked): Promise<Curves> {
+  return askForColumns("series", { ...queryOf(asked), format: "columns" });
+}
+
+/** Curves, and what else stands in the head of the answer. */
+export async function askForColumns(path: string, query: Query): Promise<Curves> {
+  const answer = await send(path, { query });
   const type = answer.headers.get("content-type") ?? "";
   if (!type.startsWith(COLUMNS_TYPE))
     throw new Error(`the server answered with ${type || "nothing"} instead of columns`);
@@ -53,29 +56,12 @@ export function csvAddress(asked: Omit<CurvesAsked, "points">): string {
   return addressOf("series", { ...queryOf({ ...asked, points: 0 }), points: "0", format: "csv" });
 }
 
-export interface TagInfo {
-  logdir: string;
-  tag: string;
-  kind: "scalar" | "image" | "audio" | "text" | "histogram" | "graph" | "tensor";
-  plugin: string;
-  count: number;
-  first_step: WireNumber | null;
-  last_step: WireNumber | null;
-  last_wall_time: number | null;
-  superseded: number;
-  description: string;
-}
+/** A tag that at least one of some runs has. */
+export type SharedTag = Whole<Told["SharedTag"]>;
 
-/** All tags of a run; there may be tens of thousands. */
-export async function tagsOf(run: number | string, kind = ""): Promise<TagInfo[]> {
-  const found: TagInfo[] = [];
-  let after: string | null = "";
-  do {
-    const page: Page<TagInfo> = await ask(tagsPath(run), {
-      query: { limit: MOST_TAGS, after, kind },
-    });
-    found.push(...page.items);
-    after = page.next;
-  } while (after);
-  return found;
+/** In the order of their charts. */
+export type SharedTags = Whole<Told["SharedTags"]>;
+
+export function sharedTags(runs: readonly (number | string)[]): Promise<SharedTags> {
+  return ask("tags", { query: { run: runs } });
 }

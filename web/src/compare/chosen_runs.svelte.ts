@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runs of a comparison: those that are named, or the first of a filter, and which of them are plotted.
-import { listRuns, runsByNumber } from "../api/runs";
-import type { Run } from "../api/wire";
+import { inOrder, listRuns, runsByNumber } from "../api/runs";
+import type { Page, Run } from "../api/wire";
 import { isPlotted, type Plotted } from "../runs/plotted";
 import { readNumbers } from "./run_numbers";
 
@@ -22,36 +22,42 @@ export class ChosenRuns {
   missing = $state.raw<number[]>([]);
   private round = 0;
 
-  async show(workspace: string, choice: Choice): Promise<void> {
+  /** `begin` is the first page of these runs, where it is there already. */
+  async show(workspace: string, choice: Choice, begin?: Page<Run>): Promise<void> {
     const mine = ++this.round;
     try {
       const put = (found: Run[]): void => {
         // Kept as it is when nothing has changed, so that nothing is drawn anew.
         if (mine === this.round && JSON.stringify(found) !== JSON.stringify(this.runs)) this.runs = found;
       };
-      if (choice.runs) put(await this.named(workspace, choice.runs));
-      else await this.listed(workspace, choice, put);
+      if (choice.runs) put(await this.named(workspace, choice.runs, begin));
+      else await this.listed(workspace, choice, put, begin);
       if (mine === this.round) this.error = undefined;
     } catch (error) {
       if (mine === this.round) this.error = error;
     }
   }
 
-  private async named(workspace: string, text: string): Promise<Run[]> {
+  private async named(workspace: string, text: string, begin?: Page<Run>): Promise<Run[]> {
     const numbers = readNumbers(text);
-    const found = await runsByNumber(workspace, numbers);
+    const found = begin ? inOrder(numbers, begin.items) : await runsByNumber(workspace, numbers);
     const there = new Set(found.map((run) => run.number));
     this.missing = numbers.filter((number) => !there.has(number));
     return found;
   }
 
   /** What is plotted comes first: its charts need not wait for the names of all others. */
-  private async listed(workspace: string, choice: Choice, put: (runs: Run[]) => void): Promise<void> {
+  private async listed(
+    workspace: string,
+    choice: Choice,
+    put: (runs: Run[]) => void,
+    begin?: Page<Run>,
+  ): Promise<void> {
     this.missing = [];
     const { where, sort, first } = choice;
     const list = { workspace, where, sort, bin: false };
     const [page, shown] = await Promise.all([
-      listRuns(list, { limit: Math.max(first, 1) }),
+      begin ?? listRuns(list, { limit: Math.max(first, 1) }),
       runsByNumber(workspace, choice.shown.map(Number).filter(Number.isInteger)),
     ]);
     const together = (items: Run[]): Run[] => {

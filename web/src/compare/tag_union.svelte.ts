@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tags that the chosen runs have together.
-import { tagsOf, type TagInfo } from "../api/series";
-import type { Run } from "../api/wire";
+import { sharedTags, type SharedTag, type SharedTags } from "../api/series";
+import { toNumber, type Run } from "../api/wire";
 import { metricName } from "../charts/curve";
 
-export interface SharedTag {
-  tag: string;
-  kind: TagInfo["kind"];
-  logdirs: string[];
-  /** How many of the runs have it. */
-  runs: number;
-}
+export type { SharedTag } from "../api/series";
 
-const AT_ONCE = 3; // a browser has six connections to a server, and the charts need theirs
+const PAUSE = 300; // milliseconds between two looks at runs that are being read
 /** The use of the machine, which says nothing about the training. */
 export const SYSTEM = /^system(\/|$)/;
 
@@ -23,65 +17,53 @@ export class TagUnion {
   wanted = $state(0);
   newest = $state<number>();
   error = $state.raw<unknown>();
-  private known = new Map<string, TagInfo[]>();
+  /** The runs that are known, or being asked for. */
+  private of = "";
   private round = 0;
 
   readonly isReading = $derived(this.read < this.wanted);
 
+  /** Begin with what is known of these runs. */
+  begin(runs: readonly Run[], tags: SharedTags): void {
+    if (toNumber(tags.read) < toNumber(tags.wanted)) return;
+    this.round += 1;
+    this.of = keyOf(runs);
+    this.take(tags);
+  }
+
   /** Read the tags of these runs; those that are known are asked for again only when `anew`. */
   async show(runs: readonly Run[], anew = false): Promise<void> {
+    if (keyOf(runs) === this.of && !anew) return;
     const round = ++this.round;
-    const missing = runs.filter((run) => anew || !this.known.has(run.uid));
-    this.wanted = runs.length;
-    this.read = runs.length - (anew ? 0 : missing.length);
-    this.unite(runs);
-    const queue = [...missing];
-    const work = async (): Promise<void> => {
-      for (let run = queue.shift(); run && round === this.round; run = queue.shift()) {
-        try {
-          this.known.set(run.uid, await tagsOf(run.number ?? run.uid));
-          this.error = undefined;
-        } catch (error) {
-          this.error = error;
-        }
-        this.read += 1;
-        if (round === this.round) this.soon(runs, queue.length === 0);
+    this.of = keyOf(runs);
+    if (!anew) [this.read, this.wanted] = [0, runs.length];
+    if (!runs.length) return this.take({ items: [], newest: null, read: 0, wanted: 0, problems: [] });
+    try {
+      for (let isAll = false; !isAll;) {
+        const found = await sharedTags(runs.map((run) => run.number ?? run.uid));
+        if (round !== this.round) return;
+        this.take(found);
+        isAll = this.read >= this.wanted;
+        if (!isAll) await new Promise((go) => setTimeout(go, PAUSE));
+        if (round !== this.round) return;
       }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
-    if (round === this.round) this.unite(runs);
-  }
-
-  private united = 0;
-
-  /** Uniting is costly with many tags: not after each of a hundred runs. */
-  private soon(runs: readonly Run[], isLast: boolean): void {
-    const now = performance.now();
-    if (!isLast && now - this.united < 250) return;
-    this.united = now;
-    this.unite(runs);
-  }
-
-  private unite(runs: readonly Run[]): void {
-    const found = new Map<string, SharedTag & { last: string }>();
-    let newest: number | undefined;
-    for (const run of runs) {
-      for (const info of this.known.get(run.uid) ?? []) {
-        if (info.tag.startsWith("_hparams_/")) continue;
-        const key = `${info.kind} ${info.tag}`;
-        let tag = found.get(key);
-        if (!tag) found.set(key, (tag = { tag: info.tag, kind: info.kind, logdirs: [], runs: 0, last: "" }));
-        if (!tag.logdirs.includes(info.logdir)) tag.logdirs.push(info.logdir);
-        if (tag.last !== run.uid) tag.runs += 1;
-        tag.last = run.uid;
-        if (info.last_wall_time !== null && !(newest !== undefined && info.last_wall_time <= newest))
-          newest = info.last_wall_time;
-      }
+    } catch (error) {
+      if (round !== this.round) return;
+      this.error = error;
+      [this.of, this.read] = ["", this.wanted];
     }
-    this.newest = newest;
-    const order = new Intl.Collator(undefined, { numeric: true });
-    this.tags = [...found.values()].sort((one, other) => order.compare(one.tag, other.tag));
   }
+
+  private take({ items, newest, read, wanted, problems }: SharedTags): void {
+    this.tags = items;
+    this.newest = newest === null ? undefined : toNumber(newest);
+    [this.read, this.wanted] = [toNumber(read), toNumber(wanted)];
+    this.error = problems[0] && new Error(`${problems[0].run}: ${problems[0].message}`);
+  }
+}
+
+function keyOf(runs: readonly Run[]): string {
+  return runs.map((run) => run.uid).join();
 }
 
 /** All names by which a scalar can be meant in a derived metric: its tag, and with its logdir before it. */
