@@ -251,7 +251,7 @@ def test_grids_and_lists_of_values() -> None:
         ({"executor": "slurm:queue=x"}, "no option 'queue'", "partition"),
         ({"executor": "slurm:requeue=perhaps"}, "requeue", "true or false"),
         ({"executor": "slurm:extra=a"}, "'a' in the option extra", "extra=NAME:VALUE"),
-        ({"executor": "docker:ports=a:b", "image": "x:1"}, "'a' is not a port", "container port"),
+        ({"executor": "docker:ports=a:b", "image": "x:1"}, "ports='a:b' of docker", "6006:8080"),
         ({"executor": 7}, "7 is not an executor", "slurm:partition"),
         ({"source_dir": "/absent/folder"}, "no source folder", "give one"),
         ({"executor": "ssh:host=elsewhere"}, "cannot see the store", "s3://"),

@@ -70,4 +70,5 @@ def _pair(kind: type[Executor], option: str, text: str, *, is_number: bool) -> t
     try:
         return (int(name), int(value)) if is_number else (name, value)
     except ValueError:
-        raise InvalidValue(f"{option}={text!r} of {kind.name} is not a number and a number") from None
+        hint = f"write {option}=6006:8080, and + between several"
+        raise InvalidValue(f"{option}={text!r} of {kind.name} is not a number and a number", hint=hint) from None
