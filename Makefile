@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
+VERTEX := .venv-vertex
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-image test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
+.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-vertex test-image test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -44,6 +45,7 @@ test: setup page  ## everything that needs no machine-learning framework
 	scripts/ensure-azurite
 	scripts/ensure-oidc-provider
 	scripts/ensure-postgres
+	scripts/ensure-nginx
 	scripts/test-native plain
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile
 
@@ -56,9 +58,9 @@ $(FRAMEWORKS)/.installed: $(SOURCES)
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade pip
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --group installer
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --group torch
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-compile --group torch
 	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --group build --group test --group frameworks
-	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-build-isolation --editable '.[server]'
+	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --no-build-isolation --editable '.[server]'
 	touch $@
 
 test-frameworks: $(FRAMEWORKS)/.installed test-trackers  ## every framework that is integrated, in an environment of their own
@@ -67,11 +69,25 @@ test-frameworks: $(FRAMEWORKS)/.installed test-trackers  ## every framework that
 frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the tests that pass
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks -m framework --framework-table docs/frameworks.md
 
+# Google's library brings 200 MB that nothing else needs: it stands in an environment of its own, which sees the everyday one.
+$(VERTEX)/.installed: $(VENV)/.installed
+	test -x $(VERTEX)/bin/python || $(PYTHON) -m venv $(VERTEX)
+	$(VERTEX)/bin/python -m pip install --quiet --upgrade pip
+	$(VERTEX)/bin/python -m pip install --quiet --group installer
+	$(VERTEX)/bin/uv pip install --quiet --python $(VERTEX)/bin/python --group vertex
+	everyday=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	own=$$($(VERTEX)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	echo "import site; site.addsitedir('$$everyday')" > "$$own/everyday.pth"
+	touch $@
+
+test-vertex: $(VERTEX)/.installed  ## the executor for Vertex AI by Google's own library, against a server at the HTTP level
+	$(VERTEX)/bin/python -m pytest tests/vertex
+
 # The daemons come from Debian when root may install them; without root the tests say what they leave out.
-test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm; three servers as one
+test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm, on Kubernetes and Vertex at the HTTP level; three servers as one
 	scripts/ensure-cluster
 	scripts/test-cluster
-	$(MAKE) test-servers
+	$(MAKE) test-vertex test-servers
 
 test-image:  ## the image of deploy/Dockerfile, built and tried by the Docker daemon that is there
 	scripts/test-image
@@ -120,10 +136,10 @@ $(TRACKERS)/.installed: $(SOURCES)
 	$(TRACKERS)/bin/python -m pip install --quiet --upgrade pip
 	$(TRACKERS)/bin/python -m pip install --quiet --group installer
 	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --group build --group trackers --group tracker-tests
-	$(TRACKERS)/bin/python -m pip install --quiet --no-build-isolation --editable .
+	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --no-build-isolation --editable .
 	touch $@
 
-test-trackers: $(TRACKERS)/.installed  ## runs of wandb, MLflow and Trackio, made and read with their own libraries
+test-trackers: $(TRACKERS)/.installed  ## runs of wandb, MLflow, Trackio and Aim, made and read with their own libraries
 	$(TRACKERS)/bin/python -m pytest tests/trackers
 
 bench-metrics: $(TRACKERS)/.installed  ## Run.log_metrics beside MLflow's and wandb's
@@ -143,4 +159,4 @@ soak: setup  ## long runs: ten million points by threads and processes, and an h
 	scripts/test-native fuzz $${FUZZ_SECONDS:-300}
 
 clean:
-	rm -rf build $(VENV) $(FRAMEWORKS) $(TRACKERS)
+	rm -rf build $(VENV) $(FRAMEWORKS) $(TRACKERS) $(VERTEX)

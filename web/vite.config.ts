@@ -22,6 +22,7 @@ function firstChunk(id: string, context: Rolldown.ChunkingContext): string | nul
 
 export default defineConfig({
   plugins: [svelte()],
+  base: "./", // the server may stand below any path, which it writes into the document
   build: {
     outDir: "../src/aboard/server/_web",
     emptyOutDir: true,

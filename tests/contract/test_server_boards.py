@@ -192,11 +192,11 @@ class TestWhatItShows:
         until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
         uid = logged_run(store, name="late", experiment="digits", status=RunState.RUNNING)
         until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train", "ws1_late_train")
-        until(lambda: client.boards.get(board.id).run_count == 3, 20)
-        until(lambda: "1 run (run4) joined" in [line.text for line in client.boards.logs(board.id)], 20)
+        until(lambda: client.boards.get(board.id).run_count == 3, 60)
+        until(lambda: "1 run (run4) joined" in [line.text for line in client.boards.logs(board.id)], 60)
         log(store, uid, "train", range(5, 9))
         query = "data/plugin/scalars/scalars?run=ws1_late_train&tag=loss"
-        until(lambda: len(ask(client, board.uri + query).json) == 9, 20)
+        until(lambda: len(ask(client, board.uri + query).json) == 9, 60)
         client.runs.delete("run4")
         until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from aboard.catalog import selected_runs
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.control.control import Control, ControlOptions
+from aboard.control.seen_control import SeenControl
 from aboard.errors import Conflict, InvalidValue, QueryError, UnknownName
 from aboard.model.access import Access
 from aboard.model.run_states import RunState
@@ -112,7 +114,11 @@ def test_the_same_selection_is_known_again_whatever_it_was_called(client: Client
 def test_runs_that_join_later_are_in_experiments_patterns_and_filters_and_not_in_lists(
     client: Client, catalog: Catalog, store: Store
 ):
-    control = Control(catalog, ControlOptions()).seen_by(Access.whole("tester"))
+    with contextlib.closing(Control(catalog, ControlOptions())) as opened:
+        _joins_later(opened.seen_by(Access.whole("tester")), client, catalog, store)
+
+
+def _joins_later(control: SeenControl, client: Client, catalog: Catalog, store: Store) -> None:
     kept = [
         control.selections.settle(parse_selection(words, where))
         for words, where in ((["digits"], ""), (["ws1/base*"], ""), (["run2", "run4"], ""), ([], "hparams.lr > 0.85"))

@@ -91,7 +91,7 @@ def test_the_pointer_tells_values_and_marks_the_run_everywhere(visit, world):
 def test_runs_with_the_same_hyperparameter_become_one_curve(visit, world):
     page = visit(compare(world, "sweep-0", "sweep-1", "sweep-2", "sweep-3", more="&tags=optim"))
     footer(page, "optim/norm", "4 curves")
-    page.get_by_role("button", name="Groups of runs").click()
+    page.get_by_role("button", name="Group runs").click()
     page.get_by_label("Runs with the same").select_option("optimizer")
     footer(page, "optim/norm", "2 curves")
     page.get_by_label("with a band of").select_option("standard deviation")
@@ -189,7 +189,7 @@ def test_differences_are_told_with_a_reference(visit, world):
 
 def test_media_of_two_runs_stand_at_one_step(visit, world):
     numbers = f"{world.number('dim')},{world.number('bright')}"
-    page = visit(f"/w/media/compare?runs={numbers}&tab=media")
+    page = visit(f"/w/media/compare?runs={numbers}&tab=media&media=picture|words")
     page.wait_for_function("() => [...document.images].filter(one => one.naturalWidth === 16).length >= 2")
     page.get_by_text("<b>step 10</b>").first.wait_for()
     page.get_by_label("Step", exact=True).press("Home")
@@ -228,7 +228,7 @@ def test_several_pictures_of_a_step_are_all_shown(visit, world):
     assert ["dim · 1 of 3" in labels[0], "bright · 1 of 3" in labels[1], "dim · 2 of 3" in labels[2]] == [True] * 3
     page.get_by_role("button", name="Difference").click()
     page.get_by_text("The pictures are the same").wait_for()
-    page.get_by_label("Second picture").select_option(label=re.compile("bright · 3 of 3"))
+    page.get_by_label("Second picture").select_option(label="bright · 3 of 3 · step 10")
     page.get_by_text("100 % of the pixels differ").wait_for()
 
 

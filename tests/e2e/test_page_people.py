@@ -96,7 +96,7 @@ def test_who_may_only_look_is_told_so(server: TeamServer, visit_as: Callable[[st
 
 def test_a_person_sees_who_they_are_and_leaves(server: TeamServer, visit_as: Callable[[str, str], Any]):
     page = visit_as("vic", "/w/vision/runs")
-    page.get_by_role("button", name="You").click()
+    page.get_by_role("button", name="Who you are").click()
     page.get_by_text("You may look at what is in vision").wait_for()
     page.get_by_role("button", name="Log out").click()
     page.wait_for_url("**/login**")

@@ -32,8 +32,6 @@ TUTORIAL = """
     for global_step in range(3):
         value = torch.tensor(global_step / 4, requires_grad=True)
         writer.add_scalar('tagname', value, global_step)
-    im = torch.rand(3, 16, 16)
-    writer.add_image('picture', im, global_step)
     values = np.random.default_rng(0).normal(size=100)
     writer.add_histogram('name', values, global_step)
 
@@ -49,6 +47,19 @@ TUTORIAL = """
         embeddings, metadata=[f"row {n}" for n in range(6)], label_img=torch.rand(6, 3, 8, 8), tag="labelled"
     )
     assert isinstance(model, MyNet)
+    writer.close()
+
+    # Alternatively, use an auto generated name, the directory will be
+    # something like 'runs/Aug20-17-20-33'
+    writer = SummaryWriter()
+    im = torch.rand(3, 16, 16)
+    writer.add_image('tagname', im, global_step)
+    writer.close()
+
+    # or use an auto generated name with the comment as a suffix:
+    # for example 'runs/Aug20-17-20-33-3x learning rate'
+    writer = SummaryWriter(comment='3x learning rate')
+    writer.add_scalar('tagname', 1.0, 7)
     writer.close()
 """
 
@@ -75,7 +86,11 @@ def test_the_lines_of_tensorboardx(tmp_path: Path) -> None:
     trained = train(tmp_path, TUTORIAL)
     board = trained.board()
     assert board.curve("exp-1", "tagname") == [(0, 0.0), (1, 0.25), (2, 0.5)]
-    assert board.tags("images") == {"exp-1": {"picture"}}
+    ((unnamed, shown),) = board.tags("images").items()
+    assert shown == {"tagname"}
+    (commented,) = [logdir for logdir in board.tags("scalars") if logdir.endswith("3x learning rate")]
+    assert board.curve(commented, "tagname") == [(7, 1.0)]
+    assert len({unnamed, commented, "exp-1"}) == 3
     assert board.tags("histograms") == {"exp-1": {"name"}}
     assert board.tags("audio") == {"exp-1": {"tone"}}
     graph = board.graph("exp-1")

@@ -45,7 +45,12 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Kubernetes
 
 
 @pytest.fixture
-def store(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+def store(
+    api: KubernetesApi,  # which has taken all settings away
+    s3_server: S3Server,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> str:
     for name, value in s3_server.environment().items():
         monkeypatch.setenv(name, value)
     uri = f"s3://contract/{request.node.name}"
@@ -60,7 +65,6 @@ def _losses(store: str) -> dict[str, int]:
         return {name: len(scalars["train/loss"].steps) for name, scalars in runs.items() if "train/loss" in scalars}
 
 
-@pytest.mark.usefixtures("api")
 def test_a_job_brings_its_source_and_is_a_run(store: str) -> None:
     job = aboard.submit(
         "python train.py --lr {hparams.lr} --steps 7",

@@ -53,48 +53,48 @@ def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
         url = said["url"]
         assert (said["login"], said["token"]) == ("tokens", None)
         # The account that runs it administers it without a login.
-        until(lambda: "vision" in machine.aboard("workspaces", "list").out, 30)
-        added = well(machine.aboard("user", "add", "ann", "--role", "vision:editor"))
+        until(lambda: "vision" in machine.ask("workspaces", "list").out, 30)
+        added = well(machine.ask("user", "add", "ann", "--role", "vision:editor"))
         token = added.out.strip()
         assert token.startswith("aboard_")
         assert f"aboard login {url} --token TOKEN" in added.err
         # A colleague logs in, and everything of theirs asks this server from then on.
-        told = well(laptop.aboard("login", url, "--token", token))
+        told = well(laptop.ask("login", url, "--token", token))
         assert f"Logged in at {url} as ann (editor in vision)." in told.out
         assert (laptop.home / "credentials.json").stat().st_mode & 0o777 == 0o600
-        assert json.loads(well(laptop.aboard("user", "me", "--json")).out)["name"] == "ann"
-        assert "base" in well(laptop.aboard("runs", "list")).out
+        assert json.loads(well(laptop.ask("user", "me", "--json")).out)["name"] == "ann"
+        assert "base" in well(laptop.ask("runs", "list")).out
         # So do the runs, which go where the server looks for them unless another place is named.
         assert f"Runs that are logged from now on go to {machine.store}" in told.out
         script = "import os; print(os.environ['ABOARD_RUN'])"
         own = well(laptop.run(script, "--workspace", "vision", ABOARD_STORE=""))
         assert (own.out.strip(), f"kept in {machine.store}" in own.err) == ("run2", True)
-        until(lambda: "COMPLETED" in laptop.aboard("runs", "show", "run2").out, 30)
+        until(lambda: "COMPLETED" in laptop.ask("runs", "show", "run2").out, 30)
         elsewhere = well(laptop.run(script, "--workspace", "vision"))
         assert f"may never see what goes to {laptop.store}" in elsewhere.err
-        made = well(laptop.aboard("token", "create", "cluster", "--scope", "write", "--expires", "30d", "-q"))
-        listed = json.loads(well(laptop.aboard("token", "list", "--json")).out)["items"]
+        made = well(laptop.ask("token", "create", "cluster", "--scope", "write", "--expires", "30d", "-q"))
+        listed = json.loads(well(laptop.ask("token", "list", "--json")).out)["items"]
         assert [(one["name"], one["scopes"]) for one in listed] == [("first", []), ("cluster", ["write"])]
         environment = {"ABOARD_SERVER": url, "ABOARD_TOKEN": made.out.strip(), "ABOARD_STORE": machine.store}
         ended = well(machine.run(script, "--workspace", "vision", **environment))
         assert ended.out.strip() == "run4"
-        well(laptop.aboard("token", "revoke", "cluster"))
-        refused = laptop.aboard("runs", "list", ABOARD_TOKEN=made.out.strip(), ABOARD_SERVER=url)
+        well(laptop.ask("token", "revoke", "cluster"))
+        refused = laptop.ask("runs", "list", ABOARD_TOKEN=made.out.strip(), ABOARD_SERVER=url)
         assert (refused.code, "this token opens nothing here" in refused.err) == (1, True)
-        refused = laptop.aboard("user", "add", "mallory")
+        refused = laptop.ask("user", "add", "mallory")
         assert (refused.code, "needs an administrator of the server" in refused.err) == (1, True)
-        well(machine.aboard("user", "role", "ann", "vision", "viewer"))
-        assert "viewer" in well(machine.aboard("user", "roles", "vision")).out
-        assert "DISABLED" not in well(machine.aboard("user", "list")).out
-        changes = json.loads(well(machine.aboard("server", "audit", "--json", "--last", "3")).out)["items"]
+        well(machine.ask("user", "role", "ann", "vision", "viewer"))
+        assert "viewer" in well(machine.ask("user", "roles", "vision")).out
+        assert "DISABLED" not in well(machine.ask("user", "list")).out
+        changes = json.loads(well(machine.ask("server", "audit", "--json", "--last", "3")).out)["items"]
         assert [one["action"] for one in changes] == ["role", "revoke", "add"]
-        well(machine.aboard("user", "disable", "ann"))
-        assert laptop.aboard("runs", "list").code == 1
-        well(machine.aboard("user", "enable", "ann"))
-        well(laptop.aboard("logout"))
+        well(machine.ask("user", "disable", "ann"))
+        assert laptop.ask("runs", "list").code == 1
+        well(machine.ask("user", "enable", "ann"))
+        well(laptop.ask("logout"))
         assert "token" not in (laptop.home / "credentials.json").read_text()
         assert Client(url, token, home=laptop.home).tokens.ways().mode == "tokens"
-        refused = laptop.aboard("login", url, "--token", token)
+        refused = laptop.ask("login", url, "--token", token)
         assert (refused.code, "Traceback" in refused.err) == (1, False)
 
 
@@ -102,16 +102,16 @@ def test_the_first_administrator_gets_in_by_the_link_once(machine: Machine, lapt
     catalog = tmp_path / "team.sqlite"
     with serving(machine, "--login", "tokens", "--catalog", catalog) as said:
         code = said["link"].partition("token=")[2]
-        told = well(laptop.aboard("login", said["url"], "--token", code))
+        told = well(laptop.ask("login", said["url"], "--token", code))
         assert "(administrator)" in told.out
-        well(laptop.aboard("user", "add", "zoe"))
-        refused = laptop.aboard("login", said["url"], "--token", code)
+        well(laptop.ask("user", "add", "zoe"))
+        refused = laptop.ask("login", said["url"], "--token", code)
         assert (refused.code, "opens nothing" in refused.err) == (1, True)
     with serving(machine, "--login", "tokens", "--catalog", catalog) as said:
         assert said["link"] is None  # somebody has a token by now
         # Who has locked themselves out gets in again from the machine of the server.
-        told = json.loads(well(machine.aboard("server", "init-admin", "rescue", "--catalog", catalog, "--json")).out)
-        assert "rescue" in well(laptop.aboard("login", said["url"], "--token", told["code"])).out
+        told = json.loads(well(machine.ask("server", "init-admin", "rescue", "--catalog", catalog, "--json")).out)
+        assert "rescue" in well(laptop.ask("login", said["url"], "--token", told["code"])).out
 
 
 def test_a_personal_server_prints_a_ready_link(machine: Machine, tmp_path: Path):
@@ -148,7 +148,7 @@ def test_a_check_looks_at_everything(machine: Machine, tmp_path: Path):
     told = well(machine.aboard("server", "--check", "--login", "tokens")).out
     assert "ok    settings" in told
     assert f"store {machine.store}: can be listed, 1 runs" in told
-    ended = machine.aboard(
+    ended = machine.ask(
         "server", "--check", "--json", "--store", tmp_path / "none", "--catalog", "postgresql://app@127.0.0.1:9/none"
     )
     document = json.loads(ended.out)
@@ -165,18 +165,18 @@ def test_a_check_looks_at_everything(machine: Machine, tmp_path: Path):
 def test_a_backup_beside_a_running_server_and_back(machine: Machine, tmp_path: Path):
     backup = tmp_path / "backup.sqlite"
     with serving(machine, "--login", "tokens"):
-        well(machine.aboard("user", "add", "ann", "--no-token"))
-        assert "is backed up" in well(machine.aboard("server", "backup", backup)).out
-        well(machine.aboard("user", "add", "late", "--no-token"))
-        refused = machine.aboard("server", "restore", backup, "--replace")
+        well(machine.ask("user", "add", "ann", "--no-token"))
+        assert "is backed up" in well(machine.ask("server", "backup", backup)).out
+        well(machine.ask("user", "add", "late", "--no-token"))
+        refused = machine.ask("server", "restore", backup, "--replace")
         assert (refused.code, "is in use by another server" in refused.err) == (1, True)
-        refused = machine.aboard("server", "backup", backup)
+        refused = machine.ask("server", "backup", backup)
         assert (refused.code, "exists already" in refused.err) == (1, True)
-    refused = machine.aboard("server", "restore", backup)
+    refused = machine.ask("server", "restore", backup)
     assert (refused.code, "is not empty" in refused.err) == (1, True)
-    well(machine.aboard("server", "restore", backup, "--replace"))
+    well(machine.ask("server", "restore", backup, "--replace"))
     with serving(machine, "--login", "tokens"):
-        users = json.loads(well(machine.aboard("user", "list", "--json")).out)["items"]
+        users = json.loads(well(machine.ask("user", "list", "--json")).out)["items"]
         assert "late" not in {one["name"] for one in users}
         assert "ann" in {one["name"] for one in users}
 

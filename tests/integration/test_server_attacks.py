@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,9 +16,9 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, ServeSettings
+from aboard.control import failure_limit
 from aboard.model.times import now
 from aboard.model.user import Role
-from aboard.server import rate_limits
 from support.team_servers import BOSS, Answer, TeamServer, team_server
 
 _later = itertools.count(0, 3600)
@@ -35,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
 def _forgiven(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins as somebody who has not tried anything yet: what went wrong in another was long ago."""
     ahead = next(_later)
-    monkeypatch.setattr(rate_limits, "clock", lambda: time.monotonic() + ahead)
+    monkeypatch.setattr(failure_limit, "clock", lambda: time.monotonic() + ahead)
 
 
 def me(server: TeamServer, **headers: str) -> Answer:
@@ -289,6 +291,28 @@ def test_large_requests_are_cut_off(server: TeamServer):
         except ConnectionError:
             said = b"HTTP/1.1 413 "
     assert b" 413 " in said or b" 400 " in said
+
+
+def test_slow_and_broken_clients_keep_nobody_waiting(server: TeamServer):
+    """Some stop in the middle of their headers, some in what they send, some take no answer, some break off."""
+    head = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.tokens['vic']}\r\n"
+    unfinished = (
+        "GET /api/v1/me HTT",
+        f"GET /api/v1/me HTTP/1.1\r\n{head}",
+        f"PATCH /api/v1/runs HTTP/1.1\r\n{head}Content-Length: 1000\r\n\r\n{{",
+        f"POST /login HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 1000\r\n\r\ntoken=",
+        f"GET /api/v1/openapi.json HTTP/1.1\r\n{head}\r\n" * 50,
+    )
+    with contextlib.ExitStack() as stack:
+        for number in range(200):
+            client = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+            stack.callback(client.close)
+            client.sendall(unfinished[number % len(unfinished)].encode())
+            if number % 7 == 0:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, no farewell
+                client.close()
+        assert [me(server, who="vic").status for _ in range(20)] == [200] * 20
+    assert me(server, who="vic").status == 200
 
 
 def test_a_flood_of_tries_is_slowed_down_and_does_not_lock_others_out(tmp_path: Path):

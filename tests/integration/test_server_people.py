@@ -286,6 +286,25 @@ def test_a_browser_logs_in_with_a_token_and_out_again(server: TeamServer):
     assert server.ask("/api/v1/me", Cookie=answer.cookie).status == 401
 
 
+def test_a_browser_gets_another_secret_when_the_rights_of_its_person_change(server: TeamServer):
+    token = server.person("rae", alpha=Role.VIEWER)
+    cookie = server.logged_in("rae")
+    assert server.ask("/api/v1/me", Cookie=cookie).cookie == ""
+    server.client().people.set_role("rae", "alpha", Role.EDITOR)
+    fresh = server.ask("/api/v1/me", Cookie=cookie).cookie
+    assert fresh not in ("", cookie)
+    told = server.ask("/api/v1/me", Cookie=fresh)
+    assert (told.document["roles"]["alpha"], told.cookie) == ("editor", "")
+    # What the page had under way is answered, but the old secret is not good for long.
+    assert server.ask("/api/v1/me", Cookie=cookie).status == 200
+    assert server.catalog.sessions.check(cookie.partition("=")[2], now() + timedelta(minutes=2)) is None
+    # Another login leaves nothing of the session before it.
+    form = f"token={token}&next=/"
+    again = server.ask("/login", "POST", form=form, Origin=server.url, Cookie=fresh).cookie
+    assert server.ask("/api/v1/me", Cookie=again).status == 200
+    assert [server.ask("/api/v1/me", Cookie=one).status for one in (fresh, cookie)] == [401, 401]
+
+
 def test_a_session_ends_with_the_token_that_began_it(server: TeamServer):
     cookie = server.logged_in("vic")
     assert server.ask("/api/v1/me", Cookie=cookie).status == 200

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -37,7 +40,7 @@ TOKEN = "a-token-that-all-three-servers-know"
 @dataclass
 class Server:
     process: subprocess.Popen[str]
-    url: str
+    url: str = ""
 
     @property
     def client(self) -> Client:
@@ -52,9 +55,28 @@ class Server:
             with error:
                 return error.code, error.read()
 
+    def try_token(self, token: str) -> int:
+        """From an address of its own, so that no other test has to wait."""
+        where = urllib.parse.urlsplit(self.url)
+        connection = http.client.HTTPConnection("127.0.0.1", where.port, timeout=30, source_address=("127.0.0.9", 0))
+        try:
+            connection.request(
+                "GET", "/api/v1/info", headers={"Authorization": f"Bearer {token}", "Host": where.netloc}
+            )
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
     def shows(self, board: str) -> set[str]:
         status, body = self.ask(f"/boards/{board}/data/runs")
         return set(json.loads(body)) if status == 200 else set()
+
+    def asks_of_store(self) -> float:
+        """How often it has asked its store for anything."""
+        status, body = self.ask("/metrics")
+        assert status == 200
+        counted = [line for line in body.decode().splitlines() if line.startswith("aboard_store_requests_total")]
+        return sum(float(line.rpartition(" ")[2]) for line in counted)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -74,20 +96,24 @@ class Three:
     home: Path
     catalog: str
 
-    def start(self) -> Server:
+    def start(self) -> None:
         environment = {**os.environ, "ABOARD_HOME": str(self.home), "ABOARD_TOKEN": TOKEN}
         environment["ABOARD_BOARDS_LIMIT_PER_PERSON"] = "30"
         command = [sys.executable, "-c", "from aboard.cli import main; main()", "server", "--port", "0", "--json"]
         command += ["--catalog", self.catalog, "--store", self.store.uri]
-        log = (self.home / f"log{len(self.servers)}").open("w")
+        log = (self.home / f"log{time.monotonic_ns()}").open("w")
         with log:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment, text=True)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, (self.home / f"log{len(self.servers)}").read_text()
-        server = Server(process, json.loads(line)["url"])
-        self.servers.append(server)
-        return server
+        self.servers.append(Server(process))
+
+    def until_ready(self) -> None:
+        """Wait for the servers that were started."""
+        for server in self.servers:
+            if not server.url:
+                assert server.process.stdout is not None
+                line = server.process.stdout.readline()
+                assert line, "".join(path.read_text() for path in self.home.glob("log*"))
+                server.url = json.loads(line)["url"]
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +128,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Generator[Three]:
         try:
             for _ in range(3):
                 made.start()
+            made.until_ready()
             until(lambda: all(server.client.runs.count() == 2 for server in made.servers), 60)
             yield made
         finally:
@@ -115,6 +142,41 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Generator[Three]:
 
 def test_runs_are_counted_once(three: Three):
     assert sorted(run.number for run in three.servers[0].client.runs.list().items) == [1, 2]
+
+
+def test_one_follows_the_store_and_another_goes_on_when_it_is_killed(three: Three):
+    """Also with one that is stopped: it holds its connections, and says nothing any more."""
+    follower, *others = three.servers = follower_first(three)
+    assert {server.client.stores().items[0].state for server in three.servers} == {"following"}
+    follower.process.send_signal(signal.SIGSTOP)
+    try:
+        logged_run(three.store, name="three")
+        until(lambda: all(server.client.runs.count() == 3 for server in others), 60)
+    finally:
+        follower.process.send_signal(signal.SIGCONT)
+    until(lambda: max(server.asks_of_store() for server in others) > 0, 10)
+    others[0].client.runs.delete("three", files=True)
+    until(lambda: all(server.client.runs.count() == 2 for server in three.servers), 60)
+
+
+def follower_first(three: Three) -> list[Server]:
+    """The servers, that one first which has asked the store for something when it was asked twenty times."""
+    before = {server.url: server.asks_of_store() for server in three.servers}
+
+    def more() -> list[float]:
+        return [server.asks_of_store() - before[server.url] for server in three.servers]
+
+    until(lambda: max(more()) >= 20, 60)
+    counts = more()
+    assert sorted(counts)[:2] == [0, 0], counts
+    return sorted(three.servers, key=lambda server: -counts[three.servers.index(server)])
+
+
+def test_tries_that_open_nothing_count_together(three: Three):
+    """Each of them alone would allow thirty."""
+    statuses = [three.servers[number % 3].try_token(f"wrong-{number}") for number in range(40)]
+    assert statuses.count(401) < 36
+    until(lambda: all(server.try_token("wrong") == 429 for server in three.servers), 10)
 
 
 def test_a_board_is_there_through_each_of_them(three: Three):
@@ -200,6 +262,7 @@ def test_a_process_board_outlives_who_started_it(three: Three):
     assert left.shows(board.id) == {"ws1_one_train", "ws1_two_train"}
     until(lambda: lock.read_text().strip() not in ("", str(holder)), 30)
     three.start()
+    three.until_ready()
     left.client.boards.stop(board.id)
     until(lambda: left.client.boards.get(board.id).state is UnitState.STOPPED, 60)
     until(lambda: not list((three.home / "units").glob("0*")), 20)

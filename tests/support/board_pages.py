@@ -73,7 +73,7 @@ def shown_runs(client: Client, uri: str) -> set[str]:
 
 def until_shown(client: Client, uri: str, *names: str) -> None:
     """Wait until a board shows just these runs."""
-    until(lambda: shown_runs(client, uri) == set(names), 20)
+    until(lambda: shown_runs(client, uri) == set(names), 60)
 
 
 def logged_run(

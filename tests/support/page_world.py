@@ -19,6 +19,7 @@ import numpy as np
 from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
+from aboard.events.image import encode_png
 from aboard.model.run_states import RunState
 from aboard.server.page_files import FOLDER
 from aboard.store import Store, open_store
@@ -26,6 +27,7 @@ from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
 from support.logged_runs import logged_run, tb_folder
 from support.processes import needs
+from support.raw_events import image_batch, write_event_file
 from support.stored_runs import TOKEN, serving_runs
 from support.viewing import ABOARD
 
@@ -114,9 +116,10 @@ def media_runs(world: World) -> None:
                 writer.add_image("picture", picture, step)
                 writer.add_text("words", f"<b>step {step}</b>", step)
                 writer.add_text("report", REPORT, step)
-                writer.add_images("batch", np.stack([np.full((3, 8, 8), part / 4) for part in range(3)]), step)
                 writer.add_histogram("weights", np.linspace(-1, 1 + step, 100), step)
                 writer.add_audio("tone", np.sin(np.arange(800) / 5), step, sample_rate=8000)
+        pictures = [encode_png(np.full((8, 8, 3), 60 * number, np.uint8)) for number in range(3)]
+        write_event_file(tb_folder(world.store, uid), (10, 1010.0, image_batch("batch", 8, 8, pictures)), name="batch")
 
 
 def restarted_run(world: World) -> None:

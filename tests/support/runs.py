@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from aboard.store.run.loading import load_run
 from aboard.store.run.logical_file import read_logical
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary
+from support.commands import aboard
 from support.processes import Ended, until
 
 SECONDS = 60
@@ -65,6 +67,17 @@ class Machine:
         """`aboard` with some arguments, to its end."""
         return finish(self.start(*arguments, **environment))
 
+    def ask(self, *arguments: object, **environment: str) -> Ended:
+        """As `aboard`, within the process of the test, for commands that only ask a server: it saves their start."""
+        with pytest.MonkeyPatch.context() as patch:
+            given = self._environment(environment)
+            for name in os.environ.keys() - given.keys():
+                patch.delenv(name)
+            for name, value in given.items():
+                patch.setenv(name, value)
+            patch.chdir(self.folder)
+            return aboard(*arguments)
+
     def run(self, script: str, *options: object, **environment: str) -> Ended:
         """A script under `aboard run`."""
         return finish(self.start_run(script, *options, **environment))
@@ -85,17 +98,19 @@ class Machine:
         return sorted((self.home / "spool").iterdir())
 
     def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("ABOARD_", "XT_", "AWS_"))}
-        own = {"ABOARD_HOME": str(self.home), "ABOARD_STORE": self.store}
         return subprocess.Popen(
             command,
             cwd=self.folder,
-            env={**clean, **own, **self.environment, **environment},
+            env=self._environment(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+
+    def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("ABOARD_", "XT_", "AWS_"))}
+        return {**clean, "ABOARD_HOME": str(self.home), "ABOARD_STORE": self.store, **self.environment, **more}
 
 
 def finish(process: subprocess.Popen[bytes], seconds: float = SECONDS) -> Ended:

@@ -26,6 +26,7 @@ from aboard.server.api_app import api_app
 from aboard.server.by_port import ByPort
 from aboard.server.guarded import Place, board_origin, guarded, login_options, second_origin
 from aboard.server.listening import listen, url_of
+from aboard.server.path_prefix import prefix_of
 from aboard.server.serving import server_config
 from support.processes import until
 
@@ -148,6 +149,7 @@ def team_server(
         remember=lambda _: None,
         login_mode=settings.login.mode,
         second_origin=second_origin(settings, boards_port),
+        prefix=prefix_of(settings.serve.url),
     )
     place = Place(
         host="127.0.0.1",
@@ -156,6 +158,7 @@ def team_server(
         is_loopback=True,
         token="of-the-account-that-runs-it",
         person=Access.whole(ensure_administrator(catalog, BOSS)),
+        boards_port=boards_port,
     )
     outer = guarded(app, control, replace(settings), place, settings.login.mode)
     boards = board_origin(control, settings, place, boards_port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`aboard import`: runs that wandb, MLflow and Trackio have written here and now become runs of a store."""
+"""`aboard import`: runs that wandb, MLflow, Trackio and Aim have written here and now become runs of a store."""
 
 from __future__ import annotations
 
@@ -51,6 +51,19 @@ TRACKIO = """
     for step in range(5):
         trackio.log({"loss": 1 / (step + 1), "comment": "text"})
     trackio.finish()
+"""
+AIM = """
+    import aim
+    run = aim.Run(repo=".", experiment="digits", system_tracking_interval=None, capture_terminal_logs=False)
+    run.name, run.description = "first", "words"
+    run["hparams"] = {"lr": 0.1, "optimizer": {"name": "adam"}}
+    run["seed"] = 7
+    run.add_tag("best")
+    for step in range(5):
+        run.track(1 / (step + 1), name="loss", step=step, context={"subset": "train"})
+        run.track(step / 10, name="acc", step=step)
+    run.track(aim.Text("words"), name="comment", step=0)
+    run.close()
 """
 
 
@@ -143,7 +156,23 @@ def test_trackio(tmp_path: Path) -> None:
     assert _points(tmp_path, run.uid, "loss") == [(step, pytest.approx(1 / (step + 1))) for step in range(5)]
 
 
-@pytest.mark.parametrize("tool", ["wandb", "mlflow", "trackio", "aim"])
+def test_aim(tmp_path: Path) -> None:
+    _python(tmp_path, AIM)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / ".aim").rglob("*")}
+    code, (item,), said = _import(tmp_path, "aim", tmp_path)
+    assert (code, item["state"]) == (0, "shipped")
+    assert "1 texts" in said
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / ".aim").rglob("*")} == before  # it was only read
+    run = _runs(tmp_path)["first"]
+    assert (run.experiment, str(run.status), run.tags) == ("digits", "completed", {"best": ""})
+    assert run.hparams == {"lr": 0.1, "optimizer.name": "adam", "seed": 7}
+    assert [note.text for note in run.notes] == ["words"]
+    assert _points(tmp_path, run.uid, "train/loss") == [(step, pytest.approx(1 / (step + 1))) for step in range(5)]
+    assert _points(tmp_path, run.uid, "acc")[4] == (4, pytest.approx(0.4))
+    assert _import(tmp_path, "aim", tmp_path / ".aim")[1][0]["state"] == "complete"
+
+
+@pytest.mark.parametrize("tool", ["wandb", "mlflow", "trackio", "aim", "other"])
 def test_mistakes_are_told(tmp_path: Path, tool: str) -> None:
     code, items, said = _import(tmp_path, tool, "nothing")
     assert (code, items) == (1, [])

@@ -22,6 +22,7 @@ from aboard.catalog.database import Database
 from aboard.catalog.experiments import Experiments
 from aboard.catalog.fields import Fields
 from aboard.catalog.file_systems import refuse_network_file_system
+from aboard.catalog.leases import Leases
 from aboard.catalog.login_codes import LoginCodes
 from aboard.catalog.migrations.schema_version import bring_up_to_date
 from aboard.catalog.notices import Notices
@@ -71,6 +72,7 @@ class Catalog(SeenCatalog):
         self.login_codes = LoginCodes(database)
         self.notices = Notices(database)
         self.reindexings = Reindexings(database)
+        self.leases = Leases(database)
 
     def seen_by(self, seen: Seen) -> SeenCatalog:
         """The same catalog, narrowed to the workspaces with these folded names; None stands for all."""

@@ -21,7 +21,7 @@ from aboard.errors import Conflict, StorageUnavailable
 
 _PART = 2000
 # What lets browsers and programs in for now is not worth keeping, and must not come back to life.
-_PASSING = frozenset({"sessions", "login_codes", "reindexings"})
+_PASSING = frozenset({"sessions", "login_codes", "reindexings", "leases"})
 
 
 def back_up(catalog: Catalog, target: Path) -> int:

@@ -288,7 +288,11 @@ sessions = Table(
     Column("created", Moment, nullable=False),
     Column("expires", Moment, nullable=False),
     Column("last_used", Moment, nullable=False),
+    Column("renewal_due", Moment),  # since when the browser is to get another secret
+    Column("former_hash", Words),  # of the secret before, for what the browser has under way
+    Column("former_until", Moment),
     Index("ix_sessions_expires", "expires"),
+    Index("ix_sessions_former_hash", "former_hash"),
 )
 
 # What may be shown once, in an address, and is a session or token from then on.
@@ -372,6 +376,15 @@ reindexings = Table(
     Column("at", Moment, nullable=False),
     Column("is_over", Boolean(create_constraint=False), nullable=False),
     Column("facts", Json, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Words, primary_key=True),
+    Column("holder", Words, nullable=False),  # a server process
+    Column("until", Moment, nullable=False),
+    Column("facts", Json, nullable=False),  # what it tells the others
 )
 
 audit = Table(

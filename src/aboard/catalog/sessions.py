@@ -21,6 +21,8 @@ from aboard.model.times import now
 
 BOARD_ORIGIN = "board "
 """Before the id of the only board that a session is good for."""
+_FORMER_GOOD = timedelta(minutes=1)
+"""How long a secret that was replaced still opens something: for requests that were sent with it."""
 _NOTED_EVERY = timedelta(minutes=5)
 _MOST_EACH = 50
 """Sessions of one person; the oldest give way."""
@@ -54,7 +56,7 @@ class Sessions:
     def check(self, secret: str, at: datetime | None = None) -> Session | None:
         """The session that a cookie holds, if it is not over, its person not kept out and its token still good."""
         at = at or now()
-        where = sessions.c.hash == digest(secret)
+        where = _holds(secret, at)
         with self._database.reading() as connection:
             found = _read(connection, at, where)
         if not found:
@@ -65,7 +67,25 @@ class Sessions:
 
     def end(self, secret: str) -> None:
         """Log out; what is no session, or none any more, is fine."""
-        self._database.write(lambda c: c.execute(delete(sessions).where(sessions.c.hash == digest(secret))))
+        self._database.write(lambda c: c.execute(delete(sessions).where(_holds(secret, now()))))
+
+    def want_renewal(self, user: str) -> None:
+        """Have the browsers of a person get other secrets, because what theirs open has changed."""
+
+        def work(connection: Connection) -> None:
+            is_of_board = sessions.c.origin.startswith(BOARD_ORIGIN, autoescape=True)
+            mine = sessions.c.user_id == user_id(connection, user), ~is_of_board
+            connection.execute(update(sessions).where(*mine).values(renewal_due=now()))
+
+        self._database.write(work)
+
+    def renew(self, secret: str) -> str | None:
+        """Another secret for the session that a browser shows, if it is due for one; of several who ask one gets it."""
+        fresh, at = new_secret(), now()
+        due = sessions.c.hash == digest(secret), sessions.c.renewal_due.is_not(None)
+        values = {"hash": digest(fresh), "former_hash": digest(secret), "former_until": at + _FORMER_GOOD}
+        change = update(sessions).where(*due).values(**values, renewal_due=None)
+        return fresh if self._database.write(lambda c: c.execute(change).rowcount) == 1 else None
 
     def end_of_boards(self, user: str) -> None:
         """End the sessions that a person has with boards."""
@@ -90,8 +110,14 @@ class Sessions:
             return _read(connection, now(), users.c.name_key == stored_fold(user))
 
 
+def _holds(secret: str, at: datetime) -> ColumnElement[bool]:
+    """The session of a secret, also of one that was replaced a moment ago."""
+    shown = digest(secret)
+    return (sessions.c.hash == shown) | ((sessions.c.former_hash == shown) & (sessions.c.former_until > at))
+
+
 def _read(connection: Connection, at: datetime, where: ColumnElement[bool]) -> list[Session]:
-    columns = sessions.c.origin, sessions.c.created, sessions.c.expires, sessions.c.last_used
+    columns = sessions.c.origin, sessions.c.created, sessions.c.expires, sessions.c.last_used, sessions.c.renewal_due
     query = select(users.c.name.label("user"), tokens.c.scopes, *columns)
     query = query.select_from(sessions.join(users).outerjoin(tokens, sessions.c.token_id == tokens.c.id))
     valid = (
@@ -102,4 +128,11 @@ def _read(connection: Connection, at: datetime, where: ColumnElement[bool]) -> l
     )
     rows = connection.execute(query.where(where, *valid).order_by(sessions.c.created.desc())).mappings()
     plain = ("user", "origin", "created", "expires", "last_used")
-    return [Session(scopes=tuple(row["scopes"] or ()), **{name: row[name] for name in plain}) for row in rows]
+    return [
+        Session(
+            scopes=tuple(row["scopes"] or ()),
+            is_due=row["renewal_due"] is not None,
+            **{name: row[name] for name in plain},
+        )
+        for row in rows
+    ]

@@ -367,7 +367,7 @@ def sync(
 
 @app.command(name="import")
 def import_(
-    tool: Annotated[str, typer.Argument(help="wandb, mlflow or trackio.")],
+    tool: Annotated[str, typer.Argument(help="wandb, mlflow, trackio or aim.")],
     place: Annotated[str, typer.Argument(help="A folder `wandb` or `mlruns`, a database, a tracking URI.")],
     store: Annotated[
         str | None, typer.Argument(help="Folder or URI in which runs are kept.", show_default="$ABOARD_STORE")

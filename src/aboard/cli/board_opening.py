@@ -15,6 +15,7 @@ from aboard.cli.progress_line import progress_line
 from aboard.cli.saying import say
 from aboard.client.client import Client
 from aboard.errors import Conflict
+from aboard.model.unit_states import UnitState
 
 _FIRST_SECONDS = 60.0  # for anything at all
 _REST_SECONDS = 10.0  # for the other runs, when there is something to see
@@ -25,11 +26,14 @@ _PROBLEMS = 5
 
 def show_board(client: Client, board: BoardInfo, *, open_browser: bool) -> None:
     """Print where a board is; with `open_browser` open it, if it shows anything soon."""
-    typer.echo("TensorBoard is running at: ", nl=False)
+    is_starting = not (board.state is UnitState.RUNNING or board.state.is_ended)
+    reading = _until_seen(client, board) if is_starting else None
+    still = is_starting and client.boards.get(board.id).state is not UnitState.RUNNING
+    typer.echo(f"TensorBoard is {'starting, and will be' if still else 'running'} at: ", nl=False)
     typer.secho(client.boards.address(board), fg=typer.colors.GREEN)
     if not open_browser:
         return
-    reading = _until_seen(client, board)
+    reading = reading or _until_seen(client, board)
     for problem in reading.problems[:_PROBLEMS]:
         say(f"note: {problem}", sys.stderr)
     if reading.logdirs:

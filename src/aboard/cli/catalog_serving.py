@@ -32,6 +32,7 @@ from aboard.server.by_port import ByPort
 from aboard.server.guarded import Place, board_origin, guarded, login_options, second_origin
 from aboard.server.idleness import IdleStop
 from aboard.server.listening import is_loopback, listen, url_of
+from aboard.server.path_prefix import prefix_of
 from aboard.server.registration import Registration
 from aboard.server.request_log import RequestLog
 from aboard.server.serving import serve
@@ -72,6 +73,7 @@ class CatalogServer:
             remember=remembering.remember if remembering is not None else _forget,
             login_mode=self._mode,
             second_origin=second_origin(self._settings, second_port),
+            prefix=prefix_of(self._settings.serve.url),
         )
         where = Place(
             host=self._host,
@@ -80,6 +82,7 @@ class CatalogServer:
             is_loopback=is_loopback(self._host),
             token=self._token.text,
             person=Access.whole(person),
+            boards_port=second_port,
         )
         app = guarded(inner, control, self._settings, where, self._mode)
         boards = board_origin(control, self._settings, where, second_port)
@@ -128,10 +131,11 @@ class CatalogServer:
         )
         control = Control(catalog, options)
         stack.callback(control.close)
+        upkeep = control.leases.lease("retention") if self._settings.retention else None
         retention = RegularRetention(
             control.seen_by(Access.whole(ACTOR)).retain,
             [_asked(rule) for rule in self._settings.retention],
-            alone=lambda: catalog.alone("retention"),
+            is_ours=lambda: upkeep is None or upkeep.is_held,
         )
         stack.callback(retention.stop)
         return control

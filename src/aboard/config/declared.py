@@ -54,9 +54,9 @@ SETTINGS = (
     Declared("serve.port", "Port; without it 6006 or the next free one, 0 for any.", parsing.whole(0, 65535)),
     Declared(
         "serve.url",
-        "The address under which people reach the server, where a proxy stands before it. With https, cookies are sent "
-        "over TLS alone.",
-        parsing.origin,
+        "The address under which people reach the server, where a proxy stands before it; a path may follow the host. "
+        "With https, cookies are sent over TLS alone.",
+        parsing.site,
     ),
     Declared(
         "serve.boards_port",
@@ -68,7 +68,7 @@ SETTINGS = (
         "serve.boards_url",
         "The address under which people reach that port, where a proxy stands before it; of another name than "
         "`serve.url`, so that browsers keep the two apart.",
-        parsing.http_url,
+        parsing.site,
     ),
     Declared("serve.hosts", "Further names under which it may be asked.", _MANY),
     Declared(

@@ -15,6 +15,10 @@ from aboard.model.names import check_workspace_name
 from aboard.model.user import Role
 
 Parse = Callable[[object], object]
+_SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~-]{1,100}")
+_OWN_PLACES = frozenset(
+    {"_page", "_tb", "api", "boards", "healthz", "login", "logout", "metrics", "proxy", "readyz", "w"}
+)
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
@@ -88,6 +92,20 @@ def origin(value: object) -> str:
     if urlsplit(given).path:
         raise InvalidValue(f"{value!r} is more than an origin", hint="write https://name:port without a path")
     return given.lower()
+
+
+def site(value: object) -> str:
+    """Where people reach a server: an origin, or a path below one that no place of a server begins with."""
+    given = http_url(value)
+    parts = urlsplit(given)
+    names = parts.path.split("/")[1:]
+    if not all(_SEGMENT.fullmatch(name) for name in names):
+        hint = "use letters, digits and - . _ ~ between single slashes, as https://example.org/team/aboard"
+        raise InvalidValue(f"the path of {value!r} is not plain", hint=hint)
+    if names and names[0] in _OWN_PLACES:
+        hint = f"take another path; these are places of the server itself: {', '.join(sorted(_OWN_PLACES))}"
+        raise InvalidValue(f"{value!r} cannot be told from a place below it", hint=hint)
+    return f"{parts.scheme}://{parts.netloc}".lower() + parts.path
 
 
 def network(value: object) -> str:

@@ -28,8 +28,15 @@ def annotations_of(runs: Sequence[SelectedRun], read: Callable[[SelectedRun], Su
     items: list[Annotation] = []
     left_out = 0
     problems: list[RunProblem] = []
+
+    def attempted(run: SelectedRun) -> Summary | AboardError | None:
+        try:
+            return read(run)
+        except AboardError as error:
+            return error
+
     with ThreadPoolExecutor(_AT_ONCE, "aboard-annotations") as threads:
-        for run, found in zip(runs, threads.map(lambda run: _attempted(run, read), runs), strict=True):
+        for run, found in zip(runs, threads.map(attempted, runs), strict=True):
             if isinstance(found, AboardError):
                 problems.append(RunProblem(run=run.name, code=found.code, message=found.message))
             elif found is not None:
@@ -38,22 +45,25 @@ def annotations_of(runs: Sequence[SelectedRun], read: Callable[[SelectedRun], Su
     return Annotations(items=tuple(items), left_out=left_out, problems=tuple(problems))
 
 
-def _attempted(run: SelectedRun, read: Callable[[SelectedRun], Summary | None]) -> Summary | AboardError | None:
-    try:
-        return read(run)
-    except AboardError as error:
-        return error
-
-
 def _annotation(uid: str, entry: Mapping[str, object]) -> Annotation:
     """A document of a store may say anything; what is not understood is left out of the annotation."""
-    step, time, data = entry.get("step"), entry.get("time"), entry.get("data")
-    is_step = isinstance(step, int) and not isinstance(step, bool) and _LOWEST_STEP <= step <= _HIGHEST_STEP
-    is_time = isinstance(time, (int, float)) and not isinstance(time, bool) and math.isfinite(time)
+    data = entry.get("data")
     return Annotation(
         run=uid,
         name=str(entry.get("name", "")),
-        step=step if is_step else None,
-        wall_time=float(time) if is_time else None,
+        step=_step(entry.get("step")),
+        wall_time=_time(entry.get("time")),
         data=cast("Mapping[str, object]", data) if isinstance(data, Mapping) else {},
     )
+
+
+def _step(said: object) -> int | None:
+    if not isinstance(said, int) or isinstance(said, bool):
+        return None
+    return said if _LOWEST_STEP <= said <= _HIGHEST_STEP else None
+
+
+def _time(said: object) -> float | None:
+    if not isinstance(said, (int, float)) or isinstance(said, bool):
+        return None
+    return float(said) if math.isfinite(said) else None

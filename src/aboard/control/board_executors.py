@@ -19,6 +19,7 @@ from aboard.jobs.executor_text import executor_from, parse_executor
 from aboard.model.process_settings import ProcessSettings
 
 _WITH_IMAGES = frozenset({"docker", "kubernetes"})
+_WITHOUT_PORTS = frozenset({"vertex"})
 _FOR_EVERYBODY: Mapping[str, frozenset[str]] = {
     "slurm": frozenset({"partition", "account", "qos", "time_limit", "constraint"}),
 }
@@ -50,7 +51,8 @@ class BoardExecutors:
     def names(self) -> list[str]:
         """What people may name."""
         own = [_name(text) for text in self.allowed]
-        return list(dict.fromkeys([_name(self.default), *own, *(executor_names() if self.is_personal else ())]))
+        others = executor_names() if self.is_personal else ()
+        return [name for name in dict.fromkeys([_name(self.default), *own, *others]) if name not in _WITHOUT_PORTS]
 
     def check(self) -> None:
         """Refuse what can never work, before anybody asks for a board."""
@@ -82,12 +84,16 @@ class BoardExecutors:
         """The executor that a person's words mean here."""
         name = _name(text)
         own = {_name(one): one for one in self.allowed}
+        if name not in executor_names():
+            executor_class(name)  # says that there is none, and which is near
         if not self.is_personal and name not in own:
-            executor_class(name)  # one that nobody has is another mistake
             raise Forbidden(
                 f"boards may not run on {name!r} here",
                 hint=f"this server allows: {', '.join(own)}; who runs it adds others to boards.executors",
             )
+        if name in _WITHOUT_PORTS:
+            hint = f"its own boards are part of its jobs; boards of this server run on: {', '.join(self.names)}"
+            raise InvalidValue(f"{name.capitalize()} serves no boards of aboard", hint=hint)
         kind, asked = parse_executor(text)
         may = _FOR_EVERYBODY.get(name, frozenset[str]())
         for option in asked:

@@ -181,7 +181,7 @@ class BoardUses:
             )
         kept = self._catalog.boards.replace(changed)
         self._catalog.board_lines.add(board.id, f"changed by {access.name or 'somebody'}")
-        self._hosting.close_board(board.id)
+        self._hosting.change(kept)
         self._record(access, "change", kept)
         return kept
 

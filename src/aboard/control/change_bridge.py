@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins the buses of several server processes: what changes through one is told to those who watch another.
 
-What every process finds by itself when it looks at the stores, such as new points of runs, is not sent around. When
-something may have been missed, watchers are told to look at everything anew.
+One process follows each store, so what it finds there is sent to the others too. When something may have been missed,
+watchers are told to look at everything anew.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ _log = logging.getLogger("aboard.control")
 _MOST_WAITING = 1000
 _MOST_AT_ONCE = 100
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
-_FOUND_BY_ALL = frozenset({"metrics", "seen"})
-PEOPLE = "people"
-"""That rights of people have changed; nobody is told more."""
+PEOPLE, ALIVE, TRIES = "people", "alive", "tries"
+"""For servers alone: rights of people have changed, a run gave a sign of life, somebody tried what opens nothing."""
 
 Heard = Callable[[str, Mapping[str, Any]], None]
 
@@ -57,13 +56,11 @@ class ChangeBridge:
         for thread in self._threads:
             thread.join(seconds)
 
-    def tell_of_people(self) -> None:
-        """Let other processes know that somebody's rights have changed."""
-        self._put(json.dumps({"from": self._own, "kind": PEOPLE}))
+    def tell_servers(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Let other processes know what no client is told."""
+        self._put(json.dumps({"from": self._own, "kind": kind, "facts": facts}))
 
     def _take(self, change: Change) -> None:
-        if change.kind == "run" and _FOUND_BY_ALL.issuperset(change.facts.get("changed", ("",))):  # type: ignore[arg-type]
-            return
         message = json.dumps(
             {
                 "from": self._own,
@@ -126,7 +123,7 @@ class ChangeBridge:
             if message["from"] == self._own:
                 return
             kind: str = message["kind"]
-            if kind not in ("", PEOPLE):
+            if kind not in ("", PEOPLE, ALIVE, TRIES):
                 self._changes.tell_heard(kind, message["workspace"], message["facts"], tuple(message["beside"]))
             elif not kind:
                 self._changes.miss()

@@ -19,13 +19,15 @@ from aboard.control.annotations import annotations_of
 from aboard.control.board_keeper import BoardKeeper
 from aboard.control.board_news import BoardNews
 from aboard.control.boards import BoardRules, BoardUses
-from aboard.control.change_bridge import PEOPLE, ChangeBridge
+from aboard.control.change_bridge import ALIVE, PEOPLE, TRIES, ChangeBridge
 from aboard.control.changes import Changes
 from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
 from aboard.control.hosting import Hosting
 from aboard.control.indexing import RunIndexer
 from aboard.control.job_reconciler import JobReconciler
+from aboard.control.lease_keeper import LeaseKeeper
+from aboard.control.login_tries import LoginTries
 from aboard.control.logins import LoginOptions, Logins
 from aboard.control.media import Media
 from aboard.control.open_folders import OpenFolders
@@ -93,6 +95,8 @@ class Control:
     def __init__(self, catalog: Catalog, options: ControlOptions) -> None:
         self.catalog = catalog
         self.logins = Logins(catalog, options.logins)
+        self.login_tries = LoginTries()
+        self.leases = LeaseKeeper(catalog)
         self._options = options
         self.changes = Changes()
         self._news = RunNews(self.changes)
@@ -131,9 +135,10 @@ class Control:
             self._jobs = JobReconciler(catalog, JobRecords(options.jobs_home), self._indexer.noticed)
         self._bridge: ChangeBridge | None = None
         if catalog.is_shared:
-            self._bridge = ChangeBridge(catalog.notices, self.changes, self._heard)
-            self.logins.pass_on(self._bridge.tell_of_people)
-            self._bridge.start()
+            self._bridge = bridge = ChangeBridge(catalog.notices, self.changes, self._heard)
+            self.logins.pass_on(lambda: bridge.tell_servers(PEOPLE, {}))
+            self.login_tries.pass_on(lambda facts: bridge.tell_servers(TRIES, facts))
+            bridge.start()
         self._lock = threading.Lock()
         self._looked = 0.0
         if options.own_store is not None:
@@ -166,6 +171,7 @@ class Control:
             followers = list(self._followers.values())
         for follower in followers:
             follower.stop()
+        self.leases.stop(_LEAVE_SECONDS)
         end = time.monotonic() + _LEAVE_SECONDS  # a store that does not answer is not waited for
         for follower in followers:
             follower.join(max(0.0, end - time.monotonic()))
@@ -181,9 +187,16 @@ class Control:
             board_id = str(facts.get("id", ""))
             self.processes.look_anew(board_id)
             if facts.get("changed") != "runs":
-                self.hosting.close_board(board_id)  # opened again when somebody asks, as it is now
+                self.hosting.look_anew(board_id)
+        uid = str(facts.get("uid", ""))
         if kind == "run" and "purged" in str(facts.get("changed", "")):
-            self.open_runs.forget(str(facts.get("uid", "")))
+            self.open_runs.forget(uid)
+            for follower in list(self._followers.values()):
+                follower.forget(uid)
+        if kind == ALIVE:
+            self._hear_of(uid)
+        if kind == TRIES:
+            self.login_tries.hear(facts)
 
     def _tell_of_board(self, board: Board, changed: str) -> None:
         self._keeper.wake()  # it may end at another time than before
@@ -303,10 +316,15 @@ class Control:
         return self._indexer.put(run)
 
     def heartbeat(self, uid: str) -> RunState:
-        """Note a sign of life."""
+        """Note a sign of life; the process that follows the store of the run hears of it too."""
+        self._hear_of(check_uid(uid))
+        if self._bridge is not None:
+            self._bridge.tell_servers(ALIVE, {"uid": uid})
+        return self.catalog.runs.heartbeat(uid)
+
+    def _hear_of(self, uid: str) -> None:
         for follower in list(self._followers.values()):
             follower.heard_of(uid)
-        return self.catalog.runs.heartbeat(check_uid(uid))
 
     def _with_files_of(self, run: SelectedRun, read: Callable[[RunFolder], _T]) -> _T:
         place = self.place_of(run)
@@ -326,6 +344,7 @@ class Control:
                 open_store(uri, patience=_PATIENCE),
                 interval=self._options.folder_interval if is_folder else self._options.bucket_interval,
                 may_be_missing=is_folder and self._options.may_add_stores,
+                lease=self.leases.lease,
             )
             self._followers[address.uri] = follower
         follower.start()

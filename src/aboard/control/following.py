@@ -3,6 +3,7 @@
 
 A round lists what came since the last one and asks for the manifest of each run that is not sealed, by a conditional
 GET. A store that fails is asked less and less often, up to once a minute, and nothing that is known of it is forgotten.
+Of several server processes the one with the lease of a store follows it, and tells the others how it stands.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Any, cast
 
 from aboard.api.server import StoreStatus
+from aboard.api.wire import from_wire, to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.runs import KnownRun
 from aboard.control.indexing import RunIndexer, parts
+from aboard.control.lease_keeper import Lease
 from aboard.control.watched_run import WatchedRun
 from aboard.errors import AboardError, Conflict, DamagedDocument, NoSuchStore, UnknownName
 from aboard.model.run_states import RunState
@@ -33,6 +37,7 @@ _log = logging.getLogger("aboard.control")
 _AT_ONCE = 16
 _LONGEST_PAUSE = 60.0
 _SHARE, _LONGEST_REST = 20, 10.0
+_LEASE_SECONDS = 1.0
 _BEING_MADE = timedelta(minutes=1)
 _MAY_STILL_SHIP = timedelta(days=7)
 """How long after its end a run is asked for when the server starts: what was left may be shipped later."""
@@ -42,24 +47,29 @@ class StoreFollower:
     """Keeps the catalog up to date with one store, on a thread of its own."""
 
     def __init__(
-        self, catalog: Catalog, indexer: RunIndexer, store: Store, *, interval: float, may_be_missing: bool = False
+        self,
+        catalog: Catalog,
+        indexer: RunIndexer,
+        store: Store,
+        *,
+        interval: float,
+        may_be_missing: bool = False,
+        lease: Callable[[str, Callable[[], Mapping[str, Any]]], Lease] = lambda name, _: Lease(name, is_ours=True),
     ) -> None:
         self.store = store
         self._catalog, self._indexer = catalog, indexer
         self._interval = interval
         self._may_be_missing = may_be_missing
-        self._listing = RunListing(store)
-        self._watched: dict[str, WatchedRun] = {}
-        self._waiting: list[str] = []
-        self._damaged: dict[str, str] = {}
+        self._begin_anew()
         self._problem = ""
         self._seen: datetime | None = None
         self._rounds = 0
-        self._is_looking = False
+        self._is_looking = self._is_asked = self._is_following = False
         self._round_began = self._round_took = 0.0
         self._state = threading.Condition()
         self._wake = threading.Event()
         self._stop = threading.Event()
+        self._lease = lease(f"store {store.uri}", self._facts)
         self._thread = threading.Thread(target=self._follow, name=f"aboard-follow {store.uri}", daemon=True)
 
     def start(self) -> None:
@@ -76,7 +86,16 @@ class StoreFollower:
         self._thread.join(seconds)
 
     def status(self) -> StoreStatus:
-        """How the store stands."""
+        """How the store stands, for whichever process follows it."""
+        told = self._lease.told
+        if not self._lease.is_held and told:
+            return from_wire(StoreStatus, told)
+        return self._own_status()
+
+    def _facts(self) -> Mapping[str, Any]:
+        return cast("Mapping[str, Any]", to_wire(self._own_status()))
+
+    def _own_status(self) -> StoreStatus:
         with self._state:
             state = "failing" if self._problem else ("following" if self._rounds else "starting")
             return StoreStatus(
@@ -94,6 +113,7 @@ class StoreFollower:
         with self._state:
             # A round that is under way may have listed already; the one after it has not.
             wanted = self._rounds + (2 if self._is_looking else 1)
+            self._is_asked = True
             self._wake.set()
             if self._round_takes() > seconds:
                 return  # as when thousands of runs are read for the first time
@@ -117,6 +137,9 @@ class StoreFollower:
         pause = self._interval
         while not self._stop.is_set():
             self._wake.clear()
+            if not self._is_ours():
+                self._wake.wait(min(self._interval, _LEASE_SECONDS))
+                continue
             problem = self._round()
             if problem:
                 pause = min(max(pause, 1.0) * 2, _LONGEST_PAUSE)
@@ -124,6 +147,21 @@ class StoreFollower:
                 # A folder with very many runs takes long to list; it should not cost more than a part of a core.
                 pause = max(self._interval, min(_SHARE * self._round_took, _LONGEST_REST))
             self._wake.wait(pause)
+
+    def _is_ours(self) -> bool:
+        """Whether to look in this round: by the lease, or because somebody here asks for it."""
+        was_asked, self._is_asked = self._is_asked, False
+        if self._lease.is_held and not self._is_following:
+            self._begin_anew()  # what was known here may be long out of date
+        self._is_following = self._lease.is_held
+        return self._is_following or was_asked
+
+    def _begin_anew(self) -> None:
+        self._listing = RunListing(self.store)
+        self._watched: dict[str, WatchedRun] = {}
+        self._waiting: list[str] = []
+        self._damaged: dict[str, str] = {}
+        self._is_first_look = True
 
     def _round(self) -> str:
         problem = ""
@@ -155,12 +193,14 @@ class StoreFollower:
         fresh = self._listing.new()
         if fresh:
             # Listed once, told once: what a failing store keeps from being read stays in line.
-            known = {} if self._rounds else self._catalog.runs.of_store(self.store.uri)
+            known = self._catalog.runs.of_store(self.store.uri) if self._is_first_look else {}
             wanted = [uid for uid in fresh if uid in self._listing.announced or _is_of_interest(known.get(uid))]
             self._waiting = sorted({*self._waiting, *wanted})
+        self._is_first_look = False
         self._read_waiting()
         self._ask_watched()
-        self._tell_lost()
+        if self._lease.is_held:
+            self._tell_lost()
 
     def _read_waiting(self) -> None:
         for part in parts(list(self._waiting)):

@@ -142,6 +142,24 @@ class Hosting:
         if hosted is not None:
             hosted.close()
 
+    def look_anew(self, board_id: str) -> None:
+        """Have an open board become what the catalog says of it now, in the background; until then it is as it was."""
+        hosted = self._open.get(board_id)
+        if hosted is not None:
+            with contextlib.suppress(RuntimeError):  # the server is ending
+                self._threads.submit(self._look_again, hosted, at_once=True)
+
+    def change(self, board: Board) -> None:
+        """Make an open board what it was changed into; whoever asks meanwhile gets an answer from one or the other."""
+        hosted = self._open.get(board.id)
+        if hosted is None:
+            return
+        try:
+            self._become(hosted, board)
+        except AboardError as error:
+            _log.warning("The board %s is opened anew when somebody asks: %s", board.name, error.message)
+            self.close_board(board.id)
+
     def close_unused(self) -> None:
         """Close what nobody has asked for in a long time; it is opened again when somebody does."""
         limit = time.monotonic() - self._close_seconds
@@ -174,19 +192,16 @@ class Hosting:
             except RuntimeError:
                 return  # the server is ending
 
-    def _look_again(self, hosted: HostedBoard) -> None:
-        if not hosted.is_due:
+    def _look_again(self, hosted: HostedBoard, *, at_once: bool = False) -> None:
+        if not (at_once or hosted.is_due):
             return
         try:
             board = self._catalog.boards.get(hosted.board.id)
             if board.state is not UnitState.RUNNING:
                 self.close_board(board.id)  # perhaps another server process has ended it
                 return
-            if _made_of(board) != _made_of(hosted.board):
-                self._replace(hosted, board)
-                return
-            hosted.board = board
-            self._look(hosted)
+            if self._become(hosted, board) is hosted:
+                self._look(hosted)
         except UnknownName:
             self.close_board(hosted.board.id)
         except AboardError as error:
@@ -194,14 +209,18 @@ class Hosting:
         except Exception:
             _log.exception("Looking at the board %s failed", hosted.board.name)
 
-    def _replace(self, hosted: HostedBoard, board: Board) -> None:
-        """Open a board anew that was changed; whoever asks meanwhile gets an answer from one or the other."""
+    def _become(self, hosted: HostedBoard, board: Board) -> HostedBoard:
+        """The open board as `board` is: the same one, or another in its place where it is made of something else."""
+        if _made_of(board) == _made_of(hosted.board):
+            hosted.board = board
+            return hosted
         changed = self._opened(board)
         with self._lock:
             is_open = self._open.get(board.id) is hosted
             if is_open:
                 self._open[board.id] = changed
         (hosted if is_open else changed).close()
+        return changed
 
     def _look(self, hosted: HostedBoard) -> None:
         is_first = not hosted.has_looked

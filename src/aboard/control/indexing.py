@@ -28,8 +28,8 @@ _STRIPES = 256
 class RunIndexer:
     """Puts runs into one catalog."""
 
-    def __init__(self, catalog: Catalog, told: Callable[[Sequence[Run]], None] = lambda _: None) -> None:
-        """`told` hears of all runs that were put."""
+    def __init__(self, catalog: Catalog, told: Callable[[Sequence[Run], bool], None] = lambda _, __: None) -> None:
+        """`told` hears of all runs that were put, and whether they were there before."""
         self._catalog, self._told = catalog, told
         self._putting = threading.Lock()
         self._changing: Counter[str] = Counter()
@@ -45,22 +45,22 @@ class RunIndexer:
             with self._putting:
                 untouched = [one for one in loaded if self._is_untouched(one.uid, before)]
                 put = self._catalog.runs.put_many([one.run for one in untouched if one.run is not None])
-            self._told(put)
+            self._told(put, False)
             results += loaded
             if done is not None:
                 done(len(results))
         return results
 
-    def put(self, run: Run) -> Run:
+    def put(self, run: Run, *, was_known: bool = False) -> Run:
         """Put a run that the caller has written itself."""
         with self._putting:
             put = self._catalog.runs.put(run)
-        self._told([put])
+        self._told([put], was_known)
         return put
 
     def noticed(self, run: Run) -> None:
         """Let those know who want to hear of changes, of one that was made in the catalog alone."""
-        self._told([run])
+        self._told([run], True)
 
     @contextlib.contextmanager
     def changing(self, uids: Iterable[str]) -> Generator[None]:

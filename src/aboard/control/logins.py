@@ -59,6 +59,7 @@ class Logins:
     def __init__(self, catalog: Catalog, options: LoginOptions) -> None:
         self._catalog, self._options = catalog, options
         self._known: OrderedDict[str, tuple[Access, float]] = OrderedDict()
+        self._due: set[str] = set()
         self._changes = 0
         self._told: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
@@ -73,6 +74,28 @@ class Logins:
         with self._lock:
             self._known.clear()
             self._changes += 1
+
+    def rights_changed(self, name: str) -> None:
+        """Browsers of a person get new secrets: one that leaked before must not open what was given afterwards."""
+        self._catalog.sessions.want_renewal(name)
+        self.forget()
+
+    def is_due(self, secret: str) -> bool:
+        """Whether a session that was just looked up is to get another secret."""
+        return digest(secret) in self._due
+
+    def renew(self, secret: str) -> str | None:
+        """That secret, for the one who asks first; the old one is good for a minute more."""
+        self._due.discard(digest(secret))
+        try:
+            return self._catalog.sessions.renew(secret)
+        except CatalogUnavailable:
+            return None  # it stays due
+
+    def leave(self, secret: str) -> None:
+        """End a session in whose place another one has come."""
+        self._catalog.sessions.end(secret)
+        self.forget()
 
     def pass_on(self, to: Callable[[], None]) -> None:
         """Have `to` called when somebody's rights have changed."""
@@ -116,6 +139,7 @@ class Logins:
         user = self._person(person)
         if person.is_administrator is not None and person.is_administrator != user.is_administrator:
             self._catalog.people.change(user.name, is_administrator=person.is_administrator)
+            self._catalog.sessions.want_renewal(user.name)
         for workspace, role in person.roles.items():
             self._set_role(user.name, workspace, role)
         self.forget()
@@ -203,6 +227,7 @@ class Logins:
             return
         if self._catalog.people.roles(name).get(workspace) is not role:
             self._catalog.people.set_role(name, workspace, role)
+            self._catalog.sessions.want_renewal(name)
 
     def _token(self, text: str) -> Access | None:
         token = self._catalog.tokens.check(text)
@@ -212,6 +237,8 @@ class Logins:
         session = self._catalog.sessions.check(secret)
         if session is None or session.origin.startswith(BOARD_ORIGIN):
             return None
+        if session.is_due and len(self._due) < _MOST_KEPT:
+            self._due.add(digest(secret))
         return self._access(session.user, session.scopes)
 
     def _access(self, name: str, scopes: tuple[str, ...] = ()) -> Access:

@@ -75,6 +75,8 @@ class PeopleDesk:
         if loses and is_able and self._people.administrators() == 1:
             raise Conflict(f"{user.name} is the last administrator", hint="make somebody else one first")
         self._people.change(user.name, display_name=asked.display_name, is_administrator=asked.administrator)
+        if asked.administrator is not None:
+            self._logins.rights_changed(user.name)
         if asked.disabled is True:
             self._people.disable(user.name)
             self._catalog.sessions.end_all(user.name)
@@ -91,6 +93,7 @@ class PeopleDesk:
         self._access.check(Role.ADMIN, workspace)
         self._check_known(asked.person)
         self._people.set_role(asked.person, workspace, asked.role)
+        self._logins.rights_changed(asked.person)
         self._record("role", f"workspace {workspace}", {"person": asked.person, "role": str(asked.role or "none")})
         return self.members(workspace)
 

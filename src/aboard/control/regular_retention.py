@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies the rules of retention that a server was given, soon after its start and then every hour.
 
-Of several servers of one catalog one does so at a time.
+Of several servers of one catalog the one that has the lease does so.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from aboard.api.runs import RetentionAsked, RetentionResult
@@ -30,14 +29,14 @@ class RegularRetention:
         retain: Callable[[RetentionAsked], RetentionResult],
         rules: Sequence[RetentionAsked],
         *,
-        alone: Callable[[], AbstractContextManager[bool]] = lambda: nullcontext(True),
+        is_ours: Callable[[], bool] = lambda: True,
         first_after: float = _FIRST_AFTER,
         every: float = _EVERY,
     ) -> None:
         for rule in rules:
             if rule.where:
                 parse_query(rule.where)
-        self._retain, self._alone = retain, alone
+        self._retain, self._is_ours = retain, is_ours
         self._rules = [replace(rule, dry_run=False) for rule in rules]
         self._first_after, self._every = first_after, every
         self._stopped = threading.Event()
@@ -53,16 +52,13 @@ class RegularRetention:
         pause = self._first_after
         while not self._stopped.wait(pause):
             for rule in self._rules:
-                if not self._stopped.is_set():
+                if not self._stopped.is_set() and self._is_ours():
                     self._apply(rule)
             pause = self._every
 
     def _apply(self, rule: RetentionAsked) -> None:
         try:
-            with self._alone() as is_alone:
-                if not is_alone:
-                    return
-                result = self._retain(rule)
+            result = self._retain(rule)
         except AboardError as error:
             _log.warning("A rule of retention failed, and is tried again later: %s", error)
             return

@@ -68,7 +68,7 @@ class RunEditor:
             with announced_change(folder):
                 folder.write_run(changed)
             loaded = load_run(folder)
-            self._indexer.put(loaded.run or replace(changed, store=run.store))
+            self._indexer.put(loaded.run or replace(changed, store=run.store), was_known=True)
         return self._catalog.runs.by_uid(run.uid)
 
     def edit_all(self, runs: Sequence[Run], change: Edit) -> Edited:

@@ -30,8 +30,8 @@ class RunNews:
         self._lock = threading.Lock()
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
-    def tell(self, runs: Sequence[Run]) -> None:
-        """Runs as they are in the catalog now."""
+    def tell(self, runs: Sequence[Run], was_known: bool = False) -> None:
+        """Runs as they are in the catalog now; `was_known`: those of which nothing is remembered here are not new."""
         for run in runs:
             with self._lock:
                 before, now = self._known.get(run.uid), _known(run)
@@ -39,7 +39,8 @@ class RunNews:
                 self._known.move_to_end(run.uid)
                 if len(self._known) > _REMEMBERED:
                     self._known.popitem(last=False)
-            changed = ["seen"] if before is None else _changed(before, now)
+            unknown = ["document"] if was_known else ["seen"]
+            changed = unknown if before is None else _changed(before, now)
             if before is not None and before.workspace != now.workspace:
                 self._changes.tell("run", before.workspace, {**_facts(run), "workspace": None, "changed": ["moved"]})
             if changed:

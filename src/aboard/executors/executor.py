@@ -115,11 +115,15 @@ class Executor(ABC):
         """As a person writes it on a line: `slurm:partition=gpu`."""
         told: list[str] = []
         for name, value in self.options.items():
+            entries = [str(value)]
             if isinstance(value, Mapping):
+                entries = [f"{key}:{one}" for key, one in cast("Mapping[object, object]", value).items()]
+            elif isinstance(value, (tuple, list)):
+                entries = [str(one) for one in cast("Sequence[object]", value)]
+            if any(mark in entry for mark in ",+" for entry in entries):
                 hint = "name it in the settings of the server, or leave it out"
                 raise InvalidValue(f"the option {name} of {self.name} cannot be written on a line", hint=hint)
-            several = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (value,)
-            told.append(f"{name}={'+'.join(map(str, several))}")
+            told.append(f"{name}={'+'.join(entries)}")
         return f"{self.name}:{','.join(told)}" if told else self.name
 
     def handle(self, unit: str, **place: str) -> UnitHandle:

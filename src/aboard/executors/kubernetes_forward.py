@@ -20,6 +20,7 @@ from aboard.executors.registry import executor_of
 from aboard.model.unit_handle import UnitHandle
 
 _LOOK_SECONDS = 5.0
+_SILENT_SECONDS = 600.0
 _CHUNK = 64 << 10
 
 
@@ -30,14 +31,18 @@ def forward(forwarded: Forwarded, ports: list[tuple[int, int]]) -> None:
         threading.Thread(target=_accept, args=(forwarded, listening, there), daemon=True).start()
     _say(LISTENS)
     pause = _LOOK_SECONDS if forwarded.idle_seconds is None else min(_LOOK_SECONDS, forwarded.idle_seconds / 4 + 0.05)
+    answered = time.monotonic()
     while True:
         time.sleep(pause)
         try:
             if forwarded.has_ended():
                 return
+            answered = time.monotonic()
             forwarded.rest_if_idle()
         except AboardError as error:
             _say(str(error))  # looked at again
+            if time.monotonic() - answered > _SILENT_SECONDS:
+                return  # whoever asks for the endpoint later gets another tunnel
 
 
 def _accept(forwarded: Forwarded, listening: socket.socket, port: int) -> None:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
+from aboard.errors import UnknownName
 from aboard.executors.local import Local
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_parts import Port
@@ -29,24 +31,26 @@ class Tunnel:
 
     def endpoint(self, name: str, ports: Mapping[str, int]) -> Endpoint | None:
         """Where the port appears here; `ports` are all of the unit's, as its machine has them."""
-        handle = self._local.find(self._unit)
-        if handle is not None and self._local.status(handle).state.is_ended:
-            self._local.forget(handle)
-            handle = None
-        if handle is None:
-            handle = self._local.submit(self._spec(ports))
-        if self._says and not b"".join(self._local.logs(handle)).startswith(self._says):
-            return None
-        return self._local.endpoint(handle, name)
+        with contextlib.suppress(UnknownName):  # somebody else closes it just now
+            handle = self._local.find(self._unit)
+            if handle is not None and self._local.status(handle).state.is_ended:
+                self._local.forget(handle)
+                handle = None
+            if handle is None:
+                handle = self._local.submit(self._spec(ports))
+            if not self._says or b"".join(self._local.logs(handle)).startswith(self._says):
+                return self._local.endpoint(handle, name)
+        return None
 
     def close(self) -> None:
         """End it, if there is one."""
         handle = self._local.find(self._unit)
         if handle is None:
             return
-        self._local.stop(handle)
-        if self._local.wait(handle, _END_SECONDS).state.is_ended:
-            self._local.forget(handle)
+        with contextlib.suppress(UnknownName):  # somebody else was quicker
+            self._local.stop(handle)
+            if self._local.wait(handle, _END_SECONDS).state.is_ended:
+                self._local.forget(handle)
 
     def _spec(self, ports: Mapping[str, int]) -> UnitSpec:
         here = tuple(Port(name=name) for name in ports)

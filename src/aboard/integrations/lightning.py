@@ -16,6 +16,7 @@ from aboard.integrations.chosen_run import chosen_run
 from aboard.integrations.numbers_of import Numbers
 from aboard.integrations.requiring import required
 from aboard.run.training.run import Run
+from aboard.writer.summary_writer import SummaryWriter
 
 
 def _framework() -> Any:
@@ -38,7 +39,12 @@ def _is_there(module: str) -> bool:
 
 lightning: Any = _framework()
 _loggers: Any = required(f"{lightning.__name__}.loggers.logger", "lightning", "2.0")
-_on_first_rank: Any = required(f"{lightning.__name__}.utilities", "lightning", "2.0").rank_zero_only
+_rank_zero_only: Any = required(f"{lightning.__name__}.utilities", "lightning", "2.0").rank_zero_only
+
+
+def _is_first_rank() -> bool:
+    """Asked of Lightning, which learns its rank when it starts its processes; its decorator costs more than a point."""
+    return not _rank_zero_only.rank
 
 
 class AboardLogger(_loggers.Logger):
@@ -59,6 +65,7 @@ class AboardLogger(_loggers.Logger):
         self._options = options
         self._prefix = f"{prefix}-" if prefix else ""
         self._numbers = Numbers("Lightning")
+        self._writer: SummaryWriter | None = None
 
     @property
     def run(self) -> Run:
@@ -94,17 +101,22 @@ class AboardLogger(_loggers.Logger):
 
     def log_hyperparams(self, params: dict[str, Any] | Namespace | None = None, *_: Any, **more: Any) -> None:
         """Hyperparameters of the module."""
-        self._log_hyperparams({**_as_dict(params), **more})
+        hparams = {**_as_dict(params), **more}
+        if _is_first_rank() and hparams:
+            self.run.log_hparams(hparams)
 
     def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:
         """Numbers of one step."""
-        self._log_metrics(metrics, step or 0)
+        if _is_first_rank():
+            if self._writer is None:
+                self._writer = self.run.writer()
+            self._numbers.log(self._writer, metrics, step or 0, self._prefix)
 
     def log_graph(self, model: Any, input_array: Any = None) -> None:
         """The graph of the module, by its `example_input_array` unless another one is given."""
         example = input_array if input_array is not None else getattr(model, "example_input_array", None)
-        if example is not None:
-            _on_first_rank(self.run.writer().add_graph)(model, example)
+        if example is not None and _is_first_rank():
+            self.run.writer().add_graph(model, example)
 
     def save(self) -> None:
         """Lightning asks for it after every step: what was logged is in files within half a second anyway."""
@@ -113,15 +125,6 @@ class AboardLogger(_loggers.Logger):
         """A fit is over; the run goes on, and ends with its process."""
         if self._run is not None:
             self._run.flush()
-
-    @_on_first_rank
-    def _log_hyperparams(self, params: Mapping[str, Any]) -> None:
-        if params:
-            self.run.log_hparams(params)
-
-    @_on_first_rank
-    def _log_metrics(self, metrics: Mapping[str, Any], step: int) -> None:
-        self._numbers.log(self.run.writer(), metrics, step, self._prefix)
 
 
 class BatchMetricsCallback(lightning.Callback):

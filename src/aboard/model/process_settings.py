@@ -77,7 +77,7 @@ def _text(value: object, key: str, hint: str) -> str:
 
 
 def _mounts(value: object) -> tuple[Mount, ...]:
-    several = [value] if isinstance(value, Mapping) else value
+    several: object = [cast("object", value)] if isinstance(value, Mapping) else value
     hint = 'write [{"host_path": "/data", "container_path": "/data", "read_only": true}]'
     if not isinstance(several, Sequence) or isinstance(several, str):
         raise InvalidValue(f"bind_mounts is {value!r}", hint=hint)

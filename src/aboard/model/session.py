@@ -18,3 +18,5 @@ class Session:
     last_used: datetime
     scopes: tuple[str, ...] = ()
     """Of the token with which they came."""
+    is_due: bool = False
+    """Whether the browser is to get another secret."""

@@ -47,10 +47,12 @@ def api_app(
     actor: str | None = None,
     login_mode: str = "personal",
     second_origin: Callable[[str], str] | None = None,
+    prefix: str = "",
 ) -> FastAPI:
     """`personal`: it serves one person, who is given fresh lists. `private`: in the background, and ends when asked.
 
     `actor` is who asks, where no guard before the application finds that out. `second_origin`: see `BoardPages`.
+    `prefix` is the path below which browsers reach the server.
     """
     app = FastAPI(
         title="aboard",
@@ -85,7 +87,7 @@ def api_app(
         app.router.routes.extend(room.routes())
     pages = BoardPages(control, lambda scope: asking(Request(scope)), second_origin)
     app.router.routes.extend(Route(f"{place}{{rest:path}}", pages) for place in PLACES)
-    app.router.routes.extend(PageFiles().routes())
+    app.router.routes.extend(PageFiles(prefix=prefix).routes())
     control.keep_boards()
     app.openapi = lambda: document_of(app)
     return app

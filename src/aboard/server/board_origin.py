@@ -21,6 +21,7 @@ from aboard.server.doors import Doors, TooManyTries
 from aboard.server.forwarding import Forwarding
 from aboard.server.hosts import OwnNames
 from aboard.server.login_guard import Misdirected, check_path
+from aboard.server.path_prefix import BelowPrefix
 from aboard.server.proxy_headers import check_framing
 from aboard.server.receiving import Limited, watched
 from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, text_answer
@@ -55,14 +56,17 @@ class BoardOrigin:
 
     def __init__(self, control: Control, doors: Doors, place: OriginPlace, forwarding: Forwarding) -> None:
         self._control, self._doors, self._place, self._forwarding = control, doors, place, forwarding
+        self._below = BelowPrefix(self._within, place.names.prefix)
 
     async def close(self) -> None:
         """Leave what processes were asked."""
         await self._forwarding.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            return
+        if scope["type"] in ("http", "websocket"):
+            await self._below(scope, receive, send)
+
+    async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer = await self._answer(scope, headers_of(scope))
             await Limited(answer, self._place.largest_request, _refusal)(scope, receive, send)
@@ -164,7 +168,8 @@ class BoardOrigin:
         return True
 
     def _cookie(self, board_id: str) -> Cookie:
-        return Cookie.of_board(board_id, self._place.port, is_secure=self._place.names.is_secure)
+        names = self._place.names
+        return Cookie.of_board(board_id, self._place.port, is_secure=names.is_secure, below=names.prefix)
 
 
 def _to(path: str, query: str, headers: list[tuple[str, str]] | None = None) -> ShortAnswer:

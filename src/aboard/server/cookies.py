@@ -21,15 +21,17 @@ class Cookie:
     path: str = "/"
 
     @classmethod
-    def named(cls, what: str, port: int, *, is_secure: bool) -> Cookie:
-        # With this prefix a browser takes it from nobody but this very host, over TLS.
-        return cls(f"__Host-aboard_{what}" if is_secure else f"aboard_{what}_{port}", is_secure)
+    def named(cls, what: str, port: int, *, is_secure: bool, below: str = "") -> Cookie:
+        """One that is sent to all pages `below` a path of the host."""
+        # With `__Host-` a browser takes it from nobody but this very host, over TLS; it allows no path.
+        guarded = "__Secure-" if below else "__Host-"
+        return cls(f"{guarded}aboard_{what}" if is_secure else f"aboard_{what}_{port}", is_secure, below or "/")
 
     @classmethod
-    def of_board(cls, board_id: str, port: int, *, is_secure: bool) -> Cookie:
+    def of_board(cls, board_id: str, port: int, *, is_secure: bool, below: str = "") -> Cookie:
         """That of a board which is a process: sent to its own pages and no others."""
         prefix = "__Secure-" if is_secure else ""
-        return cls(f"{prefix}aboard_board_{port}", is_secure, f"/boards/{board_id}/")
+        return cls(f"{prefix}aboard_board_{port}", is_secure, f"{below}/boards/{board_id}/")
 
     def read(self, headers: Mapping[str, str]) -> str:
         """What stands in the cookie of a request, or nothing."""

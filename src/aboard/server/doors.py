@@ -10,19 +10,17 @@ from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from aboard.control.login_tries import LoginTries
 from aboard.control.logins import Logins
 from aboard.errors import Unauthorized
 from aboard.model.access import Access
 from aboard.model.names import check_name
 from aboard.server.cookies import Cookie
-from aboard.server.peers import Proxies
-from aboard.server.rate_limits import FailureLimit, network_of
+from aboard.server.peers import Proxies, network_of
 from aboard.server.short_answers import Scope
 
 _T = TypeVar("_T")
 PROXY_SECRET = "x-aboard-proxy-secret"  # noqa: S105 - the name of a header
-_AT_ONCE, _MINUTE = 30, 60.0
-_PER_TOKEN = 10
 _THREADS = 16
 
 
@@ -60,6 +58,7 @@ class Doors:
     def __init__(
         self,
         logins: Logins,
+        tries: LoginTries,
         cookie: Cookie,
         proxies: Proxies,
         *,
@@ -69,8 +68,7 @@ class Doors:
         """`personal`: the token of a server that serves one person, and that person."""
         self.logins, self.cookie, self._proxies = logins, cookie, proxies
         self._personal, self._header = personal, header
-        self._addresses = FailureLimit(_AT_ONCE, _MINUTE)
-        self._tokens = FailureLimit(_PER_TOKEN, _MINUTE)
+        self._tries = tries
         self._threads: CapacityLimiter | None = None  # is made where an event loop runs
 
     async def who(self, scope: Scope, headers: Mapping[str, str]) -> Asker | None:
@@ -90,6 +88,11 @@ class Doors:
         if access is None:
             access = await self.limited(scope, lambda: self.logins.of_session(secret))
         return None if access is None else Asker(access, by_cookie=True)
+
+    async def renewed(self, headers: Mapping[str, str]) -> str | None:
+        """Another secret for the browser that asks, where its session is due for one."""
+        secret = self.cookie.read(headers)
+        return await self.on_thread(lambda: self.logins.renew(secret)) if self.logins.is_due(secret) else None
 
     def is_personal_token(self, text: str) -> bool:
         """Whether it is the token of a server that serves one person."""
@@ -118,16 +121,12 @@ class Doors:
 
     def check_tries(self, scope: Scope, account: str = "") -> None:
         """Refuse who has tried too often."""
-        address = network_of(self._proxies.client(scope))
-        wait = max(self._addresses.wait_seconds(address), self._tokens.wait_seconds(account) if account else 0.0)
-        if wait:
+        if wait := self._tries.wait_seconds(network_of(self._proxies.client(scope)), account):
             raise TooManyTries(wait)
 
     def failed(self, scope: Scope, account: str = "") -> None:
         """Note a try that opened nothing."""
-        self._addresses.failed(network_of(self._proxies.client(scope)))
-        if account:
-            self._tokens.failed(account)
+        self._tries.failed(network_of(self._proxies.client(scope)), account)
 
     async def _by_token(self, scope: Scope, text: str) -> Access | None:
         if self._personal is not None and self.is_personal_token(text):

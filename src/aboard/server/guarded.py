@@ -19,12 +19,13 @@ from aboard.server.board_origin import BoardOrigin, OriginPlace
 from aboard.server.cookies import Cookie
 from aboard.server.doors import Doors, HeaderDoor
 from aboard.server.forwarding import Forwarding
-from aboard.server.hosts import OwnNames
+from aboard.server.hosts import OwnNames, origin_of
 from aboard.server.login_guard import LoginGuard
 from aboard.server.login_pages import LoginPages
 from aboard.server.oidc_login import OidcLogin
 from aboard.server.oidc_people import OidcPeople
 from aboard.server.oidc_provider import OidcProvider, has_jwt
+from aboard.server.path_prefix import BelowPrefix
 from aboard.server.peers import Proxies
 from aboard.server.security_headers import SecurityHeaders
 from aboard.server.short_answers import ASGIApp
@@ -44,6 +45,8 @@ class Place:
     token: str
     """Known to the account that runs the server, or to all whom it was told."""
     person: Access
+    boards_port: int = 0
+    """Of the second origin."""
 
 
 def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mode: str) -> ASGIApp:
@@ -54,12 +57,13 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
     )
     doors = Doors(
         control.logins,
-        Cookie.named("session", place.port, is_secure=names.is_secure),
+        control.login_tries,
+        Cookie.named("session", place.port, is_secure=names.is_secure, below=names.prefix),
         Proxies(serve.proxies),
         personal=(place.token, place.person),
         header=_header_door(settings) if mode == "header" else None,
     )
-    oidc_cookie = Cookie.named("oidc", place.port, is_secure=names.is_secure)
+    oidc_cookie = Cookie.named("oidc", place.port, is_secure=names.is_secure, below=names.prefix)
     redirect_uri = f"{serve.url or place.url}/login/oidc/callback"
     pages = LoginPages(
         doors,
@@ -69,11 +73,13 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
         if mode == "oidc"
         else None,
         can_log_in=mode != "header",
+        prefix=names.prefix,
+        leads_to=origin_of(serve.boards_url) or f"http://*:{place.boards_port}",
     )
     guard = LoginGuard(app, doors, pages, names, largest_request=serve.largest_request)
     # A notebook on the same machine may show the boards of its own person.
     origins = (*serve.origins, *_NOTEBOOKS) if mode == "personal" else serve.origins
-    return SecurityHeaders(guard, is_secure=names.is_secure, origins=origins)
+    return BelowPrefix(SecurityHeaders(guard, is_secure=names.is_secure, origins=origins), names.prefix)
 
 
 def board_origin(control: Control, settings: Settings, place: Place, port: int) -> BoardOrigin:
@@ -85,11 +91,12 @@ def board_origin(control: Control, settings: Settings, place: Place, port: int) 
     names = OwnNames.of(place.host, is_loopback=place.is_loopback, url=serve.boards_url, hosts=serve.hosts, origins=())
     doors = Doors(
         control.logins,
+        control.login_tries,
         Cookie.named("none", port, is_secure=names.is_secure),  # no cookie opens more than one board here
         Proxies(serve.proxies),
         personal=(place.token, place.person),
     )
-    front = serve.url or f"http://*:{place.port}"
+    front = origin_of(serve.url) or f"http://*:{place.port}"
     forwarding = Forwarding(" ".join(["'self'", front, *sorted(serve.origins)]))
     where = OriginPlace(
         port=port, names=names, front=serve.url, front_port=place.port, largest_request=serve.largest_request

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urlsplit
 
+from aboard.server.path_prefix import prefix_of
+
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -42,6 +44,11 @@ class OwnNames:
         """Whether browsers reach it over TLS."""
         return self.url.startswith("https://")
 
+    @property
+    def prefix(self) -> str:
+        """The path below which people reach it."""
+        return prefix_of(self.url)
+
     def has(self, host: str) -> bool:
         """Whether a Host header names this server."""
         name = _name(host)
@@ -49,15 +56,16 @@ class OwnNames:
 
     def is_own_origin(self, origin: str, host: str) -> bool:
         """Whether a page of this server, or one that was allowed, sends a request to `host`."""
-        if origin.lower() in self.origins or (self.url and origin.lower() == _origin(self.url)):
+        if origin.lower() in self.origins or (self.url and origin.lower() == origin_of(self.url)):
             return True
         parts = urlsplit(origin)
         return parts.scheme in ("http", "https") and bool(parts.netloc) and parts.netloc.lower() == host.lower()
 
 
-def _origin(url: str) -> str:
+def origin_of(url: str) -> str:
+    """Scheme, host and port of an address; nothing of nothing."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}".lower()
+    return f"{parts.scheme}://{parts.netloc}".lower() if url else ""
 
 
 def _is_address(name: str) -> bool:

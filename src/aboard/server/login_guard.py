@@ -37,6 +37,7 @@ _log = logging.getLogger("aboard.server")
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _EXCHANGE = f"{PREFIX}/login/exchange"
 _OPEN_TO_ALL = frozenset({"/healthz", "/readyz", f"{PREFIX}/login"})
+_FRESH = "aboard.fresh_secret"
 _MARK = "x-aboard-request"
 """A header that no form and no script of another site can send."""
 _HOW = "log in: open the address of the server in a browser, or `aboard login ADDRESS`"
@@ -67,6 +68,7 @@ class LoginGuard:
         if answer in (self._app, self._counted):
             if ACCESS in scope and scope["type"] == "http":
                 receive = self._while_known(scope, headers, receive)
+                send = self._with_fresh_cookie(scope, send)
             answer = Limited(answer, self._largest_request, _refusal)
         await answer(scope, receive, send)
 
@@ -84,6 +86,19 @@ class LoginGuard:
             return asker is not None and asker.access == began_with
 
         return watched(receive, is_the_same)
+
+    def _with_fresh_cookie(self, scope: Scope, send: Send) -> Send:
+        secret: str | None = scope.get(_FRESH)
+        if secret is None:
+            return send
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                name, value = self._pages.cookie_for(secret)
+                message = {**message, "headers": [*message.get("headers", ()), (name.encode(), value.encode())]}
+            await send(message)
+
+        return sending
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The application, whose refusal counts as a try that opened nothing."""
@@ -115,6 +130,8 @@ class LoginGuard:
         scope[ACCESS] = asker.access
         if self._pages.has(path):
             return await self._pages.answer(scope, headers, receive, asker.access)
+        if asker.by_cookie and scope["type"] == "http":
+            scope[_FRESH] = await self._doors.renewed(headers)
         return self._app
 
     def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:

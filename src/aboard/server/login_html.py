@@ -43,10 +43,10 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p{f' class={kind}' if kind else ''}>{escape(text)}</p>"
 
 
-def token_form(wanted: str) -> str:
+def token_form(action: str, wanted: str) -> str:
     """Where a token is pasted."""
     return (
-        f'<form method="post" action="/login"><input type="hidden" name="next" value="{escape(wanted)}">'
+        f'<form method="post" action="{escape(action)}"><input type="hidden" name="next" value="{escape(wanted)}">'
         '<label>Token <input type="password" name="token" autocomplete="off" required autofocus></label>'
         "<button>Log in</button></form>"
         "<p><small>An administrator gives it to you, or `aboard token create` makes one.</small></p>"

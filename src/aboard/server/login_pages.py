@@ -36,7 +36,13 @@ class LoginPages:
         code_for: Callable[[Access, str], str],
         oidc: OidcLogin | None = None,
         can_log_in: bool = True,
+        prefix: str = "",
+        leads_to: str = "",
     ) -> None:
+        """`prefix`: the path below which browsers reach this server. `leads_to`: the origin of boards that are
+        processes, where a login may end; browsers ask for that before they follow from a form to another origin.
+        """
+        self._prefix, self._leads_to = prefix, leads_to
         self._doors, self._seconds, self._code_for, self._oidc = doors, session_seconds, code_for, oidc
         self.can_log_in = can_log_in
 
@@ -58,7 +64,7 @@ class LoginPages:
         rest = urlencode([pair for pair in query if pair[0] != "token"])
         wanted = local_path(quote(scope["path"], safe="/") + (f"?{rest}" if rest else ""))
         if secret is not None:
-            return self._logged_in(secret, wanted)
+            return await self._logged_in(secret, wanted, headers)
         if await self._doors.who(scope, headers) is not None:
             return ShortAnswer(303, headers=[("location", wanted)])
         return self._page(wanted, _USED, 401)
@@ -77,7 +83,7 @@ class LoginPages:
                 case "POST", "/login":
                     form = await _form(receive)
                     wanted = local_path(form.get("next", "/"))
-                    return self._logged_in(await self._session_for(scope, form), wanted)
+                    return await self._logged_in(await self._session_for(scope, form), wanted, headers)
                 case "GET", "/login/oidc" if self._oidc is not None:
                     return await run_in_threadpool(self._oidc.leave, wanted)
                 case "GET", "/login/oidc/callback" if self._oidc is not None:
@@ -100,11 +106,11 @@ class LoginPages:
         if not self.can_log_in:
             body.append(html.paragraph("People log in at the proxy before this server."))
         if self._oidc is not None:
-            body.append(html.button_link("Log in", f"{_OUT}?{urlencode({'next': wanted})}"))
+            body.append(html.button_link("Log in", f"{self._prefix}{_OUT}?{urlencode({'next': wanted})}"))
             body.append(html.paragraph("Or with a token:"))
         if self.can_log_in:
-            body.append(html.token_form(wanted))
-        return html.page("Log in to aboard", body, status=status)
+            body.append(html.token_form(self._prefix + _LOGIN, wanted))
+        return html.page("Log in to aboard", body, status=status, may_lead_to=self._leads_to)
 
     async def _session_for(self, scope: Scope, form: Mapping[str, str]) -> str:
         """The secret of a new session for the token in a form."""
@@ -140,13 +146,15 @@ class LoginPages:
             self._doors.failed(scope)
             raise failures[0]
         secret, wanted = found
-        return self._logged_in(secret, local_path(wanted), [oidc.cookie.removal()])
+        return await self._logged_in(secret, local_path(wanted), headers, [oidc.cookie.removal()])
 
     async def _log_out(self, headers: Mapping[str, str]) -> ShortAnswer:
         cookie = self._doors.cookie
         if secret := cookie.read(headers):
             await self._doors.on_thread(lambda: self._doors.logins.end(secret))
-        gone = [("location", _LOGIN), cookie.removal(), ("clear-site-data", '"cache", "storage"')]
+        # Other applications of the same site keep what they have stored in the browser.
+        cleared = '"cache"' if self._prefix else '"cache", "storage"'
+        gone = [("location", _LOGIN), cookie.removal(), ("clear-site-data", cleared)]
         return ShortAnswer(303, headers=gone)
 
     def _ask_for_program(self, query: Mapping[str, str], access: Access) -> ShortAnswer:
@@ -156,7 +164,7 @@ class LoginPages:
         body = [
             html.paragraph(f"You are {access.name}. A program on this computer, most likely `aboard login` in your "),
             html.paragraph("terminal, asks to act for you. If you did not start it, close this page."),
-            html.confirm_form(_PROGRAM, fields, "Let it act for me"),
+            html.confirm_form(self._prefix + _PROGRAM, fields, "Let it act for me"),
         ]
         return html.page("Log in a program", body, may_lead_to=f"http://127.0.0.1:{port}")
 
@@ -166,9 +174,17 @@ class LoginPages:
         answer = urlencode({"code": code, "state": form.get("state", "")[:200]})
         return ShortAnswer(303, headers=[("location", f"http://127.0.0.1:{port}/?{answer}")])
 
-    def _logged_in(self, secret: str, wanted: str, more: list[tuple[str, str]] | None = None) -> ShortAnswer:
-        cookie = self._doors.cookie.header(secret, self._seconds)
-        return ShortAnswer(303, headers=[("location", wanted), cookie, ("cache-control", "no-store"), *(more or [])])
+    def cookie_for(self, secret: str) -> tuple[str, str]:
+        """The header by which a browser gets the secret of its session."""
+        return self._doors.cookie.header(secret, self._seconds)
+
+    async def _logged_in(
+        self, secret: str, wanted: str, headers: Mapping[str, str], more: list[tuple[str, str]] | None = None
+    ) -> ShortAnswer:
+        if former := self._doors.cookie.read(headers):  # the session that this browser had opens nothing any more
+            await self._doors.on_thread(lambda: self._doors.logins.leave(former))
+        told = [("location", wanted), self.cookie_for(secret), ("cache-control", "no-store"), *(more or [])]
+        return ShortAnswer(303, headers=told)
 
 
 def _program(given: Mapping[str, str]) -> int:

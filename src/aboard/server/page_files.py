@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import re
 from pathlib import Path
@@ -28,10 +29,17 @@ _NOT_BUILT = "This is an aboard server. Its API is below /api/v1/; its page was 
 class PageFiles:
     """Answers with files that were built into `folder`; they are read once, for there are few of them."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self, folder: Path = FOLDER, *, prefix: str = "") -> None:
+        """`prefix`: the path below which browsers reach the server."""
         self._files = {
             path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
         }
+        # The one file with addresses in it; the document is the same for every address of the page, at any depth.
+        document = self._files.get("index.html", b"").replace(b'="./', f'="{prefix}/'.encode("ascii"))
+        if document:
+            packed = {"index.html.gz": gzip.compress(document)}
+            self._files = {**self._files, "index.html": document, **packed}
+            self._files.pop("index.html.br", None)
         self._policy = _POLICY.format(scripts=_allowed_scripts(self._files.get("index.html", b"")))
 
     def routes(self) -> list[Route]:

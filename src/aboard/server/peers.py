@@ -46,3 +46,16 @@ def _address(text: str) -> _Address | None:
     except ValueError:
         return None
     return found.ipv4_mapped or found if isinstance(found, ipaddress.IPv6Address) else found
+
+
+def network_of(address: str) -> str:
+    """Who an address stands for: of IPv6 the network, because one person has as many addresses as they like."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)

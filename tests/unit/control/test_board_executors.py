@@ -13,6 +13,7 @@ from aboard.control.board_executors import BoardExecutors
 from aboard.control.tensorboard_unit import TensorBoardPlace, tensorboard_unit
 from aboard.errors import AboardError, Forbidden, InvalidValue
 from aboard.executors import Docker, Kubernetes, Local, Slurm
+from aboard.jobs.executor_text import executor_from
 from aboard.model.board import Board, BoardKind
 from aboard.model.process_settings import parse_process_settings
 from aboard.model.times import now
@@ -48,6 +49,7 @@ def test_what_the_server_has_settled_and_what_a_person_adds():
         ({"executor": "slurm:setup=true"}, "option 'setup' of slurm", "partition"),
         ({"executor": "docker:user=root"}, "option 'user' of docker", "none"),
         ({"executor": "docker", "image": "evil:1"}, "image 'evil:1'", "tb/*"),
+        ({"executor": "vertex"}, "may not run on 'vertex'", "local, docker, slurm"),
         ({"executor": "local", "image": "x"}, "neither image nor mounts", "docker"),
         ({"executor": "docker", "bind_mounts": [{"host_path": "/etc", "container_path": "/e"}]}, "'/etc'", "/data"),
         (
@@ -75,6 +77,10 @@ def test_a_link_does_not_lead_out_of_what_is_allowed(tmp_path: Path):
 def test_alone_with_a_server_everything_is_allowed():
     rules = BoardExecutors(is_personal=True)
     assert {"local", "docker", "slurm", "ssh", "kubernetes"} <= {*rules.names}
+    assert "vertex" not in rules.names
+    with pytest.raises(InvalidValue, match="Vertex serves no boards of aboard") as refused:
+        rules.settled(parse_process_settings({"executor": "vertex"}))
+    assert "docker" in refused.value.hint
     assert rules.made("docker:user=me") == Docker(user="me")
     mounts = [{"host_path": "/etc", "container_path": "/e", "read_only": False}]
     settled = rules.settled(parse_process_settings({"executor": "docker", "image": "x", "bind_mounts": mounts}))
@@ -126,8 +132,10 @@ def test_settings_that_are_none(wrong: dict[str, Any]):
 def test_executors_are_written_as_people_write_them():
     assert str(Local()) == "local"
     assert str(Slurm(partition="gpu", setup=("a", "b"))) == "slurm:partition=gpu,setup=a+b"
+    assert str(Docker(volumes={"/a": "/b", "/c": "/d"})) == "docker:volumes=/a:/b+/c:/d"
+    assert executor_from(str(Docker(volumes={"/a": "/b"})), "local") == Docker(volumes={"/a": "/b"})
     with pytest.raises(InvalidValue, match="volumes of docker"):
-        str(Docker(volumes={"/a": "/b"}))
+        str(Docker(volumes={"/a,b": "/b"}))
 
 
 def test_a_pod_sees_the_copies_through_a_claim_and_asks_for_no_gpu():

@@ -3,20 +3,20 @@
 
 import pytest
 
+from aboard.control import failure_limit
+from aboard.control.failure_limit import FailureLimit
 from aboard.errors import Forbidden, Unauthorized
 from aboard.model.user import Role
-from aboard.server import rate_limits
 from aboard.server.cookies import Cookie
 from aboard.server.hosts import OwnNames
 from aboard.server.local_paths import local_path
 from aboard.server.oidc_people import OidcPeople
-from aboard.server.peers import Proxies
-from aboard.server.rate_limits import FailureLimit, network_of
+from aboard.server.peers import Proxies, network_of
 
 
 def test_failures_are_forgiven_with_time(monkeypatch):
     moment = 1000.0
-    monkeypatch.setattr(rate_limits, "clock", lambda: moment)
+    monkeypatch.setattr(failure_limit, "clock", lambda: moment)
     limit = FailureLimit(3, 60)
     for _ in range(3):
         assert limit.wait_seconds("a") == 0
@@ -35,9 +35,9 @@ def test_failures_are_forgiven_with_time(monkeypatch):
 
 def test_a_flood_from_everywhere_takes_bounded_memory():
     limit = FailureLimit(3, 60)
-    for number in range(rate_limits._MOST_KEPT + 500):
+    for number in range(failure_limit._MOST_KEPT + 500):
         limit.failed(str(number))
-    assert len(limit._forgiven) == rate_limits._MOST_KEPT
+    assert len(limit._forgiven) == failure_limit._MOST_KEPT
 
 
 def test_who_has_a_network_is_one():

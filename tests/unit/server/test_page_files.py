@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +27,9 @@ class Answer(NamedTuple):
 Get = Callable[..., Answer]
 
 
-def getting(folder: Path) -> Get:
+def getting(folder: Path, prefix: str = "") -> Get:
     """Asks the application over these files, with the encodings that a browser accepts."""
-    app = Starlette(routes=[*PageFiles(folder).routes()])
+    app = Starlette(routes=[*PageFiles(folder, prefix=prefix).routes()])
 
     def get(path: str, accepted: str = "identity") -> Answer:
         told: list[Any] = []
@@ -98,3 +99,13 @@ def test_nothing_else_is_told(built, name):
 
 def test_a_server_without_a_built_page_says_how_to_get_one(tmp_path):
     assert b"make page" in getting(tmp_path)("/w/lab/runs").body
+
+
+@pytest.mark.parametrize("prefix", ["", "/team/aboard"])
+def test_the_document_names_files_below_the_path_of_the_server(tmp_path: Path, prefix: str):
+    (tmp_path / "index.html").write_text('<html data-base="./"><script src="./_page/main-1.js"></script>')
+    (tmp_path / "index.html.br").write_text("of another path")
+    get = getting(tmp_path, prefix=prefix)
+    expected = f'<html data-base="{prefix}/"><script src="{prefix}/_page/main-1.js"></script>'.encode()
+    assert get("/w/lab/runs").body == expected
+    assert gzip.decompress(get("/w/lab/runs", "br, gzip").body) == expected

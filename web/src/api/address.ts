@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses of the API.
 
-export const PREFIX = "/api/v1";
+/** The path below which the server is reached, which it writes into the document. */
+export const BASE =
+  typeof document === "undefined" ? "" : (document.documentElement.dataset["base"] ?? "").replace(/^\.|\/$/g, "");
+export const PREFIX = `${BASE}/api/v1`;
 export type Query = Record<string, string | number | boolean | readonly (string | number)[] | undefined | null>;
 
 export function addressOf(path: string, query: Query = {}): string {

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boards: selections of runs that are served as TensorBoard.
 import { EVERYWHERE } from "../routing/routes";
+import { BASE } from "./address";
 import { ask } from "./http";
 import type { Page, Run, Told, Whole } from "./wire";
 
 export type Board = Whole<Told["BoardInfo"]>;
 export type BoardLine = Whole<Told["BoardLine"]>;
+
+/** Where a browser opens it. */
+export function boardAddress(board: Board): string {
+  return BASE + board.uri;
+}
 
 export function listBoards(workspace: string, all: boolean, after = ""): Promise<Page<Board>> {
   return ask("boards", {

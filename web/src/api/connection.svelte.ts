@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the server answers. While it does not, it is asked for a sign of life, and views look again when it is back.
+import { BASE } from "./address";
 
 export type State = "well" | "lost" | "login";
 
@@ -33,7 +34,7 @@ class Connection {
   private async knock(): Promise<void> {
     this.timer = undefined;
     try {
-      const answer = await fetch("/healthz", { cache: "no-store" });
+      const answer = await fetch(`${BASE}/healthz`, { cache: "no-store" });
       if (answer.ok) this.answered();
       else this.lost();
     } catch {

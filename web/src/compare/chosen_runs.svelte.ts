@@ -20,6 +20,8 @@ export class ChosenRuns {
   error = $state.raw<unknown>();
   /** Numbers that were asked for and are not there. */
   missing = $state.raw<number[]>([]);
+  /** Whether the list goes on behind these. */
+  hasMore = $state(false);
   private round = 0;
 
   /** `begin` is the first page of these runs, where it is there already. */
@@ -40,6 +42,7 @@ export class ChosenRuns {
 
   private async named(workspace: string, text: string, begin?: Page<Run>): Promise<Run[]> {
     const numbers = readNumbers(text);
+    this.hasMore = false;
     const found = begin ? inOrder(numbers, begin.items) : await runsByNumber(workspace, numbers);
     const there = new Set(found.map((run) => run.number));
     this.missing = numbers.filter((number) => !there.has(number));
@@ -67,9 +70,13 @@ export class ChosenRuns {
     const isFirst = this.runs === undefined;
     if (isFirst || !page.next) put(together(page.items));
     const missing = MOST_LISTED - page.items.length;
-    if (!page.next || missing <= 0) return put(together(page.items));
+    if (!page.next || missing <= 0) {
+      this.hasMore = page.next !== null;
+      return put(together(page.items));
+    }
     if (isFirst) await new Promise((go) => setTimeout(go, LATER));
     const rest = await listRuns(list, { limit: missing, after: page.next });
+    this.hasMore = rest.next !== null;
     put(together([...page.items, ...rest.items]));
   }
 }

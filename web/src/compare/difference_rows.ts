@@ -21,8 +21,9 @@ type Values = Map<string, Cell>;
 
 export function differenceRows(runs: readonly Run[]): Row[] {
   const groups: [string, (run: Run) => Values][] = [
-    ["Metrics", metrics],
+    // First what explains, then what it led to: metrics may be hundreds.
     ["Hyperparameters", hparams],
+    ["Metrics", metrics],
     ["Tags", tags],
     ["Run", facts],
     ["Code", (run) => detail(run, "code")],

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The places of the page: which address shows what.
+import { BASE } from "../api/address";
 
 /** Stands in addresses for all workspaces together; no workspace can be called so. */
 export const EVERYWHERE = "*";
@@ -14,7 +15,9 @@ export type Route =
   | { kind: "nowhere"; path: string };
 
 export function routeOf(path: string): Route {
-  const parts = path.split("/").filter(Boolean).map(decoded);
+  const inner = innerPath(path);
+  if (inner === undefined) return { kind: "nowhere", path };
+  const parts = inner.split("/").filter(Boolean).map(decoded);
   const [root, workspace, what, which] = parts;
   if (root === undefined) return { kind: "home" };
   if (root !== "w" || parts.length > 4) return { kind: "nowhere", path };
@@ -29,7 +32,12 @@ export function routeOf(path: string): Route {
 }
 
 export function pathTo(workspace: string, ...below: string[]): string {
-  return ["/w", ...[workspace, ...below].map((part) => encodeURIComponent(part).replaceAll("%2A", "*"))].join("/");
+  return [`${BASE}/w`, ...[workspace, ...below].map((part) => encodeURIComponent(part).replaceAll("%2A", "*"))].join("/");
+}
+
+/** A path of this server without what leads to it; nothing for one of another application of the same site. */
+export function innerPath(path: string): string | undefined {
+  return path.startsWith(`${BASE}/`) ? path.slice(BASE.length) : undefined;
 }
 
 function decoded(part: string): string {

@@ -11,6 +11,7 @@ from aboard.errors import UnknownName
 from aboard.exchange.foreign.foreign_run import ForeignRun
 
 _HOMES = {
+    "aim": ("aboard.exchange.foreign.aim", "runs_of_aim"),
     "mlflow": ("aboard.exchange.foreign.mlflow", "runs_of_mlflow"),
     "trackio": ("aboard.exchange.foreign.trackio", "runs_of_trackio"),
     "wandb": ("aboard.exchange.foreign.wandb", "runs_of_wandb"),

@@ -13,6 +13,8 @@ from types import FrameType, TracebackType
 from typing import Any, Protocol
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_begun: list[Ending] = []
+"""Those of runs that go on. Trials of a search overlap: one that is over must not stay between two others."""
 
 
 class EndingRun(Protocol):
@@ -37,13 +39,18 @@ class Ending:
         self._sys_exit = sys.exit
         sys.exit = self._on_sys_exit
         atexit.register(self._on_exit)
+        _begun.append(self)
         if threading.current_thread() is threading.main_thread():
             self._take_signals()
 
     def remove(self) -> None:
-        """Take the hooks away where nobody has put others on top."""
+        """Take the hooks away where nobody else has put others on top."""
         self._is_over = True
         atexit.unregister(self._on_exit)
+        if self in _begun:
+            _begun.remove(self)
+        for above in _begun:
+            above.let_go_of(self)
         if sys.excepthook == self._on_exception:
             sys.excepthook = self._excepthook
         if sys.exit == self._on_sys_exit:
@@ -53,9 +60,28 @@ class Ending:
                 if signal.getsignal(number) == self._on_signal:
                     signal.signal(number, earlier)
 
+    def let_go_of(self, other: Ending) -> None:
+        """Pass on to what was there before another run, which is over."""
+        if self._excepthook == other._on_exception:
+            self._excepthook = other._excepthook
+        if self._sys_exit == other._on_sys_exit:
+            self._sys_exit = other._sys_exit
+        for number, earlier in self._earlier.items():
+            if earlier == other._on_signal:
+                self._earlier[number] = other._earlier[number]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended."""
+        return self._is_over
+
+    def before(self, number: signal.Signals) -> Any:
+        """The handler that was there before."""
+        return self._earlier[number]
+
     def _take_signals(self) -> None:
         for number in _SIGNALS:
-            earlier = signal.getsignal(number)
+            earlier = _of_the_living(number)
             # An ignored signal ends nothing; None is a handler that is not Python's and cannot be called from here.
             if earlier not in {signal.SIG_IGN, None}:
                 self._earlier[number] = earlier
@@ -88,3 +114,11 @@ class Ending:
     def _on_exit(self) -> None:
         if self._is_ours:
             self._run.process_ends(self._exit_code)
+
+
+def _of_the_living(number: signal.Signals) -> Any:
+    """The handler of a signal; that of a run that is over, left by another thread, stands for what was before it."""
+    handler: Any = signal.getsignal(number)
+    while isinstance(ending := getattr(handler, "__self__", None), Ending) and ending.is_over:
+        handler = ending.before(number)
+    return handler

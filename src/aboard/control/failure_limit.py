@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import threading
 import time
 from collections import OrderedDict
@@ -34,16 +33,3 @@ class FailureLimit:
             self._forgiven[who] = max(self._forgiven.pop(who, at), at) + self._each
             while len(self._forgiven) > _MOST_KEPT:
                 self._forgiven.popitem(last=False)
-
-
-def network_of(address: str) -> str:
-    """Who an address stands for: of IPv6 the network, because one person has as many addresses as they like."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
