@@ -31,7 +31,10 @@ const early = output[0].code.trim();
 if (early.includes("</")) throw new Error("the early script would end the element that it stands in");
 const page = join(folder, "index.html");
 const document = readFileSync(page, "utf-8");
-writeFileSync(page, document.replace("<script ", () => `<script>${early}</script>\n    <script `));
+writeFileSync(
+  page,
+  document.replace("<script ", () => `<script>${early}</script>\n    <script `),
+);
 
 let script = 0;
 for (const path of [...files(folder)]) {
