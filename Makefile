@@ -8,7 +8,7 @@ FRAMEWORKS := .venv-frameworks
 TRACKERS := .venv-trackers
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
+.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-image test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -73,6 +73,9 @@ test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm; three
 	scripts/test-cluster
 	$(MAKE) test-servers
 
+test-image:  ## the image of deploy/Dockerfile, built and tried by the Docker daemon that is there
+	scripts/test-image
+
 # What one server promises, of three over one PostgreSQL. Left out is what a process knows a moment before the others.
 test-servers: setup  ## runs, boards, series and live updates through three servers that take turns
 	scripts/ensure-postgres
@@ -86,6 +89,7 @@ lint: setup page  ## linters, types, layers, formatting
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror $$(find native -name '*.?pp')
+	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 	$(BIN)/python scripts/write_openapi.py --check

@@ -69,6 +69,7 @@ def make(path: Path) -> None:
         catalog.people.set_role("ann", "vision", Role.EDITOR)
         catalog.tokens.issue("ann", "laptop", scopes=["read"])
         catalog.boards.add(BOARD)
+        catalog.saved_views.add("vision", "Best first", "runs?sort=metrics.loss.min", owner="ann")
         catalog.audit.record("ann", "run.delete", "run2", {"why": "test"})
 
 

@@ -76,6 +76,8 @@ def test_a_file_of_an_older_schema_is_brought_up_to_date(golden, tmp_path):
         assert catalog.people.roles("ann") == {"Vision": Role.EDITOR}
         assert catalog.tokens.list("ann")[0].scopes == ("read",)
         assert catalog.boards.get("6f1f").settings == {"args": ["--x"]}
+        views = [("Best first", "Vision", "ann", "runs?sort=metrics.loss.min")] if golden.stem >= "v5" else []
+        assert [(one.name, one.workspace, one.owner, one.address) for one in catalog.saved_views.list()] == views
         assert [entry.target for entry in catalog.audit.list().items] == ["run2"]
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT version_num FROM aboard_schema").fetchall() == [(newest_version(),)]

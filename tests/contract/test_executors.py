@@ -106,7 +106,7 @@ def test_stop_lets_a_unit_end_by_itself_first(bench: Bench) -> None:
     bench.executor.stop(handle)
     status = bench.ended(handle)
     assert (status.state, status.reason) == (UnitState.STOPPED, EndReason.STOPPED), status
-    assert bench.output(handle).endswith("ending\n")
+    assert bench.output(handle).endswith("ending\n") or not bench.keeps_output
     bench.executor.stop(handle)
     assert bench.executor.status(handle) == status
 

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes: objects against the official schemas, behaviour by the real client against a server at the HTTP level."""
+"""Kubernetes: objects against the official schemas, behaviour by the real client against a server at the HTTP level.
+
+Real are the client, its HTTP and its port-forwarding, and the processes in pods; the API server and the controllers are
+the tests' own (`support/kubernetes_api.py`, `support/kubernetes_node.py`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import shlex
+import urllib.request
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -21,8 +27,12 @@ from aboard.model.unit_parts import Mount, Port, Resources
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
 from support.kubernetes_api import KubernetesApi, kubernetes_api
+from support.kubernetes_node import kubernetes_cluster
+from support.object_servers import free_ports
+from support.processes import until
 
 SCHEMAS = "1.31"
+PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -56,6 +66,7 @@ def test_objects_satisfy_the_official_schemas(executor: Kubernetes, serves: bool
         service_account="trainer",
         image_pull_secrets=("registry",),
         node_selector={"pool": "gpu"},
+        labels={"team": "vision"},
         claims={"data": "/data"},
         secrets={"keys": "/keys"},
         environment_secrets=("tokens",),
@@ -64,22 +75,28 @@ def test_objects_satisfy_the_official_schemas(executor: Kubernetes, serves: bool
     spec = _spec(
         serves=serves,
         ports=(Port(number=6006), Port(name="debug")),
-        environment={"A": "b"},
-        resources=Resources(cpus=0.5, memory=1 << 30, gpus=2),
-        labels={"team": "a"},
+        environment={"A": "b", "ABOARD_TOKEN": "very secret"},
+        resources=Resources(cpus=0.5, memory=1 << 30, gpus=2, gpu_type="l4"),
+        labels={"project": "a"},
     )
     made = asking.manifests(spec)
-    assert [each["kind"] for each in made] == ["Deployment" if serves else "Job", "Service"]
+    assert [each["kind"] for each in made] == ["Secret", "Deployment" if serves else "Job", "Service"]
     for manifest in made:
         kubernetes_validate.validate(manifest, SCHEMAS, strict=True)
         assert manifest["metadata"]["namespace"] == "lab"
-    pod = made[0]["spec"]["template"]["spec"]
+        assert {"team": "vision", "project": "a"}.items() <= manifest["metadata"]["labels"].items()
+    assert made[0]["stringData"] == {"ABOARD_TOKEN": "very secret"}
+    assert "very secret" not in json.dumps(made[1:])
+    pod = made[1]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"pool": "gpu", "nvidia.com/gpu.product": "l4"}
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
     (container,) = pod["containers"]
     assert pod["serviceAccountName"] == "trainer"
     assert container["resources"]["limits"] == {"cpu": "500m", "memory": str(1 << 30), "nvidia.com/gpu": "2"}
     assert {"name": "ABOARD_PORT_HTTP", "value": "6006"} in container["env"]
     assert {"name": "keys", "mountPath": "/keys"}.items() <= {**container["volumeMounts"][1], "name": "keys"}.items()
-    assert made[1]["spec"]["ports"][0] == {"name": "http", "port": 6006, "targetPort": 6006}
+    assert ("readinessProbe" in container) is serves
+    assert made[2]["spec"]["ports"][0] == {"name": "http", "port": 6006, "targetPort": 6006}
 
 
 def test_a_job_is_tried_once_and_has_its_deadline(executor: Kubernetes) -> None:
@@ -171,7 +188,7 @@ STARTED = {"startTime": "2026-11-16T06:00:00Z"}
             {},
             UnitState.PENDING,
             None,
-            "ErrImagePull: m",
+            "ErrImagePull: m (look for a typing error in the image, or name image_pull_secrets",
         ),
         (
             {"phase": "Running", "containerStatuses": _container(running={"startedAt": "2026-11-16T06:00:01Z"})},
@@ -268,25 +285,20 @@ def test_stop_with_another_grace_tells_the_pods(executor: Kubernetes, api: Kuber
 def test_logs_come_from_the_newest_pod(executor: Kubernetes, api: KubernetesApi) -> None:
     handle = executor.submit(_spec())
     assert list(executor.logs(handle)) == []
-    api.logs[api.add_pod(handle.unit, {"phase": "Running"})] = b"one\ntwo\n"
+    running = {"phase": "Running", "containerStatuses": _container(running={"startedAt": "2026-11-16T06:00:01Z"})}
+    api.logs[api.add_pod(handle.unit, running)] = b"one\ntwo\n"
     assert b"".join(executor.logs(handle)) == b"one\ntwo\n"
     assert b"".join(executor.logs(handle, start=4)) == b"two\n"
 
 
-def test_ports_are_named_by_a_line_that_kubectl_takes(
-    executor: Kubernetes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_ports_are_named_by_a_line_that_kubectl_takes(executor: Kubernetes) -> None:
     handle = executor.submit(_spec(serves=True, ports=(Port(number=6006),)))
     line = executor.port_forward_line(handle, here=8080)
-    assert line == f"kubectl port-forward --namespace lab service/{_name(handle.unit)} 8080:6006"
-    assert shlex.split(line)[-1] == "8080:6006"
-    assert executor.endpoint(handle) is None
+    words = ["kubectl", "port-forward", "--kubeconfig", executor.kubeconfig]
+    assert shlex.split(line) == [*words, "--namespace", "lab", f"service/{_name(handle.unit)}", "8080:6006"]
+    assert executor.endpoint(handle) is None  # nothing answers yet
     with pytest.raises(InvalidValue, match="no port 'grpc'"):
         executor.endpoint(handle, "grpc")
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    inside = executor.endpoint(handle)
-    assert inside is not None
-    assert inside.address == f"{_name(handle.unit)}.lab.svc:6006"
 
 
 @pytest.mark.parametrize(
@@ -327,3 +339,104 @@ def test_unknown_options_are_errors_that_list_the_known_ones() -> None:
     with pytest.raises(InvalidType) as refused:
         make_executor("kubernetes", {"namspace": "x"})
     assert "namespace" in refused.value.hint
+
+
+def test_the_quota_that_keeps_pods_away_is_told(executor: Kubernetes, api: KubernetesApi) -> None:
+    handle = executor.submit(_spec())
+    api.warn("Job", _name(handle.unit), 'Error creating: pods "x" is forbidden: exceeded quota: gpus')
+    status = executor.status(handle)
+    assert (status.state, "exceeded quota: gpus" in status.message) == (UnitState.PENDING, True), status
+    serving = executor.submit(_spec(serves=True))
+    refused = {"type": "ReplicaFailure", "status": "True", "message": 'serviceaccount "trainer" not found'}
+    api.set_status("deployments", _name(serving.unit), conditions=[refused])
+    assert 'serviceaccount "trainer" not found' in executor.status(serving).message
+
+
+def test_what_belongs_to_a_unit_goes_with_it(executor: Kubernetes, api: KubernetesApi) -> None:
+    handle = executor.submit(_spec(ports=(Port(),), environment={"API_KEY": "x"}))
+    owner = api.objects["jobs", _name(handle.unit)]["metadata"]["uid"]
+    for kind in ("services", "secrets"):
+        (reference,) = api.objects[kind, _name(handle.unit)]["metadata"]["ownerReferences"]
+        assert reference["uid"] == owner
+    executor.stop(handle)
+    executor.forget(handle)
+    assert not api.objects
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[KubernetesApi, Kubernetes]]:
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
+    with kubernetes_cluster(tmp_path) as (api, config):
+        yield api, Kubernetes(kubeconfig=str(config))
+
+
+def _serving(port: int) -> UnitSpec:
+    command = ("python3", "-m", "http.server", "$(ABOARD_PORT_HTTP)")
+    return _spec(serves=True, command=command, ports=(Port(number=port),), grace=1.0)
+
+
+def test_what_serves_is_reached_rests_when_nobody_looks_and_wakes(
+    cluster: tuple[KubernetesApi, Kubernetes],
+) -> None:
+    api, executor = cluster
+    resting = dataclasses.replace(executor, idle_seconds=1.0)
+    handle = resting.submit(_serving(free_ports(1)[0]))
+    until(lambda: resting.endpoint(handle) is not None, PATIENCE)
+    endpoint = resting.endpoint(handle)
+    assert endpoint is not None
+
+    def status() -> int:
+        with urllib.request.urlopen(f"http://{endpoint.address}/", timeout=PATIENCE) as answer:
+            return answer.status
+
+    assert status() == 200
+    until(lambda: "nobody looked at it" in resting.status(handle).message, PATIENCE)
+    assert resting.status(handle).state is UnitState.PENDING
+    assert not any(kind == "pods" for kind, _ in api.objects)
+    assert resting.endpoint(handle) == endpoint
+    assert status() == 200
+    resting.stop(handle)
+    assert resting.wait(handle, PATIENCE).reason is EndReason.STOPPED
+    resting.forget(handle)
+
+
+def _sweep(executor: Kubernetes, scripts: list[str], **options: Any) -> list[UnitHandle]:
+    specs = [_spec(command=("sh", "-c", script), environment={"N": str(n)}) for n, script in enumerate(scripts)]
+    for manifest in executor.preview(specs):
+        kubernetes_validate.validate(manifest, SCHEMAS, strict=True)
+    return executor.submit_array(specs, **options)
+
+
+def test_many_units_are_one_job_with_an_index_for_each(cluster: tuple[KubernetesApi, Kubernetes]) -> None:
+    api, executor = cluster
+    handles = _sweep(executor, ["echo $N '$N'", "echo $N; exit 3", "sleep 60", "echo never"], at_once=1)
+    assert [kind for kind, _ in api.objects if kind != "pods"] == ["secrets", "jobs"]
+    first, second, third, fourth = handles
+    assert executor.wait(first, PATIENCE).has_succeeded
+    assert b"".join(executor.logs(first)) == b"0 $N\n"
+    status = executor.wait(second, PATIENCE)
+    assert (status.state, status.reason, status.exit_code) == (UnitState.FAILED, EndReason.EXITED, 3), status
+    until(lambda: executor.status(third).state is UnitState.RUNNING, PATIENCE)
+    # One that waits never begins; one that runs ends.
+    assert executor.status(fourth).state is UnitState.PENDING
+    executor.stop(fourth)
+    executor.stop(third, grace=0)
+    assert [executor.wait(one, PATIENCE).reason for one in (third, fourth)] == [EndReason.STOPPED] * 2
+    # Whoever died before writing the handles down finds them by their ids.
+    assert [executor.find(one.unit) for one in handles] == handles
+    executor.forget(first)
+    with pytest.raises(UnknownName, match=first.unit):
+        executor.status(first)
+    assert executor.status(second).exit_code == 3
+    for one in handles:
+        executor.forget(one)
+    until(lambda: not api.objects, PATIENCE)
+
+
+def test_units_that_differ_in_more_than_command_are_no_sweep(executor: Kubernetes) -> None:
+    with pytest.raises(InvalidValue, match="does not fit into a Job") as refused:
+        executor.submit_array([_spec(), _spec(image="other")])
+    assert "by themselves" in refused.value.hint
+    with pytest.raises(InvalidValue, match="a sweep of 2 runs does not fit") as refused:
+        executor.submit_array([_spec(environment={"A": "x" * 500_000}), _spec(environment={"A": "x" * 500_000})])
+    assert "at most 1 runs" in refused.value.hint

@@ -216,6 +216,34 @@ def test_media_of_two_runs_stand_at_one_step(visit, world):
     assert page.locator("audio").count() == 2
 
 
+def test_texts_are_markdown_without_becoming_markup(visit, world):
+    page = visit(f"/w/media/compare?runs={world.number('dim')}&tab=media&media=report")
+    page.get_by_role("heading", name="Result of step").wait_for()
+    page.get_by_role("cell", name="0.5 < 1").locator("strong").wait_for()
+    link = page.get_by_role("link", name="a link")
+    assert (link.get_attribute("href"), link.get_attribute("target")) == ("https://example.org/x", "_blank")
+    assert page.get_by_role("link", name="a trap").count() == 0
+    page.get_by_text('<img src=x onerror="window.hacked=1">').wait_for()
+    assert page.locator("section img").count() == 0
+    assert page.evaluate("window.hacked") is None
+    page.get_by_role("checkbox", name="Plain text").check()
+    page.get_by_text("# Result of *step*").wait_for()
+    page.reload()
+    page.get_by_text("# Result of *step*").wait_for()
+
+
+def test_several_pictures_of_a_step_are_all_shown(visit, world):
+    numbers = f"{world.number('dim')},{world.number('bright')}"
+    page = visit(f"/w/media/compare?runs={numbers}&tab=media&media=batch")
+    page.wait_for_function("() => [...document.images].filter(one => one.naturalWidth === 8).length === 6")
+    labels = page.locator("figcaption").all_inner_texts()
+    assert ["dim · 1 of 3" in labels[0], "bright · 1 of 3" in labels[1], "dim · 2 of 3" in labels[2]] == [True] * 3
+    page.get_by_role("button", name="Difference").click()
+    page.get_by_text("The pictures are the same").wait_for()
+    page.get_by_label("Second picture").select_option(label=re.compile("bright · 3 of 3"))
+    page.get_by_text("100 % of the pixels differ").wait_for()
+
+
 def test_parameters_against_a_metric_choose_what_is_plotted(visit, world):
     page = visit('/w/lab/compare?tab=parameters&where=name like "sweep%25"')
     page.get_by_text("4 runs; drag along an axis").wait_for()

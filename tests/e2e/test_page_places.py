@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from support.page_world import World, hostile_runs, page_world, sweep, trained_run
+from aboard.model.board import BoardKind
+from support.page_world import World, hostile_runs, page_world, restarted_run, sweep, trained_run
 from support.processes import until
 
 
@@ -19,8 +20,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with page_world(folder) as made:
         sweep(made, count=2, points=100)
         hostile_runs(made)
+        restarted_run(made)
         trained_run(made, folder / "code")
-        until(lambda: made.client.runs.count() == 7, 30)
+        until(lambda: made.client.runs.count() == 8, 30)
         until(lambda: made.client.runs.get("trained").ended is not None, 30)
         yield made
 
@@ -36,6 +38,35 @@ def test_a_run_tells_what_it_is(visit, world):
     page.get_by_text("0.5", exact=True).first.wait_for()
     page.keyboard.press("2")
     page.locator("section[data-tag='loss'] canvas").wait_for()
+
+
+def test_events_and_attempts_stand_on_the_axis(visit, world):
+    page = visit(run_page(world, "trained"))
+    event = page.locator("tr", has=page.get_by_role("rowheader", name="rate <b>halved</b> (lr 0.25)"))
+    event.wait_for()
+    assert event.get_by_role("cell").first.inner_text() == "1"
+    page.keyboard.press("2")
+    _hover(page, "loss", 1 / 2)
+    page.locator(".tooltip .moment", has_text="trained: rate <b>halved</b> (lr 0.25)").wait_for()
+    page.goto(f"{world.url}/w/lab/compare?runs={world.number('restarted')}")
+    _hover(page, "slow", 3 / 8)
+    page.locator(".tooltip .moment", has_text="restarted: attempt 2").wait_for()
+
+
+def _hover(page: Any, tag: str, share: float) -> None:
+    """Point at a place of the x axis, given as its share of the steps."""
+    over = page.locator(f"section[data-tag='{tag}'] .u-over")
+    over.wait_for()
+    page.locator(f"section[data-tag='{tag}'] footer", has_text="points").wait_for()
+    box = over.bounding_box()
+    # Events come behind the points.
+    until(lambda: _points_at(page, box, share), 30)
+
+
+def _points_at(page: Any, box: Any, share: float) -> bool:
+    for nudge in (2, 0):
+        page.mouse.move(box["x"] + box["width"] * share + nudge, box["y"] + box["height"] / 2)
+    return page.locator(".tooltip .moment").count() > 0
 
 
 def test_what_a_run_printed_is_searched(visit, world):
@@ -85,6 +116,22 @@ def test_runs_are_opened_as_a_board_which_is_stopped_started_and_deleted(visit, 
     row.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.get_by_text("There are no boards in lab yet").wait_for()
+
+
+def test_a_process_is_chosen_for_a_board(visit, world, monkeypatch, tmp_path):
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path))  # where its unit is kept
+    page = visit('/w/lab/runs?where=name like "sweep%25"')
+    page.get_by_role("checkbox", name="Select sweep-0").check()
+    page.get_by_role("combobox", name="Where the board runs").select_option("process: local")
+    with page.context.expect_page() as opened:
+        page.get_by_role("button", name="Open as board").click()
+    opened.value.wait_for_url("**/w/lab/boards/**")
+    opened.value.get_by_text("Process on local").or_(opened.value.locator("iframe")).first.wait_for()
+    opened.value.close()
+    (board,) = [one for one in world.client.boards.iterate() if one.kind is BoardKind.PROCESS]
+    assert board.settings["executor"] == "local"
+    world.client.boards.delete(board.id)
+    until(lambda: not list((tmp_path / "units").glob("0*")), 60)
 
 
 def test_names_are_text_wherever_they_are_shown(visit, world):

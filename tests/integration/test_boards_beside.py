@@ -123,7 +123,7 @@ def test_a_port_that_is_taken_is_told(logs: Path, port: int) -> None:
         ({"log_dir": None}, "one log folder", "gs://"),
         ({"log_dir": ""}, "no path", "gs://"),
         ({"port": Local(), "executor": Local()}, "two executors", "one of them"),
-        ({"executor": "slurm"}, "cannot be a job of Slurm", "job.tensorboard"),
+        ({"executor": "slurm"}, "cannot be a job of slurm", "job.tensorboard"),
         ({"executor": "kubernetes"}, "cannot see '/logs'", "gs://"),
     ],
 )
@@ -170,13 +170,10 @@ def test_arguments_of_xmanager_become_words() -> None:
 
 
 def test_what_aboard_does_not_have_is_refused_by_name() -> None:
-    for refused in (
-        lambda: xm_local.TensorboardCapability(name="t", base_output_directory="gs://b"),
-        lambda: xm_local.Vertex(tensorboard=None),
-    ):
-        with pytest.raises(InvalidValue, match="no executor for Vertex") as told:
-            refused()
-        assert "add_tensorboard" in told.value.hint
+    with pytest.raises(InvalidValue, match="TPUs"):
+        xm_local.Kubernetes(tpu_capability=object())
+    with pytest.raises(InvalidValue, match="on Vertex needs an image"):
+        xm_local.Vertex(tensorboard=xm_local.TensorboardCapability("t", "gs://b")).for_processes()
     with pytest.raises(InvalidValue, match="interactive"):
         xm_local.DockerOptions(interactive=True)
     with pytest.raises(InvalidValue, match="builds no images"):

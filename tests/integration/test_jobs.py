@@ -42,6 +42,21 @@ TRAINING = """
 """
 
 
+KILLED_ONCE = """
+    import os, time
+    from aboard import Run
+    with Run() as run:
+        checkpoint = run.resume()
+        for step in range(checkpoint.state["step"] + 1 if checkpoint else 0, 10):
+            run.log_metrics({"step": step, "loss": 0.5}, step_name="step", stage="train")
+            run.checkpoint({"step": step})
+            if step == 5 and checkpoint is None:
+                print("held", flush=True)
+                time.sleep(600)
+    print(os.environ["EXTRA"])
+"""
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     home = tmp_path / "home"
@@ -159,6 +174,36 @@ def test_a_job_that_fails_says_so() -> None:
     assert job.wait_for_run(PATIENCE).status is RunState.FAILED
 
 
+def test_a_killed_job_is_submitted_again_and_its_run_goes_on(source: Path) -> None:
+    (source / "train.py").write_text(textwrap.dedent(KILLED_ONCE))
+    job = aboard.submit(
+        "python train.py", source_dir=source, name="killed", experiment="again", environment={"EXTRA": "kept"}
+    )
+    until(lambda: b"held" in b"".join(job.logs()), PATIENCE)
+    with pytest.raises(Conflict, match="killed is running") as refused:
+        job.again()
+    assert "cancel it first" in refused.value.hint
+    (supervisor,) = [one for one in psutil.process_iter(["cmdline"]) if "--name=killed" in (one.info["cmdline"] or ())]
+    for process in (supervisor, *supervisor.children(recursive=True)):
+        process.kill()
+    assert job.wait(PATIENCE).state is UnitState.FAILED
+    made = command("jobs", "again", "--experiment", "again")
+    assert made.code == 0, made.err
+    later = aboard.Job(made.out.strip())
+    job.forget()  # what the later one needs is its own
+    assert later.wait(PATIENCE).has_succeeded, _printed(later)
+    assert (later.id != job.id, aboard.Job("killed").id) == (True, later.id)
+    assert "kept\n" in _printed(later)
+    run = later.wait_for_run(PATIENCE)
+    until(lambda: Client().runs.get(run.uid).status is RunState.COMPLETED, PATIENCE)
+    (series,) = Client().runs.series(run.uid, tags="loss")
+    assert list(series.steps) == list(range(10))
+    assert command("jobs", "again", "--experiment", "again").out == ""
+    refused_again = command("jobs", "again", "killed")
+    assert (refused_again.code, "has completed" in refused_again.err) == (1, True)
+    assert "--experiment NAME" in command("jobs", "again").err
+
+
 def test_a_sweep_runs_so_many_at_a_time_in_one_experiment(source: Path) -> None:
     sweep = aboard.sweep(
         "python train.py {hparams.lr} 10",
@@ -205,7 +250,8 @@ def test_grids_and_lists_of_values() -> None:
         ({"executor": "slrm"}, "no executor 'slrm'", "slurm"),
         ({"executor": "slurm:queue=x"}, "no option 'queue'", "partition"),
         ({"executor": "slurm:requeue=perhaps"}, "requeue", "true or false"),
-        ({"executor": "slurm:extra=a"}, "extra", "in Python"),
+        ({"executor": "slurm:extra=a"}, "'a' in the option extra", "extra=NAME:VALUE"),
+        ({"executor": "docker:ports=a:b", "image": "x:1"}, "'a' is not a port", "container port"),
         ({"executor": 7}, "7 is not an executor", "slurm:partition"),
         ({"source_dir": "/absent/folder"}, "no source folder", "give one"),
         ({"executor": "ssh:host=elsewhere"}, "cannot see the store", "s3://"),

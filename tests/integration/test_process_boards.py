@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import signal
+import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -12,17 +15,21 @@ import pytest
 
 from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
+from aboard.client.client import Client
 from aboard.control.boards import BoardRules
-from aboard.errors import BoardLimitExceeded, Conflict, InvalidValue
+from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.board import BoardKind
 from aboard.model.board_limits import BoardLimits
 from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
 from aboard.model.user import Role
 from aboard.store import Store, open_store
+from aboard.store.run.file_row import FileRow
+from aboard.store.run.outputs import Outputs
+from aboard.store.run.run_folder import RunFolder
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run
-from support.processes import until
+from support.processes import finish, start, until
 from support.team_servers import BOSS, TeamServer, team_server
 
 _START = 90  # seconds, on a busy machine
@@ -76,8 +83,17 @@ def runs_of(server: TeamServer, board: BoardInfo) -> list[str]:
     return sorted(answer.document)
 
 
+def put_output(store: Store, run: str, path: str, data: bytes) -> None:
+    folder = RunFolder(store, run)
+    row = FileRow(path=f"output/{path}", source=f"output/{path}", bytes=len(data), crc32=zlib.crc32(data))
+    store.put(folder.key(row.path), data)
+    folder.write_outputs(Outputs(serial=1, files=(row,)))
+
+
 def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
     run = logged_run(store, name="one", logdirs=("test",), status=RunState.RUNNING)
+    profile = "plugins/profile/2026_11_16/host.xplane.pb"
+    put_output(store, run, f"tensorboard/train/{profile}", b"a profile")
     writer = SummaryWriter(str(Path(store.uri) / run / "tb" / "train"))
 
     def grow(count: int) -> None:
@@ -91,6 +107,7 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
         until(lambda: runs_of(server, board) == ["ws1_one_test", "ws1_one_train"], 30)
         copies = {path: path.stat().st_ino for path in (home / "process-boards").rglob("*tfevents*")}
         assert len(copies) == 2
+        assert [file.read_bytes() for file in home.rglob(f"ws1_one_train/{profile}")] == [b"a profile"]
         before = server.ask_board(
             f"/boards/{board.id}/data/plugin/scalars/scalars?run=ws1_one_train&tag=loss", who=BOSS
         )
@@ -200,9 +217,14 @@ def test_what_can_never_be(store: Store, home: Path):
     logged_run(store, name="one")
     with serving(store, home) as server:
         boards = server.client().boards
+        with pytest.raises(UnknownName, match="no executor 'moon'"):
+            boards.create("run1", executor="moon")
+        with pytest.raises(Forbidden, match="may not run on 'docker'") as refused:
+            boards.create("run1", executor="docker")
+        assert "this server allows: local" in refused.value.hint
         for settings in (
-            {"executor": "moon"},
             {"image": "x"},
+            {"bind_mounts": [{"host_path": "/etc", "container_path": "/etc"}]},
             {"tensorboard_args": ["--logdir=/etc"]},
             {"tensorboard_args": ["--port", "1"]},
         ):
@@ -211,3 +233,56 @@ def test_what_can_never_be(store: Store, home: Path):
         failed = boards.create("run1", kind=BoardKind.PROCESS, settings={"tensorboard_args": ["--load_fast=x"]}).board
         until(lambda: boards.get(failed.id).state is UnitState.FAILED, _START)
         assert any("load_fast" in line.text for line in boards.logs(failed.id))
+
+
+def test_a_keeper_that_was_killed_leaves_no_process(store: Store, home: Path, tmp_path: Path):
+    logged_run(store, name="one")
+    with serving(store, home) as server:
+        assert server.client().info().board_executors == ("local",)
+        board = started(server, "run1")
+        (process,) = _processes(tmp_path)
+        (keeper,) = [one for one in process.parents() if "keep" in one.cmdline()]
+        keeper.kill()
+        until(lambda: server.client().boards.get(board.id).state is UnitState.LOST, 30)
+        assert "keeper" in server.client().boards.get(board.id).reason
+        until(lambda: not _processes(tmp_path), 30)
+        assert started(server, "run1").id == board.id
+
+
+DIES = """
+    import os, signal, sys
+    from aboard.executors.local import Local
+    submit, name = Local.submit, sys.argv.pop(1)
+
+    def submit_and_die(self, spec):
+        handle = submit(self, spec)
+        if spec.name.startswith(name):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return handle
+
+    Local.submit = submit_and_die
+    from aboard.cli import main
+    main()
+"""
+
+
+def test_killed_between_submitting_and_recording(store: Store, home: Path, tmp_path: Path):
+    """The server that starts next takes up the very process that the killed one had started."""
+    logged_run(store, name="one")
+    home.mkdir()
+    with Catalog.open(home / "catalog.sqlite") as catalog:
+        catalog.workspaces.add("ws1")
+    arguments = ("board-", "server", "--port", "0", "--store", store.uri, "--json")
+    dying = start(tmp_path, DIES, *arguments, ABOARD_TOKEN="a-token-of-some-length")
+    assert dying.stdout is not None
+    client = Client(json.loads(dying.stdout.readline())["url"], "a-token-of-some-length")
+    until(lambda: client.runs.count() == 1, 30)
+    board = client.boards.create("run1", kind=BoardKind.PROCESS).board
+    assert finish(dying, 60).code == -signal.SIGKILL
+    until(lambda: len(_processes(tmp_path)) == 1, 30)
+    (process,) = _processes(tmp_path)
+    with serving(store, home) as server:
+        until(lambda: server.client().boards.get(board.id).state is UnitState.RUNNING, _START)
+        assert [one.pid for one in _processes(tmp_path)] == [process.pid]
+        server.client().boards.delete(board.id)
+        until(lambda: not _processes(tmp_path), 30)

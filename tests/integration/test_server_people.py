@@ -196,8 +196,10 @@ def test_trainings_register_with_a_token_for_writing(server: TeamServer):
     run = training.runs.register(NewRun(uid=uid, workspace="vision", user="ed"))
     assert run.name.startswith("run")
     training.runs.heartbeat(uid)
-    with pytest.raises(UnknownName, match="there is no workspace 'secret'"):
+    with pytest.raises(UnknownName, match="there is no workspace 'secret'") as refused:
         training.runs.register(NewRun(uid=new_uid(), workspace="secret"))
+    assert "`aboard workspaces list`" in refused.value.hint
+    assert "--workspace" in refused.value.hint
     with pytest.raises(UnknownName, match="there is no workspace 'brandnew'"):
         training.runs.register(NewRun(uid=new_uid(), workspace="brandnew"))
     with pytest.raises(Forbidden, match="may not make others"):

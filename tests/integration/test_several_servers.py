@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+import aboard
 from aboard.client.client import Client
 from aboard.errors import AboardError, BoardLimitExceeded, CatalogUnavailable
 from aboard.model.board import BoardKind
@@ -158,6 +160,30 @@ def test_together_they_allow_no_more_than_one_would(three: Three):
     assert (len(made), len(refused)) == (30, 15)
     for board in made:
         three.servers[0].client.boards.delete(board)
+
+
+def test_the_end_of_a_job_is_told_once(three: Three, monkeypatch: pytest.MonkeyPatch):
+    """All three look after the jobs of their home; none is in the way of the others."""
+    monkeypatch.setenv("ABOARD_HOME", str(three.home))
+    monkeypatch.setenv("ABOARD_STORE", three.store.uri)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    job = aboard.submit(["sh", "-c", "echo under way; sleep 600"], name="job", workspace="ws1")
+    try:
+        client = three.servers[0].client
+        until(lambda: [run.status for run in client.runs.iterate(where='name == "job"')] == [RunState.RUNNING], 60)
+        (supervisor,) = [
+            process
+            for process in psutil.process_iter(["cmdline", "environ"])
+            if (process.info["environ"] or {}).get("ABOARD_UNIT_ID") == job.id
+            and "--name=job" in (process.info["cmdline"] or [])
+        ]
+        supervisor.kill()
+        until(lambda: three.servers[1].client.runs.get("ws1/job").status is RunState.FAILED, 60)
+        assert "Its job ended" in three.servers[2].client.runs.get("ws1/job").reason
+        told = [(three.home / f"log{number}").read_text() for number in range(3)]
+        assert not any("failed" in one for one in told), told
+    finally:
+        job.cancel()
 
 
 def test_a_process_board_outlives_who_started_it(three: Three):

@@ -18,7 +18,7 @@ from support.clouds import clear_clouds, use
 from support.fault_proxy import fault_proxy
 from support.object_servers import READER, Keys
 from support.processes import until
-from support.trained_runs import StoredRun, stored_run
+from support.trained_runs import StoredRun, stored_run, without_columns
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def test_wrong_credentials(store, proxy, monkeypatch, s3_server):
 @pytest.mark.parametrize("fault", ["error", "cut off", "slow"])
 def test_one_object_that_fails_hides_nothing_else(store, proxy, followed, tmp_path, caplog, fault):
     bad, good = (stored_run(store, tmp_path, name, lambda run: run.log(range(40))) for name in ("bad", "good"))
-    which = {"path": f"{bad.uid}/tb/"}
+    which = {"path": f"{bad.uid}/"}
     if fault == "error":
         proxy.answer(500, **which)
     elif fault == "cut off":
@@ -146,7 +146,7 @@ def test_one_object_that_fails_hides_nothing_else(store, proxy, followed, tmp_pa
     assert good.uid not in caplog.text
 
 
-@pytest.mark.parametrize("what", ["manifest.json", "tb/"])
+@pytest.mark.parametrize("what", ["columns/", "manifest.json", "tb/"])
 def test_who_never_answers_does_not_hold_up_the_others(store, proxy, followed, tmp_path, monkeypatch, what):
     monkeypatch.setattr(store_root, "PATIENCE", Patience(stall_seconds=60, retries=0))
     monkeypatch.setattr(unit_work, "_WAIT_SECONDS", 0.5)
@@ -172,8 +172,9 @@ def test_slow_and_failing_now_and_then(store, proxy, tmp_path):
         assert [len(run.scalars["loss"]) for run in opened.runs] == [30, 30, 30]
 
 
-def test_damaged_documents(memory, tmp_path, caplog):
+def test_damaged_documents(memory, tmp_path, caplog, monkeypatch):
     """A manifest that cannot be read costs a listing, a `run.json` the name; nothing else is touched."""
+    without_columns(monkeypatch)
     runs = [stored_run(memory, tmp_path, name, lambda run: run.log(range(20))) for name in ("a", "b", "c", "d")]
     memory.put(runs[0].folder.key("manifest.json"), b'{"format": "aboard-man')
     memory.delete(runs[1].folder.key("manifest.json"))
@@ -188,7 +189,8 @@ def test_damaged_documents(memory, tmp_path, caplog):
     assert len(told(caplog, "run.json")) == 1
 
 
-def test_a_manifest_of_a_later_version(memory, tmp_path, caplog):
+def test_a_manifest_of_a_later_version(memory, tmp_path, caplog, monkeypatch):
+    without_columns(monkeypatch)
     run = stored_run(memory, tmp_path, "new", lambda run: run.log(range(20)))
     key = run.folder.key("manifest.json")
     memory.put(key, memory.get(key).replace(b"[1,0]", b"[2,0]"))
@@ -233,7 +235,8 @@ def test_what_is_rolled_up_while_it_is_read(memory, tmp_path):
         assert len(opened.runs["busy/train"].scalars["loss"]) == 300
 
 
-def test_content_that_is_not_what_the_manifest_says(memory, tmp_path, caplog):
+def test_content_that_is_not_what_the_manifest_says(memory, tmp_path, caplog, monkeypatch):
+    without_columns(monkeypatch)
     run = stored_run(memory, tmp_path, "odd", lambda run: run.log(range(50)))
     (key,) = [entry.key for entry in memory.list(run.folder.key("tb"))]
     content = bytearray(memory.get(key))

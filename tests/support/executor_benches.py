@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real executors for the contract suite: each bench says how a shell script becomes a unit there.
+"""Executors for the contract suite: each bench says how a shell script becomes a unit there.
+
+All are real but the API server of Kubernetes, which `kubernetes_api` and `kubernetes_node` stand in for.
 
 EXECUTORS_UNDER_TEST names those to be tested: `make test` takes local processes, `make test-cluster` the others.
 """
@@ -32,6 +34,8 @@ class Bench:
     executor: Executor
     common: dict[str, Any] = field(default_factory=dict)
     handles: list[UnitHandle] = field(default_factory=list)
+    keeps_output: bool = True
+    """Whether what a unit printed is still there when it was stopped."""
 
     def spec(self, script: str = "", **parts: Any) -> UnitSpec:
         command = parts.pop("command", ("sh", "-c", script))
@@ -101,9 +105,19 @@ def slurm_bench(folder: Path) -> Generator[Bench]:
         yield Bench(Slurm(folder=str(folder / "units")))
 
 
+@contextlib.contextmanager
+def kubernetes_bench(folder: Path) -> Generator[Bench]:
+    from aboard.executors import Kubernetes
+    from support.kubernetes_node import kubernetes_cluster
+
+    with kubernetes_cluster(folder) as (_, config):
+        yield Bench(Kubernetes(kubeconfig=str(config)), {"image": "python:3"}, keeps_output=False)
+
+
 BENCHES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Bench]]] = {
     "local": local_bench,
     "ssh": ssh_bench,
     "docker": docker_bench,
     "slurm": slurm_bench,
+    "kubernetes": kubernetes_bench,
 }

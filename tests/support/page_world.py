@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from aboard.client.client import Client
 from aboard.model.run_states import RunState
 from aboard.server.page_files import FOLDER
 from aboard.store import Store, open_store
+from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.run_folder import RunFolder
 from support.logged_runs import logged_run, tb_folder
 from support.processes import needs
 from support.stored_runs import TOKEN, serving_runs
@@ -33,8 +36,21 @@ print("loading <b>data</b>")
 with aboard.Run(hparams={"lr": 0.5}) as run:
     for epoch in range(3):
         run.log_metrics({"epoch": epoch, "loss": 1 / (epoch + 1)}, step_name="epoch", stage="train")
+        if epoch == 1:
+            run.log_event("rate <b>halved</b>", {"lr": 0.25}, step=epoch)
         print(f"epoch {epoch} is done")
 print("all ERRORS are gone", file=sys.stderr)
+"""
+REPORT = """# Result of *step*
+
+| metric | value |
+|---|---|
+| `loss` | **0.5** &lt; 1 |
+
+- [a link](https://example.org/x), [a trap](javascript:window.hacked=1)
+- <img src=x onerror="window.hacked=1">
+
+![picture](https://example.org/tracker.png)
 """
 
 
@@ -58,7 +74,8 @@ def page_world(folder: Path) -> Iterator[World]:
     """A server over an empty store; tests fill it with what they need."""
     needs("" if (FOLDER / "index.html").exists() else "the page was not built: run make page")
     store = open_store(str(folder / "store"), create=True)
-    with Catalog.open(folder / "catalog.sqlite") as catalog, serving_runs(catalog, store.uri) as client:
+    options = {"process_home": folder / "processes"}
+    with Catalog.open(folder / "catalog.sqlite") as catalog, serving_runs(catalog, store.uri, **options) as client:
         yield World(store, client, client.url)
 
 
@@ -96,8 +113,19 @@ def media_runs(world: World) -> None:
                 picture[0, :, : step + 1] = 1.0
                 writer.add_image("picture", picture, step)
                 writer.add_text("words", f"<b>step {step}</b>", step)
+                writer.add_text("report", REPORT, step)
+                writer.add_images("batch", np.stack([np.full((3, 8, 8), part / 4) for part in range(3)]), step)
                 writer.add_histogram("weights", np.linspace(-1, 1 + step, 100), step)
                 writer.add_audio("tone", np.sin(np.arange(800) / 5), step, sample_rate=8000)
+
+
+def restarted_run(world: World) -> None:
+    """A run whose second attempt began after its third point."""
+    uid = world.uids["restarted"] = logged_run(
+        world.store, name="restarted", workspace="lab", curves={"slow": [1.0] * 9}
+    )
+    claimed = datetime.fromtimestamp(1002.5, UTC)  # points are a second apart from 1000 on
+    RunFolder(world.store, uid).create_attempt(AttemptClaim(number=2, token=uid, claimed=claimed, host="other", pid=8))
 
 
 def hostile_runs(world: World) -> None:

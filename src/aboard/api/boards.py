@@ -33,8 +33,11 @@ class NewBoard:
     max_runtime: float | None = None
     """Seconds after its start when the board stops; None for never."""
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
-    """`tensorboard_args` and `plugins`."""
+    """`tensorboard_args` and `plugins`; of a process `tensorboard_args`, `image` and `bind_mounts`."""
     kind: BoardKind = BoardKind.SERVER
+    executor: str = ""
+    """Where a stock TensorBoard shall run, as `docker` or `slurm:partition=cpu`; empty: in the server, or, for the kind
+    `process`, where the server has it run."""
     must_find: bool = False
     """Refuse a pattern, range or filter that selects nothing now. An experiment may be empty: its runs will come."""
 

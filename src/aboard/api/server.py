@@ -41,6 +41,8 @@ class ServerInfo:
     stores: tuple[StoreStatus, ...] = ()
     run_store: str = ""
     """Where trainings of who asks put their runs, unless they are told another place; empty for who may log none."""
+    board_executors: tuple[str, ...] = ()
+    """Where boards may run as processes of their own, the server's own choice first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

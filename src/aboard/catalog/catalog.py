@@ -29,6 +29,7 @@ from aboard.catalog.people import People
 from aboard.catalog.reindex import Reindexed, reindex
 from aboard.catalog.reindexings import Reindexings
 from aboard.catalog.runs import Runs
+from aboard.catalog.saved_views import SavedViews
 from aboard.catalog.seen import Seen
 from aboard.catalog.selected_runs import SelectedRuns
 from aboard.catalog.server_lock import lock_catalog
@@ -50,6 +51,7 @@ class SeenCatalog:
         self.selected = SelectedRuns(database, seen)
         self.fields = Fields(database, seen)
         self.usage = UsageOfRuns(database, seen)
+        self.saved_views = SavedViews(database, seen)
         # These do not tell people what there is; who may use them is decided above.
         self.bin = Bin(database)
         self.audit = Audit(database)

@@ -349,6 +349,21 @@ board_lines = Table(
     sqlite_autoincrement=True,
 )
 
+saved_views = Table(
+    "saved_views",
+    metadata,
+    Column("id", Number, primary_key=True),
+    _workspace_id(),
+    Column("name", Words, nullable=False),
+    Column("name_key", Words, nullable=False),
+    Column("address", Words, nullable=False),  # below the workspace, whose name may change
+    Column("owner", Words, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("changed", Moment, nullable=False),
+    UniqueConstraint("workspace_id", "name_key"),
+    sqlite_autoincrement=True,
+)
+
 reindexings = Table(
     "reindexings",
     metadata,

@@ -5,74 +5,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 import typer
 
 from aboard.api.boards import BoardInfo
+from aboard.cli.board_list_options import BoardListOptions, Order
 from aboard.cli.board_start import told
 from aboard.cli.shown_values import plain, shown
 from aboard.cli.table_text import print_csv, print_json, print_table
 from aboard.client.client import Client
-from aboard.model.unit_states import UnitState
 
 _TITLES = ["Id", "Owner", "Description", "State", "Experiment Id", "Trial Ids", "Exit Status"]
 _MOST_NUMBERS = 20
-
-
-class SortedBy(StrEnum):
-    """What boards can be sorted by, in aboard's words and in Determined's."""
-
-    ID = "id"
-    NAME = "name"
-    OWNER = "owner"
-    USERNAME = "username"
-    DESCRIPTION = "description"
-    STATE = "state"
-    EXIT_STATUS = "exit_status"
-    EXIT_STATUS_OF_DETERMINED = "exitStatus"
-    WORKSPACE = "workspace"
-    WORKSPACE_NAME = "workspaceName"
-    CREATED = "created"
-    STARTED = "started"
-    START_TIME = "startTime"
-    LAST_USED = "last_used"
-    ENDED = "ended"
-
-    @property
-    def column(self) -> str:
-        """The name that the server knows."""
-        return _COLUMNS.get(self, self.value)
-
-
-_COLUMNS = {
-    SortedBy.USERNAME: "owner",
-    SortedBy.EXIT_STATUS_OF_DETERMINED: "exit_status",
-    SortedBy.WORKSPACE_NAME: "workspace",
-    SortedBy.START_TIME: "started",
-}
-
-
-class Order(StrEnum):
-    """Which end comes first."""
-
-    ASCENDING = "asc"
-    DESCENDING = "desc"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoardListOptions:
-    """What was asked for."""
-
-    everybody: bool = False
-    workspaces: Sequence[str] = ()
-    states: Sequence[UnitState] = ()
-    sort_by: SortedBy = SortedBy.STARTED
-    order: Order = Order.ASCENDING
-    quiet: bool = False
-    as_json: bool = False
-    as_csv: bool = False
 
 
 def list_boards(options: BoardListOptions) -> None:

@@ -47,6 +47,7 @@ class StartOptions:
     max_runtime: Span | None = None
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     kind: BoardKind = BoardKind.SERVER
+    executor: str = ""
     open_browser: bool = True
     detach: bool = False
     as_json: bool = False
@@ -70,6 +71,7 @@ def start_board(options: StartOptions) -> None:
         max_runtime=options.max_runtime,
         settings=options.settings,
         kind=options.kind,
+        executor=options.executor,
         must_find=True,
     )
     if options.detach:
@@ -106,6 +108,8 @@ def with_config(options: StartOptions, config_file: str | None, pairs: Sequence[
         idle_timeout=_span(given, "idle_timeout") if options.idle_timeout is None else options.idle_timeout,
         max_runtime=_span(given, "max_runtime") if options.max_runtime is None else options.max_runtime,
         settings={**settings, **options.settings},
+        # What `config` prints of a process makes one again.
+        kind=BoardKind.PROCESS if settings.get("executor") else options.kind,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from aboard.cli.board_list import BoardListOptions, Order, SortedBy
+from aboard.cli.board_list_options import BoardListOptions, Order, SortedBy
 from aboard.cli.determined_habits import StartCommand
 from aboard.model.board import BoardKind
 from aboard.model.board_line import LineLevel
@@ -78,6 +78,13 @@ def start(
     process: Annotated[
         bool, typer.Option("--process", help="A stock TensorBoard of its own, for plugins that must read real files.")
     ] = False,
+    executor: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[:OPTIONS]",
+            help="Where that one runs: local, docker, slurm:partition=cpu, …, as far as the server allows it.",
+        ),
+    ] = "",
     context: Annotated[list[str] | None, typer.Option("--context", "-c", hidden=True)] = None,
     include: Annotated[list[str] | None, typer.Option("--include", "-i", hidden=True)] = None,
     browser: Browser = True,
@@ -98,7 +105,8 @@ def start(
         description=description,
         idle_timeout=idle_timeout,
         max_runtime=max_runtime,
-        kind=BoardKind.PROCESS if process else BoardKind.SERVER,
+        kind=BoardKind.PROCESS if process or executor else BoardKind.SERVER,
+        executor=executor,
         open_browser=browser,
         detach=detach,
         as_json=as_json,

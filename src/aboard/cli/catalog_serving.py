@@ -16,7 +16,9 @@ from aboard.cli.reading_report import say
 from aboard.cli.server import ServerOptions, ServerToken
 from aboard.config.machine_folder import machine_folder
 from aboard.config.retention_rules import RetentionRule
+from aboard.config.server_settings import BoardSettings
 from aboard.config.settings import Settings
+from aboard.control.board_executors import BoardExecutors
 from aboard.control.boards import BoardRules
 from aboard.control.control import Control, ControlOptions
 from aboard.control.first_administrator import code_for, ensure_administrator, has_way_in
@@ -122,6 +124,7 @@ class CatalogServer:
             template=self._settings.template,
             boards=self._board_rules(),
             process_home=machine_folder(self._settings.home),
+            jobs_home=self._settings.home,
         )
         control = Control(catalog, options)
         stack.callback(control.close)
@@ -142,6 +145,7 @@ class CatalogServer:
                 total=limits.limit_total or None,
             ),
             plugins=None if self._is_personal else self._settings.serve.plugins,
+            executors=board_executors(limits, is_personal=self._is_personal),
         )
 
     def _announce(self, url: str, control: Control, person: str, *, is_first: bool) -> None:
@@ -170,6 +174,23 @@ class CatalogServer:
             say(f"  open  {link}", sys.stdout)
             say(f"  or    aboard login {url} --token {code}", sys.stdout)
         say(f"It follows {', '.join(stores)}. Ctrl-C ends it.", sys.stderr)
+
+
+def board_executors(settings: BoardSettings, *, is_personal: bool) -> BoardExecutors:
+    """Where boards may run as processes; an error where what is settled can never work."""
+    made = BoardExecutors(
+        allowed=settings.executors,
+        default=settings.executor,
+        is_personal=is_personal,
+        image=settings.image,
+        images=settings.images,
+        mounts=settings.mounts,
+        shared_folder=Path(settings.shared_folder).expanduser().absolute() if settings.shared_folder else None,
+        program=settings.tensorboard,
+        memory=settings.memory,
+    )
+    made.check()
+    return made
 
 
 def _follow_again(control: Control, uris: list[str]) -> None:

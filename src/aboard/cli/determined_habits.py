@@ -10,7 +10,6 @@ from typing import Any
 from typer.core import TyperCommand
 
 from aboard.errors import InvalidValue
-from aboard.model.selection_words import split_words
 
 _SEVERAL = frozenset({"--trial-ids", "-t"})
 _NUMBERS = re.compile(r"[0-9]+(\s*-\s*[0-9]+)?", re.ASCII)
@@ -45,6 +44,8 @@ def one_flag_each(arguments: Sequence[str]) -> list[str]:
 
 def runs_of(trial_ids: Sequence[str]) -> list[str]:
     """Words of a selection for what stands behind `--trial-ids`: numbers are those of runs."""
+    from aboard.model.selection_words import split_words  # every command loads this module with the parser
+
     return [f"run{word}" if _NUMBERS.fullmatch(word) else word for word in split_words(trial_ids)]
 
 

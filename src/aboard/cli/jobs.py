@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from aboard.cli.saying import say
-from aboard.cli.table_text import print_table
 
 app = typer.Typer(
     name="jobs",
-    help="Jobs that were submitted from here: list, show, logs, cancel, wait, forget.",
+    help="Jobs that were submitted from here: list, show, logs, wait, cancel, again, forget.",
     no_args_is_help=True,
 )
 _Jobs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Id, a part of it, or the name of the run.")]
@@ -28,6 +27,7 @@ def list_jobs(
     as_json: _Json = False,
 ) -> None:
     """Jobs, the oldest first, with their states now."""
+    from aboard.cli.table_text import print_table
     from aboard.jobs.job import Job
 
     rows = [_row(job) for job in Job.list(experiment=experiment)]
@@ -86,6 +86,29 @@ def wait(
     for job, status in ended:
         say(f"{job.name} {status.state.upper()}" + (f": {status.message}" if status.message else ""), sys.stderr)
     raise typer.Exit(0 if all(status.has_succeeded for _, status in ended) else 1)
+
+
+@app.command()
+def again(
+    jobs: Annotated[
+        list[str] | None, typer.Argument(metavar="[JOB...]", help="Id, a part of it, or the run's name.")
+    ] = None,
+    *,
+    experiment: Annotated[
+        str | None, typer.Option(help="All of an experiment that ended and did not complete.")
+    ] = None,
+) -> None:
+    """Submit jobs once more that did not complete; their runs go on. Prints the ids of the new jobs."""
+    from aboard.errors import InvalidValue
+    from aboard.jobs.job import Job
+    from aboard.jobs.submitting_again import incomplete_jobs
+
+    if bool(jobs) == (experiment is not None):
+        raise InvalidValue("Nothing says which jobs.", hint="Name jobs, or give --experiment NAME.")
+    for found in incomplete_jobs(experiment) if experiment is not None else [Job(job) for job in jobs or ()]:
+        made = found.again()
+        typer.echo(made.id)
+        say(f"Submitted {made.name} to {made.record.executor} again.", sys.stderr)
 
 
 @app.command()

@@ -17,6 +17,7 @@ from aboard.cli.config_file import read_config_file
 from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue
 from aboard.jobs.job_command import HPARAMS
+from aboard.jobs.sent_source import enter_source
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_from_json
 from aboard.model.names import check_name, check_workspace_name
 from aboard.run.supervisor.destination import check_destinations, check_folders
@@ -65,6 +66,7 @@ def run(options: RunOptions) -> int:
 def request_of(options: RunOptions) -> RunRequest:
     """The options as a request; raises InvalidValue for what is not allowed."""
     settings = client_settings({"store": options.store, "workspace": options.workspace})
+    enter_source(os.environ, settings.store, settings.home)
     if not options.command:
         raise InvalidValue(
             "There is no command to run.", hint="Write it behind two dashes: aboard run -- python train.py"

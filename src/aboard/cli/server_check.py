@@ -45,6 +45,7 @@ def check_server(options: ServerOptions) -> int:
         report.found(f"store {uri}", lambda uri=uri: _store(uri, settings), str)
     for root in serve.roots:
         report.found(f"root {root}", lambda root=root: _root(root), str)
+    report.found("boards", lambda: _boards(settings), str)
     return report.end()
 
 
@@ -103,6 +104,12 @@ def _store(uri: str, settings: Settings) -> str:
     if is_own and not Path(uri).exists():
         return "will be made by the first run"
     return f"can be listed, {len(RunListing(open_store(uri)).new()):,} runs"
+
+
+def _boards(settings: Settings) -> str:
+    from aboard.cli.catalog_serving import board_executors
+
+    return f"as processes they may run on {', '.join(board_executors(settings.boards, is_personal=False).names)}"
 
 
 def _root(root: str) -> str:

@@ -12,11 +12,14 @@ import typer
 
 from aboard.cli.run import hparam_of, hparam_value, tag_of
 from aboard.cli.saying import say
+from aboard.cli.yaml_text import yaml_text
 from aboard.errors import InvalidValue
 from aboard.jobs.job import Job
-from aboard.jobs.submitting import JobAsked, submit_job
-from aboard.jobs.sweep import submit_sweep
+from aboard.jobs.submitting import JobAsked, planned_job, submit_job
+from aboard.jobs.sweep import planned_sweep, submit_sweep
+from aboard.model.unit import UnitSpec
 from aboard.model.unit_states import UnitState
+from aboard.run.secrets import MASK, is_secret_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,7 @@ class SubmitOptions:
     environment: Sequence[str]
     at_once: int | None
     wait: bool
+    dry_run: bool
     as_json: bool
 
 
@@ -40,11 +44,13 @@ def submit(asked: JobAsked, options: SubmitOptions) -> int:
         tags=dict(map(tag_of, options.tags)),
         environment=dict(map(_variable, options.environment)),
     )
+    if options.at_once is not None and not options.grid:
+        raise InvalidValue("--at-once is for sweeps.", hint="Add --grid NAME=VALUE,VALUE, or leave it out.")
+    if options.dry_run:
+        return _shown(asked, options)
     if options.grid:
         made = submit_sweep(asked, dict(map(_axis, options.grid)), options.at_once)
         jobs = list(made.jobs)
-    elif options.at_once is not None:
-        raise InvalidValue("--at-once is for sweeps.", hint="Add --grid NAME=VALUE,VALUE, or leave it out.")
     else:
         jobs = [submit_job(asked)]
     if options.as_json:
@@ -58,6 +64,26 @@ def submit(asked: JobAsked, options: SubmitOptions) -> int:
                 sys.stderr,
             )
     return _waited(jobs) if options.wait else 0
+
+
+def _shown(asked: JobAsked, options: SubmitOptions) -> int:
+    """Print what the executor would be given, and give it nothing."""
+    if options.grid:
+        executor, specs = planned_sweep(asked, dict(map(_axis, options.grid)), options.at_once)
+    else:
+        executor, specs = planned_job(asked)
+    documents = executor.preview([_without_secrets(spec) for spec in specs], at_once=options.at_once)
+    if options.as_json:
+        typer.echo(json.dumps({"items": documents, "next": None}))
+    else:
+        typer.echo("---\n".join(yaml_text(document) for document in documents), nl=False)
+    say("Nothing was submitted. Values of secrets are not shown.", sys.stderr)
+    return 0
+
+
+def _without_secrets(spec: UnitSpec) -> UnitSpec:
+    shown = {name: MASK if is_secret_name(name) else value for name, value in spec.environment.items()}
+    return replace(spec, environment=shown)
 
 
 def _waited(jobs: Sequence[Job]) -> int:

@@ -51,6 +51,9 @@ def submit(
         str, typer.Option(help="The program aboard on the other side.", show_default="this one, or `aboard`")
     ] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Show what it prints, and end as it does.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what the executor would be given, as YAML, and submit nothing.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run a training command as a run where an executor starts it; prints the ids of the jobs."""
@@ -83,6 +86,7 @@ def submit(
         environment=environment or [],
         at_once=at_once,
         wait=wait,
+        dry_run=dry_run,
         as_json=as_json,
     )
     sys.exit(submitted(asked, options))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any, NamedTuple
 
 import typer
@@ -50,6 +49,8 @@ class ViewCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what remains when the habits are translated."""
         if "--version_tb" in args:
+            from importlib import metadata
+
             typer.echo(metadata.version("tensorboard"))
             raise typer.Exit
         arguments, notes = translated(args)

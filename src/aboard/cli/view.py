@@ -11,6 +11,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
 _LOOKED_AT = 100  # names in a folder
 _KEEP_WITHIN_SECONDS = 5.0  # what was decoded, for the next time
 _STOP_LOADING_WITHIN_SECONDS = 1.0
+_READ_FIRST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,7 @@ def readable_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | 
 def view(options: ViewOptions) -> None:
     """Serve until interrupted."""
     _open_standard_streams()
-    try:
-        from aboard.server.access import AccessGuard
-        from aboard.server.listening import EVERYWHERE, is_loopback, listen, url_of
-        from aboard.server.serving import serve
-        from aboard.server.view import ViewApp
-    except ImportError as error:
-        raise _missing(error) from error
+    from aboard.server.listening import EVERYWHERE, is_loopback, listen, url_of
 
     prefix = _checked_prefix(options.path_prefix)
     is_stored = any(isinstance(root, StoreUri) for root in options.roots.values()) or _has_stored_runs(options.roots)
@@ -95,15 +91,22 @@ def view(options: ViewOptions) -> None:
     private = is_loopback(host)
     token = None if private else secrets.token_urlsafe(32)
     reading = _Reading(options)
-    app = AccessGuard(
-        ViewApp(reading.begin, lambda runs: _board_app(runs, template, options), reading.fail, prefix),
-        hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
-        token=token,
-        cookie=f"aboard_view_{listener.getsockname()[1]}",
-    )
     board_url = url_of(listener, f"{prefix}/")
     with contextlib.suppress(KeyboardInterrupt):
         try:
+            reading.begin_ahead()
+            try:
+                from aboard.server.access import AccessGuard
+                from aboard.server.serving import serve
+                from aboard.server.view import ViewApp
+            except ImportError as error:
+                raise _missing(error) from error
+            app = AccessGuard(
+                ViewApp(reading.begin, lambda runs: _board_app(runs, template, options), reading.fail, prefix),
+                hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
+                token=token,
+                cookie=f"aboard_view_{listener.getsockname()[1]}",
+            )
             _announce(board_url, token, options)
             if options.open_browser:
                 # In a thread: it may take a second, and what the browser asks waits meanwhile.
@@ -138,13 +141,27 @@ class _Reading:
     def __init__(self, options: ViewOptions) -> None:
         self._options = options
         self._lock = threading.Lock()
+        self._beginning = threading.Lock()
         self._ended = False
         self.failure: Exception | None = None
         self._collection: RunCollection | None = None
         self._stop: Callable[[], None] = lambda: None
 
+    def begin_ahead(self) -> None:
+        """Ask stores at once: they take their time to answer, in which others can be imported."""
+        if any(isinstance(root, StoreUri) for root in self._options.roots.values()):
+            threading.Thread(target=self._begin_ahead, daemon=True).start()
+
+    def _begin_ahead(self) -> None:
+        with contextlib.suppress(Exception):  # `begin` meets the same, where somebody hears of it
+            self.begin()
+
     def begin(self) -> RunCollection:
-        """Read and follow, or (with an interval of 0, as in TensorBoard) read once."""
+        """Read and follow, or (with an interval of 0, as in TensorBoard) read once; again: the same."""
+        with self._beginning:
+            return self._collection or self._begun()
+
+    def _begun(self) -> RunCollection:
         # What this imports takes longer than all the rest.
         from aboard.cli.reading_report import report_reading
         from aboard.cli.traffic_report import report_traffic
@@ -222,7 +239,15 @@ def _leave() -> None:
     os._exit(0)
 
 
+def _let_read(collection: RunCollection) -> None:
+    """Wait a moment for what stores have: TensorBoard's modules, while they are imported, let nothing else get on."""
+    until = time.monotonic() + _READ_FIRST_SECONDS
+    while collection.traffic and not collection.progress.cycles and time.monotonic() < until:
+        time.sleep(0.01)
+
+
 def _board_app(collection: RunCollection, template: NameTemplate | None, options: ViewOptions) -> Any:
+    _let_read(collection)
     from aboard.board.hosting import Board, SingleBoard
     from aboard.board.limits import Limits
     from aboard.board.named_runs import NamedRuns, folder_columns

@@ -40,12 +40,14 @@ class Board:
         template: str = "",
         workspace: str = "",
         settings: Mapping[str, object] | None = None,
+        executor: object = "",
         client: Client | None = None,
     ) -> Self:
         """Open a board over a folder or bucket (`uri`), over what a selection means (`sources`), or over both.
 
         The same runs, template and settings open the same board again. With `wait`, it can be looked at when this
-        returns.
+        returns. With an `executor`, as "docker" or `aboard.executors.Slurm(partition="cpu")`, it is a stock TensorBoard
+        that runs there.
         """
         if uri is not None and not uri.strip():
             raise InvalidValue("the uri of a board is empty", hint="give a folder, or a URI as oss://bucket/path/")
@@ -61,6 +63,7 @@ class Board:
             idle_timeout=idle_timeout,
             max_runtime=None if max_runtime_in_minutes is None else max_runtime_in_minutes * 60.0,
             settings=settings,
+            executor=executor,
         )
         board = cls(made.board, client=asked)
         return board.wait() if wait else board

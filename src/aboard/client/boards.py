@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardReading, NewBoard
-from aboard.api.page import Page
+from aboard.api.page import Page, on_all_pages
 from aboard.api.people import CodeAsked, CodeMade
 from aboard.client.selection_texts import several, whole_path, zone_minutes
 from aboard.client.transport import Transport, path_part
@@ -47,12 +47,14 @@ class BoardsClient:
         max_runtime: Span | None = None,
         settings: Mapping[str, object] | None = None,
         kind: BoardKind = BoardKind.SERVER,
+        executor: object = "",
         must_find: bool = False,
     ) -> BoardCreated:
         """Make a board over what a selection means, or open the one again that shows just the same.
 
         `sources` are words as `run343`, `exp7`, `ws1/base*`, a folder or `s3://bucket/path`; see docs/selections.md.
-        A board of the kind `process` is a stock TensorBoard behind the server; see docs/boards.md.
+        A board of the kind `process`, or with an `executor`, is a stock TensorBoard behind the server; an executor is a
+        text as `slurm:partition=cpu`, or one of `aboard.executors`. See docs/boards.md.
         With `must_find` a pattern, range or filter that selects nothing now is an error.
         """
         if where is not None and not where.strip():
@@ -69,6 +71,7 @@ class BoardsClient:
             max_runtime=_seconds(max_runtime, "max_runtime"),
             settings=settings or {},
             kind=kind,
+            executor=str(executor),
             must_find=must_find,
         )
         return self._transport().send(BoardCreated, "POST", "boards", new)
@@ -109,9 +112,8 @@ class BoardsClient:
         descending: bool = False,
     ) -> Iterator[BoardInfo]:
         """All boards that `list` would show, page after page."""
-        after: str | None = None
-        while True:
-            page = self.list(
+        return on_all_pages(
+            lambda after: self.list(
                 owner=owner,
                 everybody=everybody,
                 workspaces=workspaces,
@@ -121,10 +123,7 @@ class BoardsClient:
                 limit=_PAGE,
                 after=after,
             )
-            yield from page.items
-            after = page.next
-            if after is None:
-                return
+        )
 
     def get(self, board: str) -> BoardInfo:
         """One board."""

@@ -14,6 +14,7 @@ from aboard.client.groups import ExperimentsClient, WorkspacesClient
 from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.private_server import PrivateServer
 from aboard.client.runs import RunsClient
+from aboard.client.saved_views import SavedViewsClient
 from aboard.client.series import SeriesClient
 from aboard.client.served_run import ServedExperiment, ServedRun
 from aboard.client.transport import Address, Transport
@@ -39,6 +40,7 @@ class Client:
         self.experiments = ExperimentsClient(self._transport, lambda one: ServedExperiment.of(one, self))
         self.workspaces = WorkspacesClient(self._transport)
         self.boards = BoardsClient(self._transport, is_private=self.is_private)
+        self.saved_views = SavedViewsClient(self._transport)
         self.people = PeopleClient(self._transport)
         self.tokens = TokensClient(self._transport)
 

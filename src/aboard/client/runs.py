@@ -6,7 +6,8 @@ from __future__ import annotations
 import getpass
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from aboard.api.page import Page
+from aboard.api.annotations import Annotations
+from aboard.api.page import Page, on_all_pages
 from aboard.api.runs import (
     Comparison,
     FieldNames,
@@ -75,9 +76,8 @@ class RunsClient:
         in_bin: bool = False,
     ) -> Iterator[ServedRun]:
         """All runs that `list` would show, page after page."""
-        after: str | None = None
-        while True:
-            page = self.list(
+        return on_all_pages(
+            lambda after: self.list(
                 workspaces=workspaces,
                 experiment=experiment,
                 where=where,
@@ -87,10 +87,7 @@ class RunsClient:
                 columns=columns,
                 in_bin=in_bin,
             )
-            yield from page.items
-            after = page.next
-            if after is None:
-                return
+        )
 
     def count(
         self,
@@ -141,6 +138,10 @@ class RunsClient:
     def metrics(self, run: str) -> Mapping[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
         return self.get(run).metrics
+
+    def annotations(self, runs: RunNames) -> Annotations:
+        """What `Run.log_event` noted in these runs."""
+        return self._transport().get(Annotations, "annotations", {"run": several(runs)})
 
     def series(self, run: str, *, tags: RunNames = (), logdirs: RunNames = ()) -> tuple[Series, ...]:
         """Every point of the named curves of a run, or of all; a logdir is `train`, or `.` for the run itself."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aboard.api.columns import Columns, read_columns
-from aboard.api.page import Page
+from aboard.api.page import Page, on_all_pages
 from aboard.api.runs import RunProblem
 from aboard.api.series import COLUMNS_TYPE, TagInfo
 from aboard.api.wire import from_wire
@@ -125,15 +125,9 @@ class SeriesClient:
 
     def tags(self, run: str, *, prefix: str = "", kind: str = "") -> list[TagInfo]:
         """The tags of a run: what each holds and how far it has come."""
-        found: list[TagInfo] = []
-        after: str | None = None
-        while True:
-            query = {"prefix": prefix, "kind": kind, "limit": _PAGE, "after": after}
-            page = self._transport().get(Page[TagInfo], f"runs/{path_part(run)}/tags", query)
-            found += page.items
-            after = page.next
-            if after is None:
-                return found
+        path, query = f"runs/{path_part(run)}/tags", {"prefix": prefix, "kind": kind, "limit": _PAGE}
+        transport = self._transport()
+        return list(on_all_pages(lambda after: transport.get(Page[TagInfo], path, {**query, "after": after})))
 
 
 def _made(columns: Columns) -> CurveColumns:

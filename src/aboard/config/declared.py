@@ -124,6 +124,27 @@ SETTINGS = (
     Declared("boards.limit_per_person", "Boards in the server that one person may have open; 0: any number.", _LIMIT),
     Declared("boards.process_limit_per_person", "Boards that are processes, likewise.", _LIMIT),
     Declared("boards.limit_total", "Boards of all people together; 0: any number.", _LIMIT),
+    Declared(
+        "boards.executors",
+        "Where boards that are processes may run, each with the options that it has here, as "
+        "slurm:partition=cpu. The server of one person allows all. In the variable, `;` stands between them.",
+        parsing.many(between=";"),
+    ),
+    Declared("boards.executor", "Which of them is meant where nobody names one."),
+    Declared("boards.image", "Image with TensorBoard in it, for boards in containers."),
+    Declared("boards.images", "Patterns of further images that people may name, as registry.example.org/tb/*.", _MANY),
+    Declared("boards.mounts", "Folders of this machine below which people may show something in a container.", _MANY),
+    Declared(
+        "boards.shared_folder",
+        "A folder that the machines of slurm, ssh, kubernetes or another Docker daemon see under the same name: copies "
+        "of the runs of boards there go into it.",
+    ),
+    Declared(
+        "boards.tensorboard",
+        "The command that starts TensorBoard on other machines and in containers; without it `tensorboard`, on nodes "
+        "of Slurm the server's own.",
+    ),
+    Declared("boards.memory", "Memory that the process of a board may take.", parsing.size),
 )
 BY_KEY = {one.key: one for one in SETTINGS}
 BY_FIELD = {one.field: one for one in SETTINGS}

@@ -56,12 +56,12 @@ def one_of(*choices: str) -> Parse:
     return parse
 
 
-def many(part: Callable[[object], object] = text) -> Parse:
-    """A list; in a variable its entries stand between commas."""
+def many(part: Callable[[object], object] = text, *, between: str = ",") -> Parse:
+    """A list; in a variable something stands between its entries."""
 
     def parse(value: object) -> tuple[object, ...]:
         if isinstance(value, str):
-            value = [one.strip() for one in value.split(",") if one.strip()]
+            value = [one.strip() for one in value.split(between) if one.strip()]
         if not isinstance(value, list):
             raise InvalidValue(f"{value!r} stands where a list is expected", hint='write ["one", "another"]')
         return tuple(part(one) for one in cast("list[object]", value))

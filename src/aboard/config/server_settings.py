@@ -59,8 +59,16 @@ class LoginSettings:
 
 @dataclass(frozen=True, slots=True)
 class BoardSettings:
-    """How many boards there may be; 0 stands for any number."""
+    """How many boards there may be, where 0 stands for any number; and where those may run that are processes."""
 
     limit_per_person: int = 100
     process_limit_per_person: int = 5
     limit_total: int = 0
+    executors: tuple[str, ...] = ("local",)
+    executor: str = "local"
+    image: str = "tensorflow/tensorflow"
+    images: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()
+    shared_folder: str = ""
+    tensorboard: str = ""
+    memory: int = 8 << 30

@@ -80,10 +80,11 @@ class BoardMirror:
     def _remove(self, folder: Path) -> None:
         """The files of a run that left; runs whose names begin with its name are below the same folder."""
         with contextlib.suppress(OSError):
-            for file in folder.iterdir():
+            for file in [*folder.iterdir(), *(folder / "plugins").rglob("*")]:
                 if file.is_file():
                     file.unlink()
                     self._bytes -= self._sizes.pop(file, 0)
+            shutil.rmtree(folder / "plugins", ignore_errors=True)
             folder.rmdir()
 
     def _source(self, run: SelectedRun, store: Store) -> StoredRunSource:
@@ -116,7 +117,7 @@ class BoardMirror:
             hint = "a board in the server reads the files where they are, and has no such limit"
             raise InvalidValue(f"its runs have more than {self._most_bytes >> 20:,} MB of event files", hint=hint)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("ab") as copy:
                 return _append(copy.fileno(), file)
         except AboardError as error:

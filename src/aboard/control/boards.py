@@ -14,6 +14,7 @@ from aboard.catalog.board_admission import Admitted
 from aboard.catalog.boards import only_board
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.page import Page
+from aboard.control.board_executors import BoardExecutors
 from aboard.control.board_lists import page_of
 from aboard.control.board_selection import BoardSelection, check_found, selections_of
 from aboard.control.hosting import Hosting, check_running, is_seen
@@ -50,6 +51,8 @@ class BoardRules:
     plugins: tuple[str, ...] | None = ()
     """Installed plugins of TensorBoard that boards may load; None for all."""
     has_processes: bool = True
+    executors: BoardExecutors = field(default_factory=BoardExecutors)
+    """Where boards that are processes may run."""
 
 
 class BoardUses:
@@ -69,13 +72,8 @@ class BoardUses:
 
     def create(self, new: NewBoard, access: Access) -> tuple[Admitted, Resolved]:
         """Make a board, or open the one again that this person has of just the same; and what it shows."""
-        if new.kind is BoardKind.PROCESS:
-            if not self._rules.has_processes:
-                hint = "leave `kind` away: boards in the server show the same pages"
-                raise InvalidValue("this server has no boards that are processes", hint=hint)
-            settings = parse_process_settings(new.settings).as_mapping()
-        else:
-            settings = parse_settings(new.settings, allowed_plugins=self._rules.plugins).as_mapping()
+        kind = BoardKind.PROCESS if new.executor else new.kind
+        settings = self._settings(new, kind)
         if new.template:
             NameTemplate(new.template, BOARD_FIELDS)
         settled, resolved = self._settled(new, access)
@@ -94,7 +92,7 @@ class BoardUses:
             created=now(),
             idle_timeout=_span(new.idle_timeout, "idle_timeout"),
             max_runtime=_span(new.max_runtime, "max_runtime"),
-            kind=new.kind,
+            kind=kind,
             settings=settings,
             scope=None if access.seen is None else tuple(sorted(access.seen)),
             shown=tuple(sorted({folded(run.workspace) for run in resolved.runs})),
@@ -102,10 +100,24 @@ class BoardUses:
             secret=secrets.token_hex(16),
         )
         admitted = self._catalog.boards.admission.admit(board, self._rules.limits, actor=access.name)
-        if new.kind is BoardKind.SERVER:
+        if kind is BoardKind.SERVER:
             self._hosting.prepare()
         self._record(access, "reopen" if admitted.reopened else "create", admitted.board)
         return admitted, resolved
+
+    def _settings(self, new: NewBoard, kind: BoardKind) -> dict[str, object]:
+        if kind is BoardKind.SERVER:
+            return parse_settings(new.settings, allowed_plugins=self._rules.plugins).as_mapping()
+        if not self._rules.has_processes:
+            hint = "leave `kind` and `executor` away: boards in the server show the same pages"
+            raise InvalidValue("this server has no boards that are processes", hint=hint)
+        asked = {**new.settings, "executor": new.executor} if new.executor else new.settings
+        return self._rules.executors.settled(parse_process_settings(asked)).as_mapping()
+
+    @property
+    def executors(self) -> list[str]:
+        """Where boards may run as processes, the server's own choice first; none: nowhere."""
+        return self._rules.executors.names if self._rules.has_processes else []
 
     def get(self, text: str, access: Access) -> Board:
         """The board whose id begins so, or that has this name."""

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from aboard.api.annotations import Annotations
 from aboard.api.runs import NewRun
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
+from aboard.control.annotations import annotations_of
 from aboard.control.board_keeper import BoardKeeper
 from aboard.control.board_news import BoardNews
 from aboard.control.boards import BoardRules, BoardUses
@@ -23,6 +25,7 @@ from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
 from aboard.control.hosting import Hosting
 from aboard.control.indexing import RunIndexer
+from aboard.control.job_reconciler import JobReconciler
 from aboard.control.logins import LoginOptions, Logins
 from aboard.control.media import Media
 from aboard.control.open_folders import OpenFolders
@@ -37,6 +40,7 @@ from aboard.control.run_news import RunNews
 from aboard.control.run_series import WholeSeries, run_series
 from aboard.control.seen_control import SeenControl
 from aboard.errors import Forbidden, UnknownName
+from aboard.jobs.job_record import JobRecords
 from aboard.model.access import Access
 from aboard.model.board import Board, BoardKind
 from aboard.model.names import check_name, check_workspace_name
@@ -79,6 +83,8 @@ class ControlOptions:
     """How boards call runs of the catalog."""
     process_home: Path | None = None
     """Where boards that are processes keep copies of their runs, on a disk of this machine; None: there are none."""
+    jobs_home: Path | None = None
+    """The home folder whose jobs are looked after; None: nobody's."""
 
 
 class Control:
@@ -110,12 +116,19 @@ class Control:
             catalog,
             self._folders,
             lambda: {uri: one.store for uri, one in list(self._followers.items())},
-            ProcessOptions(home=options.process_home, default_template=options.template),
+            ProcessOptions(
+                home=options.process_home,
+                default_template=options.template,
+                executors=options.boards.executors,
+            ),
             news.tell,
         )
         self._keeper = BoardKeeper(catalog, self.hosting, news.tell, self.processes.used_at)
         rules = replace(options.boards, has_processes=self.processes.can_start)
         self.boards = BoardUses(catalog, self.hosting, self._folders, rules, self._tell_of_board)
+        self._jobs: JobReconciler | None = None
+        if options.jobs_home is not None:
+            self._jobs = JobReconciler(catalog, JobRecords(options.jobs_home), self._indexer.noticed)
         self._bridge: ChangeBridge | None = None
         if catalog.is_shared:
             self._bridge = ChangeBridge(catalog.notices, self.changes, self._heard)
@@ -144,6 +157,8 @@ class Control:
         self._reindexing.stop()
         self._keeper.stop(_LEAVE_SECONDS)
         self.processes.stop(_LEAVE_SECONDS)
+        if self._jobs is not None:
+            self._jobs.stop(_LEAVE_SECONDS)
         self.hosting.close()
         self._folders.close()
         self.open_runs.close()
@@ -177,9 +192,11 @@ class Control:
         self._board_news.tell(board, changed)
 
     def keep_boards(self) -> None:
-        """Look after boards from now on: those whose time is over end, and processes are started and stopped."""
+        """Look after boards and jobs from now on: those whose time is over end, and processes start and stop."""
         self._keeper.start()
         self.processes.start()
+        if self._jobs is not None:
+            self._jobs.start()
 
     def stores(self) -> list[StoreStatus]:
         """The stores that are followed."""
@@ -244,10 +261,14 @@ class Control:
 
     def with_files(self, name: str, access: Access, read: Callable[[RunFolder], _T]) -> _T:
         """Read documents or files of a run, on the threads of its store."""
-        run = self.seen(name, access)
-        place = self.place_of(run)
-        folder = RunFolder(self._store(run.store), run.uid)
-        return self.open_runs.readers(place.store).call(lambda: read(folder))
+        return self._with_files_of(self.seen(name, access), read)
+
+    def annotations(self, runs: Sequence[str], access: Access) -> Annotations:
+        """What trainings said about moments of these runs; a run that has not begun has said nothing."""
+        named = self.seen_by(access).references.selected(runs)
+        return annotations_of(
+            named, lambda run: self._with_files_of(run, RunFolder.read_summary) if run.store else None
+        )
 
     def curves(self, runs: Sequence[str], asked: CurvesAsked, access: Access) -> FoundCurves:
         """Curves of several runs at once; of the only one that is named it is an error if it has no files."""
@@ -286,6 +307,11 @@ class Control:
         for follower in list(self._followers.values()):
             follower.heard_of(uid)
         return self.catalog.runs.heartbeat(check_uid(uid))
+
+    def _with_files_of(self, run: SelectedRun, read: Callable[[RunFolder], _T]) -> _T:
+        place = self.place_of(run)
+        folder = RunFolder(self._store(run.store), run.uid)
+        return self.open_runs.readers(place.store).call(lambda: read(folder))
 
     def _follow(self, uri: str) -> StoreFollower:
         address = parse_uri(uri)

@@ -7,9 +7,11 @@ once, and one in the document of each of its runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
+from aboard.api.page import on_all_pages
 from aboard.api.runs import RunProblem
 from aboard.catalog.catalog import SeenCatalog
 from aboard.control.indexing import RunIndexer
@@ -152,18 +154,14 @@ class GroupChanges:
         return self._all(Comparison(Column("workspace", ColumnKind.TEXT), Order.EQUAL, workspace), in_bin)
 
     def _all(self, where: Query, in_bin: bool | None) -> list[Run]:
-        found: list[Run] = []
-        for bin_too in (False, True) if in_bin is None else (in_bin,):
-            after: str | None = None
-            while True:
-                page = self._catalog.runs.list(
-                    where=where, limit=_PAGE, after=after, in_bin=bin_too, hparams=(), metrics=()
-                )
-                found += page.items
-                after = page.next
-                if after is None:
-                    break
-        return found
+        bins = (False, True) if in_bin is None else (in_bin,)
+        return [run for one in bins for run in self._all_in(where, one)]
+
+    def _all_in(self, where: Query, in_bin: bool) -> Iterator[Run]:
+        runs = self._catalog.runs
+        return on_all_pages(
+            lambda after: runs.list(where=where, limit=_PAGE, after=after, in_bin=in_bin, hparams=(), metrics=())
+        )
 
 
 def _partly(problems: list[RunProblem], count: int) -> StoreError:

@@ -16,17 +16,18 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
+from aboard.control.board_executors import BoardExecutors
 from aboard.control.board_mirror import BoardMirror
 from aboard.control.hosting import check_running, check_seen, touch_seconds
 from aboard.control.open_folders import OpenFolders
 from aboard.control.process_board import ProcessBoard
 from aboard.control.tensorboard_unit import PORT
 from aboard.control.unit_record import UnitRecord
-from aboard.errors import AboardError, CatalogUnavailable, Conflict, UnknownName
+from aboard.errors import AboardError, CatalogUnavailable, Conflict, ServerUnavailable, UnknownName
 from aboard.executors.registry import executor_of
 from aboard.model.access import Access
 from aboard.model.board import Board
@@ -41,6 +42,7 @@ _log = logging.getLogger("aboard.control")
 _REST, _QUIET_REST = 0.5, 5.0
 _THREADS = 8
 _KNOWN_SECONDS, _KNOWN_WITHOUT_CATALOG_SECONDS = 1.0, 300.0
+_ENDPOINT_SECONDS = 15.0  # a scheduler is asked by a process of its own, which takes longer than a request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class ProcessOptions:
     most_bytes: int = 50 << 30
     """Event files of one board."""
     default_template: str = "{workspace}_{run}_{logdir}"
+    executors: BoardExecutors = field(default_factory=BoardExecutors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,11 @@ class ProcessBoards:
         digest = hashlib.sha256(str(catalog).encode()).hexdigest()[:12]
         self._place = None if options.home is None else options.home / "process-boards" / digest
         self.host = f"{socket.gethostname()}:{self._place}"
+        own = hashlib.sha256(self.host.encode()).hexdigest()[:12]
+        self._executors = replace(options.executors, owner=f"aboard-boards-{own}")
         self._kept: dict[str, _Kept] = {}
         self._known: dict[str, Target] = {}
+        self._endpoints: dict[str, tuple[str, Endpoint, float]] = {}
         self._used: dict[str, float] = {}
         self._noted: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -166,6 +172,11 @@ class ProcessBoards:
         board = target.board
         check_seen(board, (), access)
         check_running(board)
+        if target.endpoint is None and board.unit_host == self.host:
+            raise ServerUnavailable(
+                f"the process of the board {board.name} cannot be reached just now",
+                hint="it may be started anew; its log says more",
+            )
         if target.endpoint is None:
             machine = board.unit_host.partition(":")[0]
             raise Conflict(
@@ -178,9 +189,17 @@ class ProcessBoards:
     def _endpoint(self, board: Board) -> Endpoint | None:
         if board.unit_host != self.host or self._place is None or not board.unit:
             return None
+        unit, endpoint, at = self._endpoints.get(board.id, ("", None, 0.0))
+        if unit == board.unit and time.monotonic() - at < _ENDPOINT_SECONDS:
+            return endpoint
         record = UnitRecord.read(self._place / board.id)
         handle = record.handle() if record is not None and record.unit == board.unit else None
-        return None if handle is None else executor_of(handle).endpoint(handle, PORT)
+        found: Endpoint | None = None
+        with contextlib.suppress(UnknownName):  # it has just ended
+            found = None if handle is None else executor_of(handle).endpoint(handle, PORT)
+        if found is not None:
+            self._endpoints[board.id] = board.unit, found, time.monotonic()
+        return found
 
     def _keep(self) -> None:
         while not self._stopped:
@@ -238,7 +257,7 @@ class ProcessBoards:
                 lock = ProcessLock(self._place / f"{board_id}.lock")
             except (LockHeld, OSError):
                 return None
-            board = ProcessBoard(self._place / board_id, self._catalog, self._mirror)
+            board = ProcessBoard(self._place / board_id, self._catalog, self._mirror, self._executors)
             found = self._kept[board_id] = _Kept(board, lock)
             return found
 
@@ -258,14 +277,35 @@ class ProcessBoards:
         """Folders of boards that were deleted, or have nothing left to look after."""
         assert self._place is not None
         own = {board_id for board_id, board in boards.items() if board.unit_host == self.host}
-        left = {path.name for path in self._place.iterdir() if path.is_dir()}
+        left = {path.name for path in self._place.iterdir() if path.is_dir()} | self._shared_leftovers()
         for board_id in (left | self._kept.keys()) - own:
             kept = self._take(board_id)
-            if kept is None or kept.is_busy or not kept.board.leave():
-                continue
+            if kept is not None and not kept.is_busy:
+                kept.is_busy = True
+                self._threads.submit(self._leave, board_id, kept)
+
+    def _leave(self, board_id: str, kept: _Kept) -> None:
+        try:
+            if not kept.board.leave():
+                return
+            self._endpoints.pop(board_id, None)
             with self._lock:
                 self._kept.pop(board_id, None)
             kept.lock.release()  # its empty file stays: whoever removes a lock lets two have it
+        except AboardError as error:
+            _log.warning("What is left of the board %s is ended later: %s", board_id, error.message)
+        except Exception:
+            _log.exception("Ending what is left of the board %s failed", board_id)
+        finally:
+            kept.is_busy = False
+
+    def _shared_leftovers(self) -> set[str]:
+        """Copies for other machines, also of boards of which this one knows nothing else any more."""
+        assert self._place is not None
+        shared = self._executors.shared_place(self._place)
+        if shared is None or not shared.parent.is_dir():
+            return set()
+        return {path.name for path in shared.parent.iterdir() if path.is_dir()}
 
     def _note_uses(self, boards: Mapping[str, Board]) -> None:
         """Write down when boards were used: not at every request, but before it would make a difference."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime, timedelta
 
+from aboard.api.page import on_all_pages
 from aboard.api.runs import RetentionAsked, RetentionResult
 from aboard.catalog.catalog import SeenCatalog
 from aboard.control.run_changes import RunChanges
@@ -53,9 +54,8 @@ def _chosen(catalog: SeenCatalog, asked: RetentionAsked) -> list[Run]:
     before = None if asked.older_than_seconds is None else now() - timedelta(seconds=asked.older_than_seconds)
     seen: Counter[tuple[str, str | None]] = Counter()
     chosen: list[Run] = []
-    after: str | None = None
-    while True:
-        page = catalog.runs.list(
+    newest_first = on_all_pages(
+        lambda after: catalog.runs.list(
             workspaces=asked.workspaces or None,
             where=where,
             limit=_PAGE,
@@ -64,14 +64,13 @@ def _chosen(catalog: SeenCatalog, asked: RetentionAsked) -> list[Run]:
             hparams=(),
             metrics=(),
         )
-        for run in page.items:  # newest first
-            seen[run.workspace, run.experiment] += 1
-            is_new = seen[run.workspace, run.experiment] <= asked.keep_newest
-            if not is_new and not is_live(run) and (before is None or _last_heard(run, asked.in_bin) < before):
-                chosen.append(run)
-        after = page.next
-        if after is None:
-            return chosen
+    )
+    for run in newest_first:
+        seen[run.workspace, run.experiment] += 1
+        is_new = seen[run.workspace, run.experiment] <= asked.keep_newest
+        if not is_new and not is_live(run) and (before is None or _last_heard(run, asked.in_bin) < before):
+            chosen.append(run)
+    return chosen
 
 
 def _last_heard(run: Run, in_bin: bool) -> datetime:

@@ -20,7 +20,7 @@ from aboard.model.names import run_name
 from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.store.run import layout
-from aboard.store.run.claiming import announce
+from aboard.store.run.claiming import announced_change
 from aboard.store.run.loading import load_run
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
@@ -65,8 +65,8 @@ class RunEditor:
                 raise _not_there(run)
             number = document.number or run.number  # so that a rebuilt catalog gives the same one
             changed = replace(change(document), number=number, revision=(document.revision or 0) + 1, updated=now())
-            folder.write_run(changed)
-            announce(folder)
+            with announced_change(folder):
+                folder.write_run(changed)
             loaded = load_run(folder)
             self._indexer.put(loaded.run or replace(changed, store=run.store))
         return self._catalog.runs.by_uid(run.uid)

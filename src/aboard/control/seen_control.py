@@ -16,6 +16,7 @@ from aboard.control.retaining import retain
 from aboard.control.run_changes import RunChanges
 from aboard.control.run_edits import RunEditor
 from aboard.control.run_series import WholeSeries
+from aboard.control.saved_views import SavedViewChanges
 from aboard.control.selections import Selections
 from aboard.errors import UnknownName
 from aboard.model.access import Access
@@ -39,6 +40,7 @@ class SeenControl:
         self.selections = Selections(self.catalog, self.references)
         self.runs = RunChanges(access, self.catalog, self.references, editor)
         self.groups = GroupChanges(access, self.catalog, self.references, indexer, editor)
+        self.saved_views = SavedViewChanges(access, self.catalog)
         self._control = control
 
     def retain(self, asked: RetentionAsked) -> RetentionResult:

@@ -13,6 +13,7 @@ _BOARD_FILE = re.compile(
     r"(^|/)plugins/.|\.(trace\.json(\.gz)?|memory_profile\.json\.gz|xplane\.pb)$"
     r"|(^|/)(projector_config\.pbtxt|tensors\.tsv|metadata\.tsv|sprite\.png)$"
 )
+_PROFILE = re.compile(r"(^|/)plugins/profile/.|\.(trace\.json(\.gz)?|memory_profile\.json\.gz|xplane\.pb)$")
 
 
 def is_event_file(name: str) -> bool:
@@ -29,3 +30,8 @@ def segment_of(name: str) -> tuple[str, int] | None:
 def is_board_file(path: str) -> bool:
     """Whether a file is no event file and yet belongs to a board: a profile, or a part of an embedding."""
     return _BOARD_FILE.search(path) is not None
+
+
+def is_profile(path: str) -> bool:
+    """Whether a file is what a profiler left, for the profile plugin of TensorBoard."""
+    return _PROFILE.search(path) is not None

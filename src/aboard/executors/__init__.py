@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from aboard.executors.registry import executor_names, executor_of, make_executor
     from aboard.executors.slurm import Slurm
     from aboard.executors.ssh import Ssh
+    from aboard.executors.vertex import Vertex
 
 __all__ = [
     "Docker",
@@ -21,6 +22,7 @@ __all__ = [
     "Local",
     "Slurm",
     "Ssh",
+    "Vertex",
     "executor_names",
     "executor_of",
     "make_executor",
@@ -33,6 +35,7 @@ _HOMES = {
     "Local": "aboard.executors.local",
     "Slurm": "aboard.executors.slurm",
     "Ssh": "aboard.executors.ssh",
+    "Vertex": "aboard.executors.vertex",
     "executor_names": "aboard.executors.registry",
     "executor_of": "aboard.executors.registry",
     "make_executor": "aboard.executors.registry",

@@ -73,10 +73,9 @@ class Docker(Executor):
     def __post_init__(self) -> None:
         if self.pull not in _PULLS:
             raise InvalidValue(f"{self.pull!r} does not say when to pull", hint=f"write one of: {', '.join(_PULLS)}")
-        for inside, outside in self.ports.items():
-            for number in (inside, outside):
-                if not 1 <= int(number) <= 65535:
-                    raise InvalidValue(f"{number} is not a port", hint="write {container port: port of the machine}")
+        for number in (*self.ports, *self.ports.values()):
+            if not str(number).isdecimal() or not 1 <= int(number) <= 65535:
+                raise InvalidValue(f"{number!r} is not a port", hint="write {container port: port of the machine}")
         # From JSON come texts and lists; the same options must be the same executor.
         object.__setattr__(self, "ports", {int(inside): int(outside) for inside, outside in self.ports.items()})
         object.__setattr__(self, "credentials", tuple(self.credentials))

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.model.unit import UnitSpec
@@ -81,6 +81,10 @@ class Executor(ABC):
         if not path:
             raise InvalidValue("an empty text is no path", hint="give a folder, or a URI such as gs://BUCKET/PATH")
 
+    def preview(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[dict[str, Any]]:
+        """What would be made for these units, as documents; nothing is asked or changed."""
+        return [{"executor": self.name, "options": self.options, "unit": asdict(spec)} for spec in specs]
+
     def usage(self, handle: UnitHandle) -> Usage | None:
         """What the unit takes of its machine now, where the executor can tell."""
         return None
@@ -107,9 +111,29 @@ class Executor(ABC):
                 told[field.name] = value
         return told
 
+    def __str__(self) -> str:
+        """As a person writes it on a line: `slurm:partition=gpu`."""
+        told: list[str] = []
+        for name, value in self.options.items():
+            if isinstance(value, Mapping):
+                hint = "name it in the settings of the server, or leave it out"
+                raise InvalidValue(f"the option {name} of {self.name} cannot be written on a line", hint=hint)
+            several = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (value,)
+            told.append(f"{name}={'+'.join(map(str, several))}")
+        return f"{self.name}:{','.join(told)}" if told else self.name
+
     def handle(self, unit: str, **place: str) -> UnitHandle:
         """A handle of this executor."""
         return UnitHandle(executor=self.name, unit=unit, options=self.options, place=place)
+
+
+@runtime_checkable
+class ArrayExecutor(Protocol):
+    """An executor that takes many units as one: an array of Slurm, a Job with indexes of Kubernetes."""
+
+    def submit_array(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[UnitHandle]:
+        """Have all of them started, at most `at_once` at a time; they differ in command and variables alone."""
+        ...
 
 
 def refuse_parts(executor: str, spec: UnitSpec, hints: dict[str, str]) -> None:

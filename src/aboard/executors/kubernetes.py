@@ -3,35 +3,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import os
-from collections.abc import Iterator, Mapping
+import shlex
+import sys
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-from aboard.errors import ExecutorUnavailable, InvalidValue, MissingPackage, UnitRefused
+from aboard.errors import InvalidValue, MissingPackage, UnitRefused
 from aboard.executors.executor import Executor
 from aboard.executors.filled_command import spec_digest
 from aboard.executors.local import running_unit, unknown_unit
+from aboard.executors.tunnel import Tunnel
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_parts import Port
 from aboard.model.unit_status import Endpoint, UnitStatus
 
 try:
-    from kubernetes import client as _client
-    from kubernetes import config as _config
-
-    from aboard.executors.kubernetes_faults import ApiException, explained
-    from aboard.executors.kubernetes_manifests import DIGEST, STOPPED, UNIT_LABEL, manifests, object_name
-    from aboard.executors.kubernetes_status import kubernetes_status
+    from aboard.executors.kubernetes_cluster import ClusterAddress, Namespace
+    from aboard.executors.kubernetes_faults import explained
+    from aboard.executors.kubernetes_forwarded import LISTENS, Forwarded
+    from aboard.executors.kubernetes_manifests import DIGEST, STOPPED, manifests, object_name
+    from aboard.executors.kubernetes_place import Place
+    from aboard.executors.kubernetes_status import annotations_of, is_ready
+    from aboard.executors.kubernetes_sweep import (
+        UNITS,
+        forget_member,
+        is_forgotten,
+        place_in_sweep,
+        stop_member,
+        sweep_manifests,
+    )
 except ImportError as error:
     hint = "pip install 'aboard[kubernetes]'"
     raise MissingPackage("the executor kubernetes needs the official client", hint=hint) from error
 
-# The client has no types: what it hands out is looked at as it is.
-client, config = cast("Any", _client), cast("Any", _config)
-_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+_OWNERS = ("Job", "Deployment")
+_POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -39,19 +51,21 @@ class Kubernetes(Executor):
     """Pods of one cluster: the one this process runs in, otherwise that of the kubeconfig.
 
     A unit with `serves` and no timeout is a Deployment, every other one a Job that is never tried twice. Stopping keeps
-    the object and ends its pods; what they printed is then gone.
+    the object and ends its pods; what they printed is then gone. Ports are reached through a tunnel of aboard's own.
     """
 
     name: ClassVar[str] = "kubernetes"
 
     namespace: str = ""
-    """Default: that of the context, or `default`."""
+    """Default: that of the context or of the pod this runs in, or `default`."""
     context: str = ""
     kubeconfig: str = ""
     service_account: str = ""
     """Of units that name none; with workload identity it is who they are to the cloud."""
     image_pull_secrets: tuple[str, ...] = ()
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Further labels of everything that is made."""
     claims: Mapping[str, str] = field(default_factory=dict[str, str])
     """Persistent volume claim → where the unit sees it."""
     secrets: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -59,188 +73,213 @@ class Kubernetes(Executor):
     environment_secrets: tuple[str, ...] = ()
     """Secrets whose entries become variables."""
     gpu_resource: str = "nvidia.com/gpu"
+    gpu_type_label: str = "nvidia.com/gpu.product"
+    """The label by which nodes tell the type of their GPUs; on GKE `cloud.google.com/gke-accelerator`."""
     ttl_seconds: int | None = None
     """Seconds after which an ended Job is removed by the cluster; none: it stays until it is forgotten."""
+    idle_seconds: float | None = None
+    """Seconds without a connection after which what serves has no pods until the next one; none: it stays."""
 
     def __post_init__(self) -> None:
         for option in ("image_pull_secrets", "environment_secrets"):
             object.__setattr__(self, option, tuple(getattr(self, option)))
+        for option in ("ttl_seconds", "idle_seconds"):
+            value = getattr(self, option)
+            if value is not None and value < 0:
+                raise InvalidValue(f"{option}={value} of kubernetes is below 0", hint="give seconds, or leave it out")
 
     def manifests(self, spec: UnitSpec) -> list[dict[str, Any]]:
         """What `submit` would create, without asking the cluster anything."""
         return manifests(self, spec, self._namespace())
 
+    def preview(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[dict[str, Any]]:
+        if len(specs) > 1:
+            return sweep_manifests(self, specs, self._namespace(), at_once)
+        return [manifest for spec in specs for manifest in self.manifests(spec)]
+
     def submit(self, spec: UnitSpec) -> UnitHandle:
+        kind = self._created(spec, self.manifests(spec))
+        return self.handle(spec.id, kind=kind, namespace=self._namespace())
+
+    def submit_array(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[UnitHandle]:
+        """Many units as one Job with an index for each, at most `at_once` at a time."""
+        if not specs:
+            return []
         namespace = self._namespace()
-        made = manifests(self, spec, namespace)
-        with explained(namespace), self._api() as api:
-            for manifest in made:
-                try:
-                    _Kind(api, manifest["kind"]).create(namespace, manifest)
-                except ApiException as error:
-                    # Somebody was quicker, or died before the Service.
-                    if cast("Any", error).status != 409:
-                        raise
-            owner = _Kind(api, made[0]["kind"]).read(object_name(spec.id), namespace)
-        annotations: dict[str, str] = owner.metadata.annotations or {}
-        if annotations.get(DIGEST) != spec_digest(spec):
-            hint = "submit a changed unit under a new id"
-            raise UnitRefused(f"there is another unit with the id {spec.id}", hint=hint)
-        return self.handle(spec.id, kind=made[0]["kind"], namespace=namespace)
+        kind = self._created(specs[0], sweep_manifests(self, specs, namespace, at_once))
+        job = object_name(specs[0].id)
+        return [
+            self.handle(spec.id, kind=kind, namespace=namespace, job=job, index=str(index))
+            for index, spec in enumerate(specs)
+        ]
 
     def find(self, unit: str) -> UnitHandle | None:
         namespace = self._namespace()
-        with explained(namespace), self._api() as api:
-            for kind in ("Job", "Deployment"):
-                if _found(api, kind, object_name(check_uid(unit)), namespace) is not None:
+        with self._opened(namespace) as opened:
+            for kind in _OWNERS:
+                owner = opened.found(kind, object_name(check_uid(unit)))
+                if owner is not None and UNITS not in annotations_of(owner):
                     return self.handle(unit, kind=kind, namespace=namespace)
-        return None
+            place = place_in_sweep(opened, unit)
+        return None if place is None else self.handle(unit, kind="Job", namespace=namespace, **place)
 
     def status(self, handle: UnitHandle) -> UnitStatus:
-        with explained(handle.place["namespace"]), self._api() as api:
-            owner = self._known(api, handle)
-            owner.kind = handle.place["kind"]
-            return kubernetes_status(owner, _pods(api, handle))
+        place = Place.of(handle)
+        with self._opened(place.namespace) as opened:
+            owner = self._known(opened, handle)
+            status = place.status(owner, opened)
+        if status.state.is_ended:
+            self._tunnel(handle).close()
+        return status
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
-        namespace = handle.place["namespace"]
-        with explained(namespace), self._api() as api:
-            self._known(api, handle)
-            pods = _pods(api, handle)
-            if not pods:
-                return
-            read = client.CoreV1Api(api).read_namespaced_pod_log
-            answer = read(pods[-1].metadata.name, namespace, follow=follow, _preload_content=False)
-            passed = 0
-            try:
-                for piece in answer.stream():
-                    wanted = piece[max(0, start - passed) :]
-                    passed += len(piece)
-                    if wanted:
-                        yield wanted
-            finally:
-                answer.close()
+        place = Place.of(handle)
+        sent = start
+        with self._opened(place.namespace) as opened:
+            while True:
+                has_ended = place.status(self._known(opened, handle), opened).state.is_ended
+                pods = [pod for pod in place.pods(opened) if _has_started(pod)]
+                if pods:
+                    for piece in _printed(opened, pods[-1].metadata.name, sent, follow=follow):
+                        sent += len(piece)
+                        yield piece
+                if has_ended or not follow:
+                    return
+                time.sleep(_POLL_SECONDS)
 
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
         if self.status(handle).state.is_ended:
             return
-        namespace, kind = handle.place["namespace"], handle.place["kind"]
-        body = {"suspend": True} if kind == "Job" else {"replicas": 0}
-        change = {"metadata": {"annotations": {STOPPED: "true"}}, "spec": body}
-        with explained(namespace), self._api() as api:
-            _Kind(api, kind).change(object_name(handle.unit), namespace, change)
-            if grace is not None:
-                for pod in _pods(api, handle):
-                    core = client.CoreV1Api(api)
-                    core.delete_namespaced_pod(pod.metadata.name, namespace, grace_period_seconds=math.ceil(grace))
+        place = Place.of(handle)
+        seconds = None if grace is None else math.ceil(grace)
+        with self._opened(place.namespace) as opened:
+            if place.index is not None:
+                stop_member(opened, place.name, place.index, place.pods(opened), seconds)
+                return
+            change = {"metadata": {"annotations": {STOPPED: "true"}}, "spec": place.without_pods}
+            opened.change(place.kind, place.name, change)
+            if seconds is not None:
+                for pod in place.pods(opened):
+                    opened.end_pod(pod.metadata.name, seconds)
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
-        """Inside the cluster the Service's own name; from elsewhere none: `port_forward_line` says how to get there."""
-        number = self._port(handle, port)
-        if _IN_CLUSTER not in os.environ:
-            return None
-        return Endpoint(host=f"{object_name(handle.unit)}.{handle.place['namespace']}.svc", port=number)
+        """Inside the cluster the Service's own name, from elsewhere the end of a tunnel on this machine."""
+        place = Place.of(handle)
+        with self._opened(place.namespace) as opened:
+            ports = self._ports(opened, handle, port)
+            if not (place.is_idle(self._known(opened, handle)) or any(map(is_ready, place.pods(opened)))):
+                return None
+        if self._address.is_inside and self.idle_seconds is None:
+            return Endpoint(host=f"{place.name}.{place.namespace}.svc", port=ports[port])
+        return self._tunnel(handle).endpoint(port, ports)
+
+    def forwarded(self, handle: UnitHandle) -> Forwarded:
+        """The unit as the tunnel looks after it."""
+        return Forwarded(address=self._address, place=Place.of(handle), idle_seconds=self.idle_seconds)
 
     def port_forward_line(self, handle: UnitHandle, port: str = "http", *, here: int | None = None) -> str:
-        """The command that brings a port of the unit to this machine."""
-        number = self._port(handle, port)
-        context = f" --context {self.context}" if self.context else ""
-        target = f"service/{object_name(handle.unit)} {here or number}:{number}"
-        return f"kubectl port-forward{context} --namespace {handle.place['namespace']} {target}"
+        """The command by which kubectl brings a port of the unit to this machine."""
+        place = Place.of(handle)
+        with self._opened(place.namespace) as opened:
+            number = self._ports(opened, handle, port)[port]
+        words = ["kubectl", "port-forward"]
+        words += ["--kubeconfig", self.kubeconfig] if self.kubeconfig else []
+        words += ["--context", self.context] if self.context else []
+        words += ["--namespace", place.namespace, f"service/{place.name}", f"{here or number}:{number}"]
+        return shlex.join(words)
 
     def check_path(self, path: str) -> None:
         """Refuse a path that pods cannot see."""
-        if "://" in path or any(path == seen or path.startswith(f"{seen}/") for seen in self.claims.values()):
+        is_uri = "://" in path and not path.startswith("file:")
+        if is_uri or any(path == seen or path.startswith(f"{seen}/") for seen in self.claims.values()):
             return
         seen = "".join(f", a path below {place} (claim {name})" for name, place in self.claims.items())
         hint = f"use a URI such as gs://BUCKET/PATH or s3://BUCKET/PATH{seen}; a gcsfuse mount is this machine's alone"
         raise InvalidValue(f"pods of Kubernetes cannot see {path!r}", hint=hint)
 
     def forget(self, handle: UnitHandle) -> None:
-        namespace, name = handle.place["namespace"], object_name(handle.unit)
-        with explained(namespace), self._api() as api:
-            owner = _found(api, handle.place["kind"], name, namespace)
-            if owner is None:
+        place = Place.of(handle)
+        with self._opened(place.namespace) as opened:
+            owner = opened.found(place.kind, place.name)
+            if owner is None or (place.index is not None and is_forgotten(owner, place.index)):
                 return
-            owner.kind = handle.place["kind"]
-            if not kubernetes_status(owner, _pods(api, handle)).state.is_ended:
+            if not place.status(owner, opened).state.is_ended:
                 raise running_unit(handle)
-            for kind in (handle.place["kind"], "Service"):
-                if _found(api, kind, name, namespace) is not None:
-                    _Kind(api, kind).delete(name, namespace)
+            if place.index is not None:
+                forget_member(opened, owner, place.index)
+                return
+            for kind in (place.kind, "Service", "Secret"):
+                opened.remove(kind, place.name)
+        self._tunnel(handle).close()
 
-    def _port(self, handle: UnitHandle, port: str) -> int:
-        with explained(handle.place["namespace"]), self._api() as api:
-            service = _found(api, "Service", object_name(handle.unit), handle.place["namespace"])
+    @property
+    def _address(self) -> ClusterAddress:
+        return ClusterAddress(context=self.context, kubeconfig=self.kubeconfig)
+
+    def _namespace(self) -> str:
+        return self.namespace or self._address.namespace()
+
+    @contextlib.contextmanager
+    def _opened(self, namespace: str) -> Generator[Namespace]:
+        with explained(namespace), Namespace(self._address, namespace) as opened:
+            yield opened
+
+    def _created(self, spec: UnitSpec, made: list[dict[str, Any]]) -> str:
+        """Make all objects that are not there, and have them end with their owner; its kind."""
+        name = object_name(spec.id)
+        kind = next(each["kind"] for each in made if each["kind"] in _OWNERS)
+        with self._opened(made[0]["metadata"]["namespace"]) as opened:
+            # Somebody may have been quicker, or may have died in between.
+            for manifest in made:
+                opened.create(manifest)
+            owner = opened.found(kind, name)
+            if owner is None or annotations_of(owner).get(DIGEST) != spec_digest(spec):
+                hint = "submit a changed unit under a new id"
+                raise UnitRefused(f"there is another unit with the id {spec.id}", hint=hint)
+            reference = {"apiVersion": "apps/v1" if kind == "Deployment" else "batch/v1", "kind": kind, "name": name}
+            owned = {"metadata": {"ownerReferences": [{**reference, "uid": owner.metadata.uid}]}}
+            for manifest in made:
+                if manifest["kind"] not in _OWNERS:
+                    opened.change(manifest["kind"], name, owned)
+        return kind
+
+    def _known(self, opened: Namespace, handle: UnitHandle) -> Any:
+        place = Place.of(handle)
+        owner = opened.found(place.kind, place.name)
+        if owner is None or (place.index is not None and is_forgotten(owner, place.index)):
+            raise unknown_unit(handle)
+        return owner
+
+    def _ports(self, opened: Namespace, handle: UnitHandle, port: str) -> dict[str, int]:
+        service = opened.found("Service", Place.of(handle).name)
         ports: dict[str, int] = {each.name: each.port for each in service.spec.ports} if service is not None else {}
         if port not in ports:
             known = ", ".join(ports) or "none"
             raise InvalidValue(f"the unit has no port {port!r}", hint=f"its ports: {known}")
-        return ports[port]
+        return ports
 
-    def _known(self, api: Any, handle: UnitHandle) -> Any:
-        owner = _found(api, handle.place["kind"], object_name(handle.unit), handle.place["namespace"])
-        if owner is None:
-            raise unknown_unit(handle)
-        return owner
+    def _tunnel(self, handle: UnitHandle) -> Tunnel:
+        def forwarding(ports: Mapping[str, int]) -> list[str]:
+            told = [f"$({Port(name=name).variable}):{number}" for name, number in ports.items()]
+            return [sys.executable, "-m", "aboard.executors.kubernetes_forward", handle.text(), *told]
 
-    def _namespace(self) -> str:
-        if self.namespace:
-            return self.namespace
-        if _IN_CLUSTER in os.environ:
-            return "default"
-        try:
-            contexts, active = config.list_kube_config_contexts(self.kubeconfig or None)
-        except config.ConfigException:
-            return "default"
-        chosen = next((each for each in contexts if each["name"] == self.context), active)
-        return chosen["context"].get("namespace", "default")
-
-    def _api(self) -> Any:
-        """A connection; to be closed."""
-        made = client.Configuration()
-        try:
-            if _IN_CLUSTER in os.environ and not (self.kubeconfig or self.context):
-                config.load_incluster_config(client_configuration=made)
-            else:
-                config.load_kube_config(self.kubeconfig or None, self.context or None, client_configuration=made)
-        except config.ConfigException as error:
-            hint = "`kubectl config get-contexts` lists what there is; KUBECONFIG or kubeconfig= names another file"
-            raise ExecutorUnavailable(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
-        made.retries = False
-        return client.ApiClient(made)
+        return Tunnel(handle.unit, forwarding, says=LISTENS.encode())
 
 
-class _Kind:
-    """The calls of one kind of object, under the same names for all."""
-
-    def __init__(self, api: Any, kind: str) -> None:
-        group, word = {
-            "Job": (client.BatchV1Api, "job"),
-            "Deployment": (client.AppsV1Api, "deployment"),
-            "Service": (client.CoreV1Api, "service"),
-        }[kind]
-        calls = group(api)
-        self.create = getattr(calls, f"create_namespaced_{word}")
-        self.read = getattr(calls, f"read_namespaced_{word}")
-        self.change = getattr(calls, f"patch_namespaced_{word}")
-        self._delete = getattr(calls, f"delete_namespaced_{word}")
-
-    def delete(self, name: str, namespace: str) -> None:
-        self._delete(name, namespace, propagation_policy="Background")
+def _has_started(pod: Any) -> bool:
+    """Whether its container has run, so that there can be output."""
+    states = [each.state for each in pod.status.container_statuses or () if each.state is not None]
+    return any(state.running is not None or state.terminated is not None for state in states)
 
 
-def _found(api: Any, kind: str, name: str, namespace: str) -> Any:
+def _printed(opened: Namespace, pod: str, skipped: int, *, follow: bool) -> Iterator[bytes]:
+    answer = opened.pod_log(pod, follow=follow)
+    passed = 0
     try:
-        return _Kind(api, kind).read(name, namespace)
-    except ApiException as error:
-        if cast("Any", error).status == 404 and "namespaces" not in str(error):
-            return None
-        raise
-
-
-def _pods(api: Any, handle: UnitHandle) -> list[Any]:
-    listed = client.CoreV1Api(api).list_namespaced_pod(
-        handle.place["namespace"], label_selector=f"{UNIT_LABEL}={handle.unit}"
-    )
-    return sorted(listed.items, key=lambda pod: pod.metadata.creation_timestamp)
+        for piece in answer.stream():
+            wanted = piece[max(0, skipped - passed) :]
+            passed += len(piece)
+            if wanted:
+                yield wanted
+    finally:
+        answer.close()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A unit as objects of Kubernetes: a Job, or a Deployment for what serves; and a Service for its ports."""
+"""A unit as objects of Kubernetes: a Job, or a Deployment for what serves; a Service and a Secret where needed."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
     from aboard.executors.kubernetes import Kubernetes
 
 UNIT_LABEL = "aboard.dev/unit"
-DIGEST, STOPPED = "aboard.dev/digest", "aboard.dev/stopped"
+DIGEST, STOPPED, IDLE = "aboard.dev/digest", "aboard.dev/stopped", "aboard.dev/idle"
 _FIRST_PORT = 20000
 _REFUSED = {
     "mounts": "pods do not see this machine's folders: use claims= and secrets= of the executor, or a URI such as gs://",
     "source": "pods do not see this machine's folders: put the source into the image, or have the command fetch it",
 }
+# Who may look at pods sees their variables; entries of Secrets are kept from them.
+_SECRET_NAME = re.compile(r"(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|(?<!PUBLIC_)KEY)$", re.IGNORECASE)
+_DOLLARS = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)|\$")
 
 Manifest = dict[str, Any]
 
@@ -32,20 +36,28 @@ def object_name(unit: str) -> str:
 
 
 def manifests(options: Kubernetes, spec: UnitSpec, namespace: str) -> list[Manifest]:
-    """All objects of a unit, the one that runs it first."""
+    """All objects of a unit, in the order in which they are made; one of them is its owner, a Job or Deployment."""
+    check_pod(spec)
+    secret = {name: value for name, value in spec.environment.items() if _SECRET_NAME.search(name)}
+    made = [_secret(secret)] if secret else []
+    made.append(_deployment(options, spec) if is_deployment(spec) else _job(options, spec))
+    if spec.ports:
+        made.append(_service(spec))
+    for manifest in made:
+        named = {"namespace": namespace, "name": object_name(spec.id), "labels": labels_of(options, spec)}
+        manifest["metadata"] |= named
+    return made
+
+
+def check_pod(spec: UnitSpec) -> None:
+    """Refuse a unit that cannot be a pod."""
     refuse_parts("kubernetes", spec, _REFUSED)
     if not spec.image:
         raise InvalidValue(f"unit {spec.name} has no image", hint="give image=; pods run nothing else")
     for port in spec.ports:
         if port.host is not None:
-            hint = "a Service has the pod's own number; `kubectl port-forward` puts it wherever you like"
+            hint = "a Service has the pod's own number; endpoint() and `kubectl port-forward` bring it to this machine"
             raise InvalidValue(f"port {port.name} of unit {spec.name} cannot appear elsewhere", hint=hint)
-    made = [_deployment(options, spec) if is_deployment(spec) else _job(options, spec)]
-    if spec.ports:
-        made.append(_service(spec))
-    for manifest in made:
-        manifest["metadata"] |= {"namespace": namespace, "name": object_name(spec.id), "labels": _labels(spec)}
-    return made
 
 
 def is_deployment(spec: UnitSpec) -> bool:
@@ -59,7 +71,7 @@ def port_numbers(spec: UnitSpec) -> dict[str, int]:
 
 
 def _job(options: Kubernetes, spec: UnitSpec) -> Manifest:
-    body: Manifest = {"backoffLimit": 0, "template": _template(options, spec, restart="Never")}
+    body: Manifest = {"backoffLimit": 0, "template": pod_template(options, spec, restart="Never")}
     if spec.timeout is not None:
         body["activeDeadlineSeconds"] = math.ceil(spec.timeout)
     if options.ttl_seconds is not None:
@@ -72,7 +84,7 @@ def _deployment(options: Kubernetes, spec: UnitSpec) -> Manifest:
         "replicas": 1,
         "strategy": {"type": "Recreate"},  # never two of one unit
         "selector": {"matchLabels": {UNIT_LABEL: spec.id}},
-        "template": _template(options, spec, restart="Always"),
+        "template": pod_template(options, spec, restart="Always"),
     }
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": _annotated(spec), "spec": body}
 
@@ -84,7 +96,12 @@ def _service(spec: UnitSpec) -> Manifest:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": body}
 
 
-def _template(options: Kubernetes, spec: UnitSpec, *, restart: str) -> Manifest:
+def _secret(values: Mapping[str, str]) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {}, "type": "Opaque", "stringData": dict(values)}
+
+
+def pod_template(options: Kubernetes, spec: UnitSpec, *, restart: str) -> Manifest:
+    """What the pods of a unit are made from."""
     pod: Manifest = {
         "restartPolicy": restart,
         "terminationGracePeriodSeconds": math.ceil(spec.grace),
@@ -93,8 +110,11 @@ def _template(options: Kubernetes, spec: UnitSpec, *, restart: str) -> Manifest:
     account = spec.service_account or options.service_account
     if account:
         pod["serviceAccountName"] = account
-    if options.node_selector:
-        pod["nodeSelector"] = dict(options.node_selector)
+    selector = dict(options.node_selector)
+    if spec.resources.gpu_type:
+        selector[options.gpu_type_label] = spec.resources.gpu_type
+    if selector:
+        pod["nodeSelector"] = selector
     if options.image_pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in options.image_pull_secrets]
     volumes = [
@@ -103,7 +123,7 @@ def _template(options: Kubernetes, spec: UnitSpec, *, restart: str) -> Manifest:
     ]
     if volumes:
         pod["volumes"] = volumes
-    return {"metadata": {"labels": _labels(spec)}, "spec": pod}
+    return {"metadata": {"labels": labels_of(options, spec)}, "spec": pod}
 
 
 def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
@@ -111,16 +131,19 @@ def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
     container: Manifest = {
         "name": "unit",
         "image": spec.image,
-        # Kubernetes fills in $(NAME) by itself.
-        "env": [{"name": name, "value": value} for name, value in environment.items()],
+        "env": [_variable(spec, name, value) for name, value in environment.items()],
         "resources": _resources(options, spec),
     }
     if spec.command:
-        container["command"] = list(spec.command)
+        container["command"] = [_word(part, environment) for part in spec.command]
     if options.environment_secrets:
         container["envFrom"] = [{"secretRef": {"name": name}} for name in options.environment_secrets]
     if spec.ports:
         container["ports"] = [{"name": name, "containerPort": number} for name, number in port_numbers(spec).items()]
+    if spec.ports and spec.serves:
+        # Nobody is sent to it before it answers.
+        first = port_numbers(spec)[spec.ports[0].name]
+        container["readinessProbe"] = {"tcpSocket": {"port": first}, "periodSeconds": 1, "failureThreshold": 60}
     seen = [
         *({"name": f"claim-{name}", "mountPath": path} for name, path in options.claims.items()),
         *({"name": f"secret-{name}", "mountPath": path, "readOnly": True} for name, path in options.secrets.items()),
@@ -128,6 +151,29 @@ def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
     if seen:
         container["volumeMounts"] = seen
     return container
+
+
+def _variable(spec: UnitSpec, name: str, value: str) -> Manifest:
+    if name in spec.environment and _SECRET_NAME.search(name):
+        return {"name": name, "valueFrom": {"secretKeyRef": {"name": object_name(spec.id), "key": name}}}
+    return {"name": name, "value": _escaped(value)}
+
+
+def _word(part: str, environment: Mapping[str, str]) -> str:
+    """A word of the command as it must be written so that the unit gets it as it was meant."""
+
+    def written(match: re.Match[str]) -> str:
+        name = match[1]
+        if name is None or name not in environment:
+            return _escaped(match[0])
+        return match[0] if _SECRET_NAME.search(name) else _escaped(environment[name])
+
+    return _DOLLARS.sub(written, part)
+
+
+def _escaped(text: str) -> str:
+    """Kubernetes reads `$$` as `$`, and `$(NAME)` as a variable, in commands and in values of variables."""
+    return text.replace("$", "$$")
 
 
 def _resources(options: Kubernetes, spec: UnitSpec) -> Manifest:
@@ -143,9 +189,10 @@ def _resources(options: Kubernetes, spec: UnitSpec) -> Manifest:
     return {kind: amounts for kind, amounts in (("requests", told), ("limits", limits)) if amounts}
 
 
-def _labels(spec: UnitSpec) -> Mapping[str, str]:
+def labels_of(options: Kubernetes, spec: UnitSpec) -> dict[str, str]:
+    """What the objects of a unit are found by; people's own labels stand beside aboard's."""
     own = {UNIT_LABEL: spec.id, "app.kubernetes.io/managed-by": "aboard", "app.kubernetes.io/name": spec.name}
-    return {**spec.labels, **own}
+    return {**options.labels, **spec.labels, **own}
 
 
 def _annotated(spec: UnitSpec) -> Manifest:

@@ -3,73 +3,109 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from aboard.executors.kubernetes_manifests import STOPPED
+from aboard.executors.kubernetes_manifests import IDLE, STOPPED
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus, state_after
 
-# What a pod waits for that will not come by itself.
-_STUCK = frozenset({
-    "CreateContainerConfigError", "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName",
-})  # fmt: skip
+# What a pod waits for that will not come by itself, and what to do.
+_STUCK = {
+    "CreateContainerConfigError": "a Secret, ConfigMap or key that the pod names is not there",
+    "ErrImageNeverPull": "the node does not have the image, and may not fetch it",
+    "ErrImagePull": "look for a typing error in the image, or name image_pull_secrets for a private registry",
+    "ImagePullBackOff": "look for a typing error in the image, or name image_pull_secrets for a private registry",
+    "InvalidImageName": "look for a typing error in the image",
+}
 _EVICTED = frozenset({"Evicted", "Preempted", "Preempting", "NodeShutdown", "Terminated", "Shutdown"})
+_NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
 
 
 def kubernetes_status(owner: Any, pods: list[Any]) -> UnitStatus:
     """The status of a unit that runs as `owner`; pods are the newest last."""
     pod = pods[-1] if pods else None
-    if STOPPED in _all(owner.metadata.annotations):
-        now = UnitState.STOPPING if any(_is_alive(each) for each in pods) else UnitState.STOPPED
-        reason = EndReason.STOPPED if now is UnitState.STOPPED else None
-        return UnitStatus(state=now, reason=reason, attempt=max(1, len(pods)))
+    annotations = annotations_of(owner)
+    if STOPPED in annotations:
+        return stopped_status(pods)
     if owner.kind == "Job":
         for condition in _all(owner.status.conditions):
             if condition.type in {"Complete", "Failed"} and condition.status == "True":
-                return _ended(condition, pod, owner)
-    return _living(pod)
+                return _job_end(condition, pod, owner)
+    if IDLE in annotations and pod is None:
+        message = "nobody looked at it, so its pods have ended; the next connection starts it again"
+        return UnitStatus(state=UnitState.PENDING, message=message)
+    status = living_status(pod)
+    refused = "" if pod is not None else _refused_pods(owner)
+    return replace(status, message=refused) if refused else status
 
 
-def _ended(condition: Any, pod: Any, owner: Any) -> UnitStatus:
-    ended = condition.last_transition_time
+def annotations_of(owner: Any) -> dict[str, str]:
+    """What is noted on an object."""
+    return owner.metadata.annotations or {}
+
+
+def stopped_status(pods: list[Any]) -> UnitStatus:
+    """Of a unit whose end was asked for."""
+    now = UnitState.STOPPING if any(_is_alive(each) for each in pods) else UnitState.STOPPED
+    reason = EndReason.STOPPED if now is UnitState.STOPPED else None
+    return UnitStatus(state=now, reason=reason, attempt=max(1, len(pods)))
+
+
+def pod_end(pod: Any, *, said: str = "", started: Any = None, ended: Any = None) -> UnitStatus:
+    """Of a unit whose only pod failed, or is gone; `said` is what its owner tells."""
     terminated = _terminated(pod)
     code: int | None = terminated.exit_code if terminated is not None else None
+    why = terminated.reason if terminated is not None else None
+    of_pod = pod.status.reason if pod is not None else None
+    said_by_pod: str = str(pod.status.message or "") if pod is not None else ""
     reason, message = EndReason.EXITED, f"exit code {code}"
-    if condition.type == "Complete":
-        reason, message, code = EndReason.COMPLETED, "", 0
-    elif condition.reason == "DeadlineExceeded":
-        reason, message = EndReason.TIMEOUT, f"its time of {owner.spec.active_deadline_seconds} s was over"
-    elif terminated is not None and terminated.reason == "OOMKilled":
+    if pod is not None and of_pod == "DeadlineExceeded":
+        reason, message = EndReason.TIMEOUT, f"its time of {pod.spec.active_deadline_seconds} s was over"
+    elif why == "OOMKilled":
         reason, message = EndReason.OUT_OF_MEMORY, "it took more memory than it may"
-    elif terminated is not None and terminated.reason in {"StartError", "ContainerCannotRun"}:
+    elif terminated is not None and why in _NOT_STARTED:
         reason, message = EndReason.NOT_STARTED, str(terminated.message)
-    elif pod is not None and pod.status.reason == "NodeLost":
-        reason, message = EndReason.NODE_FAILED, str(pod.status.message or "its node is gone")
-    elif pod is not None and pod.status.reason in _EVICTED:
-        reason, message = EndReason.PREEMPTED, str(pod.status.message or pod.status.reason)
+    elif of_pod == "NodeLost":
+        reason, message = EndReason.NODE_FAILED, said_by_pod or "its node is gone"
+    elif of_pod in _EVICTED:
+        reason, message = EndReason.PREEMPTED, said_by_pod or str(of_pod)
     elif code is None:
-        reason, message = EndReason.LOST, str(condition.message or condition.reason)
+        reason, message = EndReason.LOST, said or "its pod is gone"
     return UnitStatus(
         state=state_after(reason),
         reason=reason,
         message=message,
         exit_code=code,
-        started=owner.status.start_time,
-        ended=ended,
+        started=started or (terminated.started_at if terminated is not None else None),
+        ended=ended or (terminated.finished_at if terminated is not None else None),
         host=_node(pod),
     )
 
 
-def _living(pod: Any) -> UnitStatus:
+def completed_status(pod: Any, *, started: Any = None, ended: Any = None) -> UnitStatus:
+    """Of a unit that did what it was there for."""
+    terminated = _terminated(pod)
+    return UnitStatus(
+        state=UnitState.STOPPED,
+        reason=EndReason.COMPLETED,
+        exit_code=0,
+        started=started or (terminated.started_at if terminated is not None else None),
+        ended=ended or (terminated.finished_at if terminated is not None else None),
+        host=_node(pod),
+    )
+
+
+def living_status(pod: Any) -> UnitStatus:
+    """Of a unit that has not ended, by its newest pod."""
     if pod is None:
         return UnitStatus(state=UnitState.PENDING)
     for container in _all(pod.status.container_statuses):
         waiting = container.state.waiting if container.state else None
         if waiting is not None and waiting.reason in _STUCK:
             # It is tried again for ever: pending, but a person must know.
-            return UnitStatus(
-                state=UnitState.PENDING, message=f"{waiting.reason}: {waiting.message or ''}".rstrip(": ")
-            )
+            said = f"{waiting.reason}: {waiting.message or ''}".rstrip(": ")
+            return UnitStatus(state=UnitState.PENDING, message=f"{said} ({_STUCK[waiting.reason]})")
         if container.state and container.state.running is not None:
             started = container.state.running.started_at
             attempt = 1 + int(container.restart_count or 0)
@@ -81,6 +117,30 @@ def _living(pod: Any) -> UnitStatus:
         if condition.type == "PodScheduled" and condition.status == "False":
             return UnitStatus(state=UnitState.PENDING, message=str(condition.message or condition.reason or ""))
     return UnitStatus(state=UnitState.STARTING if _node(pod) else UnitState.PENDING, host=_node(pod))
+
+
+def is_ready(pod: Any) -> bool:
+    """Whether a connection to the pod can be answered."""
+    ready = [each for each in _all(pod.status.conditions) if each.type == "Ready" and each.status == "True"]
+    return bool(ready) and pod.metadata.deletion_timestamp is None
+
+
+def _job_end(condition: Any, pod: Any, owner: Any) -> UnitStatus:
+    times = {"started": owner.status.start_time, "ended": condition.last_transition_time}
+    if condition.type == "Complete":
+        return completed_status(pod, **times)
+    if condition.reason == "DeadlineExceeded":
+        message = f"its time of {owner.spec.active_deadline_seconds} s was over"
+        return UnitStatus(state=UnitState.FAILED, reason=EndReason.TIMEOUT, message=message, **times)
+    return pod_end(pod, said=str(condition.message or condition.reason), **times)
+
+
+def _refused_pods(owner: Any) -> str:
+    """Why a Deployment gets no pods: quota, an account that is not there, a policy."""
+    for condition in _all(owner.status.conditions):
+        if condition.type == "ReplicaFailure" and condition.status == "True":
+            return str(condition.message or condition.reason or "")
+    return ""
 
 
 def _all(entries: Any) -> list[Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aboard.errors import ExecutorUnavailable, UnitRefused
+from aboard.model.unit_parts import Port
 
 _NO_CONNECTION = 255
 _ANSWER_SECONDS = 120
@@ -40,6 +42,15 @@ class Login:
         if self.user:
             command += ["-l", self.user]
         return [*command, "--", self.host]
+
+    def forwarding(self, ports: Mapping[str, int]) -> list[str]:
+        """The command that brings ports of that machine's loopback address here."""
+        forwards: list[str] = []
+        for name, number in ports.items():
+            forwards += ["-L", f"127.0.0.1:$({Port(name=name).variable}):127.0.0.1:{number}"]
+        # A connection of its own: in one that is shared the tunnel would outlive its process.
+        own = ("-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes")
+        return self.command("-N", *own, *forwards)
 
     def started(self, remote: str) -> subprocess.Popen[bytes]:
         """A command of that machine, whose output is read here."""

@@ -19,6 +19,7 @@ _OWN = {
     "local": "aboard.executors.local:Local",
     "slurm": "aboard.executors.slurm:Slurm",
     "ssh": "aboard.executors.ssh:Ssh",
+    "vertex": "aboard.executors.vertex:Vertex",
 }
 
 

@@ -125,7 +125,7 @@ class Ssh(Executor):
         )
 
     def _tunnel(self, unit: str) -> Tunnel:
-        return Tunnel(unit, self._login())
+        return Tunnel(unit, self._login().forwarding)
 
     def _handle(self, unit: str) -> UnitHandle:
         return self.handle(unit, folder=f"{self.folder}/{unit}", keeper=f"{self.folder}/{keeper_name()}")

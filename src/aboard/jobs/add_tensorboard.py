@@ -59,6 +59,12 @@ class BoardBeside:
             return ""
         return f"http://localhost:{found.port}/" if found.host == "127.0.0.1" else f"http://{found.address}/"
 
+    @property
+    def port_forward_line(self) -> str:
+        """On Kubernetes the line by which kubectl brings it to this machine; elsewhere empty."""
+        line = getattr(self._executor, "port_forward_line", None)
+        return "" if line is None else str(line(self.handle))
+
     def logs(self, *, follow: bool = False) -> Iterator[bytes]:
         """What it printed."""
         return self._executor.logs(self.handle, follow=follow)

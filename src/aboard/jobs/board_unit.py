@@ -16,6 +16,7 @@ from aboard.model.unit_parts import Mount, Port
 
 DEFAULT_PORT = 6006
 DEFAULT_IMAGE = "tensorflow/tensorflow"
+_NOT_REACHED = frozenset({"slurm", "vertex"})
 _PROCESSES = frozenset({"local", "ssh"})
 _GCS = PurePosixPath("/gcs")
 
@@ -26,9 +27,9 @@ def board_unit(
     executor: Executor, log_dir: str, port: int, timeout: float | None, args: Arguments, image: str
 ) -> tuple[Executor, UnitSpec]:
     """The unit, and the executor for it: a port that the executor publishes for all its units is the unit's own."""
-    if executor.name == "slurm":
+    if executor.name in _NOT_REACHED:
         hint = "job.tensorboard() opens a board of the server; or use local, docker or kubernetes"
-        raise InvalidValue("a board beside an experiment cannot be a job of Slurm", hint=hint)
+        raise InvalidValue(f"a board beside an experiment cannot be a job of {executor.name}", hint=hint)
     executor.check_path(log_dir)
     if executor.name in _PROCESSES:
         return executor, _process(executor, log_dir, port, timeout, args)

@@ -109,6 +109,12 @@ class Job:
         if handle is not None:
             executor_of(handle).stop(handle)
 
+    def again(self) -> Job:
+        """Submit it once more, as a new job whose run is the same and goes on; for one that did not complete."""
+        from aboard.jobs.submitting_again import submit_again
+
+        return submit_again(self, self._records)
+
     def forget(self) -> None:
         """Remove what it left, except its run; one that is not over is refused."""
         if not self.info.state.is_ended:

@@ -80,6 +80,10 @@ class JobRecords:
         """A folder for what belongs to one job, such as the copy of its source."""
         return self.folder / check_uid(job)
 
+    def unit_file(self, job: str) -> Path:
+        """The file with all of a job's unit, from which it can be submitted again."""
+        return self.place(job) / "unit.json"
+
     def write(self, record: JobRecord) -> None:
         """Keep a record, in the place of an earlier one."""
         write_owned(self.folder / f"{record.id}.json", record.text())

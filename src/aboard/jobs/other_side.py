@@ -17,7 +17,10 @@ from aboard.executors.executor import Executor
 from aboard.executors.source_archive import source_files
 from aboard.model.unit_parts import Mount
 
+TOKEN = "ABOARD_TOKEN"  # noqa: S105 - the name of a variable
 _SHARES_FILES = frozenset({"local", "slurm"})  # what they start sees the folders of this machine under their names
+_CHECKS_PATHS = frozenset({"kubernetes", "vertex"})  # they may see folders besides URIs
+TAKES_SOURCE = frozenset({"docker"})  # it brings the source folder itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +45,7 @@ def other_side(executor: Executor, settings: Settings, store: str, program: str 
     if executor.name == "docker" and getattr(executor, "is_here", False):
         _make(Path(store))
         return OtherSide(program=own, environment=environment, mounts=(Mount(source=store, target=store),))
-    if executor.name == "kubernetes":
+    if executor.name in _CHECKS_PATHS:
         executor.check_path(store)
         return OtherSide(program=own, environment=environment)
     hint = "keep runs where both sides can: ABOARD_STORE=s3://BUCKET/PATH, or gs://, az://, oss://"
@@ -61,11 +64,10 @@ def source_for(executor: Executor, source_dir: str | os.PathLike[str] | None, co
     if shares:
         _copy(folder, copy)
         return str(copy)
-    if executor.name == "docker":
+    if executor.name in TAKES_SOURCE:
         source_files(folder)  # an error now, not one when everything else was made
         return str(folder)
-    hint = "leave source_dir out and name paths of the other side, or use local, docker or slurm"
-    raise InvalidValue(f"the source folder {folder} cannot be sent to units of {executor.name}", hint=hint)
+    return ""  # it goes through the store
 
 
 def _copy(folder: Path, copy: Path) -> None:
@@ -83,7 +85,7 @@ def _server(settings: Settings, *, shares: bool) -> dict[str, str]:
     """The server of the person; one of this machine is not there for others, and finds runs in the store itself."""
     if not settings.server or (Address.of(settings.server, None).is_loopback and not shares):
         return {}
-    return {"ABOARD_SERVER": settings.server, **({"ABOARD_TOKEN": settings.token} if settings.token else {})}
+    return {"ABOARD_SERVER": settings.server, **({TOKEN: settings.token} if settings.token else {})}
 
 
 def _make(folder: Path) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sweep: one command with many values of hyperparameters, as runs of one experiment.
 
-On Slurm it is one job array. Elsewhere a queue beside the person's process submits so many units at a time.
+On Slurm it is one job array, on Kubernetes one Job with an index for each. Elsewhere a queue beside the person's
+process submits so many units at a time.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aboard.errors import AboardError, InvalidType, InvalidValue
+from aboard.executors.executor import ArrayExecutor, Executor
 from aboard.executors.local import Local
-from aboard.executors.slurm import Slurm
 from aboard.jobs.job import Job, quoted
-from aboard.jobs.submitting import JobAsked, PreparedJob, Preparing
+from aboard.jobs.submitting import JobAsked, PreparedJob, Preparing, keep
 from aboard.jobs.unit_queue import write_queue
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
@@ -85,24 +86,40 @@ class Sweep:
         return f"Sweep(experiment={self.experiment!r}, jobs={len(self.jobs)})"
 
 
-def submit_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> Sweep:
-    """Submit the jobs of a sweep; those values that `asked` has itself hold for all."""
+def planned_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> tuple[Executor, list[UnitSpec]]:
+    """What `submit_sweep` would submit, and where to; nothing is sent, written or asked."""
+    group = new_uid()
+    named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
+    preparing, prepared = _prepared(named, hparams, at_once, group, copies=False)
+    return preparing.executor, [one.spec for one in prepared]
+
+
+def _prepared(
+    named: JobAsked, hparams: HparamSets, at_once: int | None, group: str, *, copies: bool = True
+) -> tuple[Preparing, list[PreparedJob]]:
     if at_once is not None and at_once < 1:
         raise InvalidValue(f"{at_once} jobs at a time are none", hint="give 1 or more, or leave it out")
     sets = hparam_sets(hparams)
-    group = new_uid()
-    named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
-    preparing = Preparing(named)
+    preparing = Preparing(named, copies=copies)
     source = preparing.source(group)
-    stem = asked.name or named.experiment
+    stem = named.name or named.experiment
     width = len(str(len(sets) - 1))
     prepared = [
-        preparing.prepared({**asked.hparams, **one}, f"{stem}-{index:0{width}}", source)
+        preparing.prepared({**named.hparams, **one}, f"{stem}-{index:0{width}}", source)
         for index, one in enumerate(sets)
     ]
+    return preparing, prepared
+
+
+def submit_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> Sweep:
+    """Submit the jobs of a sweep; those values that `asked` has itself hold for all."""
+    group = new_uid()
+    named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
+    preparing, prepared = _prepared(named, hparams, at_once, group)
     workspace = prepared[0].record.workspace
     try:
-        if isinstance(preparing.executor, Slurm):
+        preparing.send_source()
+        if isinstance(preparing.executor, ArrayExecutor):
             return Sweep(_array(preparing, preparing.executor, prepared, at_once), named.experiment, workspace)
         jobs = _queued(preparing, prepared, group, at_once or max(1, (os.cpu_count() or 2) // 2))
     except AboardError:
@@ -112,9 +129,11 @@ def submit_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> S
     return Sweep(jobs, named.experiment, workspace)
 
 
-def _array(preparing: Preparing, executor: Slurm, prepared: list[PreparedJob], at_once: int | None) -> list[Job]:
+def _array(
+    preparing: Preparing, executor: ArrayExecutor, prepared: list[PreparedJob], at_once: int | None
+) -> list[Job]:
     for one in prepared:
-        preparing.records.write(one.record)
+        keep(one, preparing.records)
     handles = executor.submit_array([one.spec for one in prepared], at_once=at_once)
     records = [replace(one.record, handle=handle.text()) for one, handle in zip(prepared, handles, strict=True)]
     for record in records:
@@ -132,8 +151,8 @@ def _queued(preparing: Preparing, prepared: list[PreparedJob], group: str, at_on
     spec = UnitSpec(id=group, name="sweep", command=command, environment={"ABOARD_HOME": str(preparing.settings.home)})
     # Who dies before the queue has begun leaves records that say so.
     queue = here.handle(group, folder=str(here.folder_of(group)))
-    written = [replace(one.record, queue=queue.text()) for one in prepared]
-    for record in written:
-        records.write(record)
+    written = [replace(one, record=replace(one.record, queue=queue.text())) for one in prepared]
+    for one in written:
+        keep(one, records)
     here.submit(spec)
-    return [Job(record, records=records) for record in written]
+    return [Job(one.record, records=records) for one in written]

@@ -52,12 +52,17 @@ class Access:
     def check(self, role: Role, workspace: str) -> None:
         """Refuse who has not this role in the workspace."""
         if not self.sees(workspace):
-            raise UnknownName(f"there is no workspace {workspace!r}")
+            raise UnknownName(f"there is no workspace {workspace!r}", hint=self._where_else())
         if not self.may(role, workspace):
             hint = f"an administrator of the workspace {workspace} can give {self.name} the role"
             if not self.most.includes(role):
                 hint = "this token was made for less: use another, or `aboard token create` with more scopes"
             raise Forbidden(f"this needs the role {role} in the workspace {workspace}", hint=hint)
+
+    def _where_else(self) -> str:
+        if not self.roles:
+            return f"an administrator of the server can give {self.name} a role in a workspace"
+        return "`aboard workspaces list` shows those that you may use; name one with --workspace"
 
     def check_administrator(self) -> None:
         """Refuse who does not administer the server."""

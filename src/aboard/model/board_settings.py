@@ -40,7 +40,7 @@ def parse_settings(given: Mapping[str, object], *, allowed_plugins: Collection[s
     """What a person set; `allowed_plugins` may be loaded in this server, None stands for all."""
     for key in given:
         if key in PROCESS_KEYS:
-            hint = "a board in the server has neither image nor resources; leave it away"
+            hint = "leave it away, or have a process started: --process, or --executor docker for images and mounts"
             raise InvalidValue(f"{key!r} is for boards that are processes of their own", hint=hint)
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, n=1)

@@ -14,6 +14,7 @@ from aboard import __version__
 from aboard.api import PREFIX
 from aboard.control.control import Control
 from aboard.server.actors import asking
+from aboard.server.annotation_routes import AnnotationRoutes
 from aboard.server.board_pages import PLACES, BoardPages
 from aboard.server.board_routes import BoardRoutes
 from aboard.server.chart_routes import ChartRoutes
@@ -28,6 +29,7 @@ from aboard.server.openapi import document_of
 from aboard.server.page_files import PageFiles
 from aboard.server.people_routes import PeopleRoutes
 from aboard.server.run_routes import RunRoutes
+from aboard.server.saved_view_routes import SavedViewRoutes
 from aboard.server.selection_routes import SelectionRoutes
 from aboard.server.series_routes import SeriesRoutes
 from aboard.server.server_metrics import ServerMetrics
@@ -71,10 +73,12 @@ def api_app(
         ChartRoutes(control),
         MediaRoutes(control),
         FileRoutes(control),
+        AnnotationRoutes(control),
         EventRoutes(control),
         SelectionRoutes(control, is_fresh=personal),
         GroupRoutes(control, is_fresh=personal),
         BoardRoutes(control, is_fresh=personal),
+        SavedViewRoutes(control),
         ServerRoutes(control, private=private, remember=remember),
         PeopleRoutes(control, login_mode),
     ):

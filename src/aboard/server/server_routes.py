@@ -50,6 +50,7 @@ class ServerRoutes:
             catalog=str(self._control.catalog) if access.is_administrator else "",
             stores=tuple(self._control.seen_by(access).stores()),
             run_store=self._control.seen_by(access).run_store(),
+            board_executors=tuple(self._control.boards.executors),
         )
 
     def stores(self, access: Asking) -> Page[StoreStatus]:

@@ -108,7 +108,8 @@ def _run(schemas: WireSchemas) -> Schema:
         "properties": {"last": point, "min": point, "max": point, "count": long_integer},
         "required": ["last", "count"],
     }
-    note = {"type": "object", "properties": {"text": text, "author": text, "written": moment}}
+    said = {"text": text, "author": text, "written": moment}
+    note = {"type": "object", "properties": said, "required": ["text"]}
     hints = get_type_hints(Run)
     status = schemas.of(hints["status"])
     attempt = {

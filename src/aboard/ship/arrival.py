@@ -20,7 +20,7 @@ from aboard.ship.journal import Journal
 from aboard.ship.leftovers import leftovers
 from aboard.ship.standing import Standing
 from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import announce, manifest_of_attempt
+from aboard.store.run.claiming import announce, manifest_of_attempt, withdraw_columns
 from aboard.store.run.file_row import FileRow, Segment
 from aboard.store.run.layout import EVENTS, LOG, segment_path, split_segment
 from aboard.store.run.manifest import Manifest
@@ -108,6 +108,7 @@ def _by_listing(
     kept = tuple(_as_found(row, sizes, numbers.get(row.path, [])) for row in rows)
     manifest = before or manifest_of_attempt(None, claim.number)
     if before and before.attempt < claim.number:
+        withdraw_columns(folder, before)
         manifest = manifest_of_attempt(before, claim.number)
         if before.sealed:
             announce(folder)
@@ -116,7 +117,7 @@ def _by_listing(
         replace(manifest, files=kept, serial=serial),
         is_put=False,
         outputs=outputs,
-        garbage=(*leftovers(kept, sizes), *([before.columns.path] if before and before.columns else ())),
+        garbage=tuple(leftovers(kept, sizes)),
     )
 
 

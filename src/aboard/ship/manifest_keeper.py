@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from aboard.errors import AccessDenied, StoreError
+from aboard.errors import AccessDenied, KeyNotFound, StoreError
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.ship.conditions import Conditions
@@ -16,9 +16,10 @@ from aboard.ship.growing_files import GrowingFiles
 from aboard.ship.journal import Journal, write_journal
 from aboard.ship.leftovers import leftovers
 from aboard.ship.standing import Standing
-from aboard.store.run.claiming import SIGN_OF_LIFE_SECONDS, announce
-from aboard.store.run.layout import COLUMNS, columns_path
-from aboard.store.run.manifest import ColumnsMark, Manifest, OutputsMark
+from aboard.store.run.claiming import SIGN_OF_LIFE_SECONDS, announce, announcements_of, withdraw_columns
+from aboard.store.run.columns_object import PackedColumns, SealedDocuments
+from aboard.store.run.layout import COLUMNS, RUN, SEALED
+from aboard.store.run.manifest import ColumnsMark, Manifest, OutputsMark, render_manifest
 from aboard.store.run.run_folder import RunFolder
 
 
@@ -45,6 +46,8 @@ class ManifestKeeper:
         self._monotonic = monotonic
         self._last_put = float("-inf")
         self._garbage = list(standing.garbage)
+        self._columns_due: bytes | None = None
+        """What the manifest names and the store may not have yet."""
         self._journaled = (0, 0)
         """Serial and amount of garbage in the journal: it need not be written twice for one manifest."""
         self.ended: RunState | None = None
@@ -78,31 +81,45 @@ class ManifestKeeper:
         if mark != self._manifest.outputs:
             self._change(replace(self._manifest, outputs=mark))
 
-    def put_columns(self, data: bytes | None) -> ColumnsMark | None:
-        """Put the columns that belong to the manifest that comes next; what names them there."""
-        if data is None:
-            return None
-        path = columns_path(self._manifest.serial + 1)
-        try:
-            self._folder.store.put(self._folder.key(path), data)
-        except StoreError as error:
-            if error.temporary:
-                raise
-            return None  # the run must be sealed all the same
-        return ColumnsMark(path, len(data), zlib.crc32(data))
-
     def put(self, files: GrowingFiles, *, status: RunState = RunState.RUNNING) -> None:
         """Put the manifest if it says anything new or a sign of life is due, then delete what it no longer names."""
         self._put(files, replace(self._manifest, files=files.rows(), status=status, sealed=False, columns=None))
 
-    def seal(self, files: GrowingFiles, status: RunState, columns: ColumnsMark | None) -> None:
-        """The same for the last manifest of a run."""
-        self._put(files, replace(self._manifest, files=files.rows(), status=status, sealed=True, columns=columns))
+    def seal(self, files: GrowingFiles, status: RunState, packed: PackedColumns | None) -> None:
+        """The same for the last manifest of a run, and then the columns: who finds them knows that the run is over."""
+        sealed = replace(self._manifest, files=files.rows(), status=status, sealed=True)
+        if packed is not None:
+            data = packed.render(self._documents(sealed))
+            self._columns_due = data
+            sealed = replace(sealed, columns=ColumnsMark(SEALED, len(data), zlib.crc32(data)))
+        self._put(files, sealed)
+        self._put_columns()
+
+    def _documents(self, sealed: Manifest) -> SealedDocuments:
+        """Copies of what is in the store. Announcements come first: what is changed later is announced later."""
+        announced = announcements_of(self._folder)
+        try:
+            run = self._folder.store.get(self._folder.key(RUN)).decode()
+        except (KeyNotFound, UnicodeDecodeError):
+            run = ""  # readers ask for it, and tell what is wrong with it
+        manifest = replace(sealed, serial=sealed.serial + 1, alive=now(), columns=None)
+        return SealedDocuments(render_manifest(manifest).decode(), run, announced)
+
+    def _put_columns(self) -> None:
+        if self._columns_due is None:
+            return
+        try:
+            self._folder.store.put(self._folder.key(SEALED), self._columns_due)
+        except StoreError as error:
+            if error.temporary:
+                raise
+        self._columns_due = None  # event files tell the same
 
     def _put(self, files: GrowingFiles, wanted: Manifest) -> None:
         if wanted != self._manifest and not self._rests(wanted):
-            if self._manifest.columns and self._manifest.columns != wanted.columns:
-                self._garbage.append(self._manifest.columns.path)
+            if not wanted.sealed:
+                withdraw_columns(self._folder, self._manifest)
+                self._columns_due = None
             self._change(wanted)
         if not self._is_put or self._is_sign_due():
             self._put_now(files)

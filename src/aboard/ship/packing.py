@@ -18,7 +18,7 @@ from typing import NamedTuple
 from aboard._native import Logdir
 from aboard.errors import StoreError
 from aboard.ship.scan import Found
-from aboard.store.run.columns_object import ColumnsHeader, OutlinedFile, PackedLogdir, render_columns
+from aboard.store.run.columns_object import ColumnsHeader, OutlinedFile, PackedColumns, PackedLogdir
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.layout import EVENTS
 from aboard.store.run.logical_file import read_logical
@@ -41,8 +41,8 @@ class _Local(NamedTuple):
     path: Path
 
 
-def packed_columns(folder: RunFolder, rows: Iterable[FileRow], found: Iterable[Found]) -> bytes | None:
-    """The columns object of a run whose event files are complete; None where there should be none."""
+def packed_columns(folder: RunFolder, rows: Iterable[FileRow], found: Iterable[Found]) -> PackedColumns | None:
+    """The columns of a run whose event files are complete; None where there should be none."""
     events = [row for row in rows if row.path.startswith(f"{EVENTS}/") and not row.gone and not row.link]
     size = sum(row.bytes for row in events)
     if not size or size > MOST_EVENT_BYTES:
@@ -50,12 +50,10 @@ def packed_columns(folder: RunFolder, rows: Iterable[FileRow], found: Iterable[F
     sources = {one.source: one.path for one in found}
     try:
         with tempfile.TemporaryDirectory(prefix="aboard-packing-") as place:
-            data = _pack(_gathered(folder, events, sources, Path(place)), Path(place))
+            return _pack(_gathered(folder, events, sources, Path(place)), Path(place))
     except (_NotToBePacked, StoreError, OSError, MemoryError) as error:
         _log.debug("No columns are put for run %s: %s", folder.uid, error)
         return None
-    # One object in place of several is worth it even when it is not smaller.
-    return data if len(data) < size or len(events) > 1 else None
 
 
 def _gathered(folder: RunFolder, rows: list[FileRow], sources: Mapping[str, Path], place: Path) -> list[_Local]:
@@ -90,7 +88,7 @@ def _is_the_same(path: Path, row: FileRow) -> bool:
     return size == row.bytes and crc == row.crc32
 
 
-def _pack(files: list[_Local], place: Path) -> bytes:
+def _pack(files: list[_Local], place: Path) -> PackedColumns:
     logdirs: list[PackedLogdir] = []
     packed: list[bytes] = []
     read: dict[str, int] = {}
@@ -106,8 +104,8 @@ def _pack(files: list[_Local], place: Path) -> bytes:
         packed.append(data)
         logdirs.append(PackedLogdir(folder, len(data)))
     outlined = [_outlined(file.row, read[file.row.path]) for file in files]
-    ends = [_ends(file.path, outline) for file, outline in zip(files, outlined, strict=True)]
-    return render_columns(ColumnsHeader(tuple(outlined), tuple(logdirs)), ends, packed)
+    ends = tuple(_ends(file.path, outline) for file, outline in zip(files, outlined, strict=True))
+    return PackedColumns(ColumnsHeader(tuple(outlined), tuple(logdirs)), ends, tuple(packed))
 
 
 def _outlined(row: FileRow, read: int) -> OutlinedFile:

@@ -24,6 +24,7 @@ from aboard.ship.scan import Found, Scan, scan
 from aboard.ship.shipping_state import ShippingState
 from aboard.ship.spool import Spool
 from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.columns_object import PackedColumns
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary, render_summary
 
@@ -121,13 +122,13 @@ class Transfer:
         lanes = self._checked_contact()
         keeper = lanes.growing.keeper
         keeper.set_outputs(lanes.outputs.mark)
-        columns = keeper.known.columns
+        columns = None
         if not keeper.known.sealed:
             keeper.sweep()
-            columns = keeper.put_columns(self._columns(lanes))
+            columns = self._columns(lanes)
         keeper.seal(lanes.growing.files, self.ended or RunState.LOST, columns)
 
-    def _columns(self, lanes: _Lanes) -> bytes | None:
+    def _columns(self, lanes: _Lanes) -> PackedColumns | None:
         """Folders are read as they are, and need none; nor does what is to go on soon, with little time left now."""
         if not lanes.growing.in_segments or self.ended is RunState.PREEMPTED:
             return None

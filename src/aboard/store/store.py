@@ -113,6 +113,10 @@ class Store(ABC):
         check_key(key)
         return self._get_if_changed(key, etag) if etag else self._get(key)
 
+    def stream(self, key: str) -> Iterator[bytes]:
+        """The content in pieces, all of one version of it; one request where it is not large."""
+        return self._stream(check_key(key))
+
     def download(self, key: str, path: Path) -> int:
         """Copy the content into a local file, which appears when it is whole; the number of bytes."""
         from aboard.store.local_files import written_aside

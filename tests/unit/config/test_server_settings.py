@@ -47,6 +47,7 @@ def test_every_setting_can_be_set_by_its_variable_and_its_key(tmp_path: Path):
         "boards.limit_per_person": "7",
         "boards.process_limit_per_person": "7",
         "boards.limit_total": "7",
+        "boards.memory": "1MB",
     }
     for one in SETTINGS:
         text = values.get(one.key, "something")

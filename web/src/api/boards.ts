@@ -2,45 +2,10 @@
 // Boards: selections of runs that are served as TensorBoard.
 import { EVERYWHERE } from "../routing/routes";
 import { ask } from "./http";
-import type { Page, Run } from "./wire";
+import type { Page, Run, Told, Whole } from "./wire";
 
-export interface Board {
-  id: string;
-  name: string;
-  owner: string;
-  description: string;
-  state: string;
-  kind: string;
-  workspace: string;
-  sources: string[];
-  where: string;
-  template: string;
-  live: boolean;
-  run_count: number | null;
-  created: string;
-  started: string | null;
-  last_used: string | null;
-  ended: string | null;
-  expires: string | null;
-  exit_status: string;
-  reason: string;
-  uri: string;
-}
-
-export interface NewBoard {
-  sources?: string[];
-  where?: string;
-  workspace?: string;
-  description?: string;
-  zone?: number;
-}
-
-export interface BoardLine {
-  id: number;
-  at: string;
-  level: string;
-  text: string;
-}
+export type Board = Whole<Told["BoardInfo"]>;
+export type BoardLine = Whole<Told["BoardLine"]>;
 
 export function listBoards(workspace: string, all: boolean, after = ""): Promise<Page<Board>> {
   return ask("boards", {
@@ -55,9 +20,18 @@ export function listBoards(workspace: string, all: boolean, after = ""): Promise
   });
 }
 
-export async function openBoard(workspace: string, runs: readonly Run[]): Promise<Board> {
+/** Where boards may run as processes of their own, the server's own choice first. */
+export function boardExecutors(): Promise<string[]> {
+  executors ??= ask<{ board_executors: string[] }>("info").then((info) => info.board_executors);
+  return executors;
+}
+let executors: Promise<string[]> | undefined; // settled as long as the server runs
+
+/** Of a board with an executor a stock TensorBoard is started there; without, the server answers itself. */
+export async function openBoard(workspace: string, runs: readonly Run[], executor = ""): Promise<Board> {
   const place = workspace === EVERYWHERE ? runs[0]?.workspace : workspace;
-  const body = { sources: runs.map((run) => `run${run.number}`), ...(place ? { workspace: place } : {}) };
+  const sources = runs.map((run) => `run${run.number}`);
+  const body = { sources, executor, ...(place ? { workspace: place } : {}) };
   return (await ask<{ board: Board }>("boards", { method: "POST", body })).board;
 }
 

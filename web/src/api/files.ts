@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a run, what it printed, and values that are no numbers.
 import { addressOf, ask, send } from "./http";
-import type { Page, WireNumber } from "./wire";
+import type { Page, Told, Whole, WireNumber } from "./wire";
 
-export interface RunFile {
-  path: string;
-  bytes: number;
-  modified?: string | null;
-  link: string;
-  gone: boolean;
-}
+export type RunFile = Whole<Told["RunFile"]>;
 
 function below(run: string, what: string): string {
   return `runs/${encodeURIComponent(run)}/${what}`;
@@ -27,13 +21,7 @@ export async function fileText(run: string, path: string): Promise<string> {
   return (await send(below(run, "files/content"), { query: { path } })).text();
 }
 
-export interface LogPart {
-  path: string;
-  offset: number;
-  next: number;
-  size: number;
-  text: string;
-}
+export type LogPart = Whole<Told["LogPart"]>;
 
 export function readLog(run: string, asked: { path?: string; offset?: number; tail?: number }): Promise<LogPart> {
   return ask(below(run, "log"), {
@@ -41,11 +29,7 @@ export function readLog(run: string, asked: { path?: string; offset?: number; ta
   });
 }
 
-export interface MediaEntry {
-  step: WireNumber;
-  wall_time: number;
-  bytes: number;
-}
+export type MediaEntry = Whole<Told["MediaEntry"]>;
 
 export interface MediaPlace {
   run: string;
@@ -70,20 +54,20 @@ export function mediaAddress(place: MediaPlace, step: WireNumber, sample = 0): s
   });
 }
 
-/** How many samples a step has; the answer says so. */
+/** How many samples a step has; the head of an answer says so. */
+export async function mediaSamples(place: MediaPlace, step: WireNumber): Promise<number> {
+  const query = { ...mediaQuery(place), step: String(step) };
+  const { headers } = await send(below(place.run, "media/content"), { method: "HEAD", query });
+  return Number(headers.get("X-Samples")) || 1;
+}
+
 export async function mediaText(place: MediaPlace, step: WireNumber): Promise<string> {
   return (
     await send(below(place.run, "media/content"), { query: { ...mediaQuery(place), step: String(step) } })
   ).text();
 }
 
-export interface HistogramEntry {
-  step: WireNumber;
-  wall_time: number;
-  lefts: WireNumber[];
-  rights: WireNumber[];
-  counts: WireNumber[];
-}
+export type HistogramEntry = Whole<Told["HistogramEntry"]>;
 
 export async function histograms(place: MediaPlace, count = 60): Promise<HistogramEntry[]> {
   const query = { tag: place.tag, logdir: place.logdir, count };

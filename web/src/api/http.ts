@@ -23,7 +23,7 @@ export class ApiError extends Error {
 
 export interface Asked {
   query?: Query;
-  method?: "GET" | "POST" | "PATCH" | "DELETE";
+  method?: "GET" | "HEAD" | "POST" | "PATCH" | "DELETE";
   body?: unknown;
   signal?: AbortSignal;
 }

@@ -562,6 +562,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/annotations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What `Run.log_event` noted in these runs; of very many, the newest
+         * @description What `Run.log_event` noted in these runs; of very many, the newest.
+         */
+        get: operations["annotations_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -979,6 +999,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/saved-views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The saved views of workspaces, by name
+         * @description The saved views of workspaces, by name.
+         */
+        get: operations["saved_views_list"];
+        put?: never;
+        /**
+         * Save a view for all who see its workspace; this needs the role editor there
+         * @description Save a view for all who see its workspace; this needs the role editor there.
+         */
+        post: operations["saved_views_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/saved-views/{view}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Forget a view: for its owner, and administrators of the workspace
+         * @description Forget a view: for its owner, and administrators of the workspace.
+         */
+        delete: operations["saved_views_delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Rename a view or have it show something else: for its owner, and administrators of the workspace
+         * @description Rename a view or have it show something else: for its owner, and administrators of the workspace.
+         */
+        patch: operations["saved_views_change"];
+        trace?: never;
+    };
     "/api/v1/info": {
         parameters: {
             query?: never;
@@ -1339,6 +1407,26 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description Something that happened in a run, as `Run.log_event` has it. */
+        Annotation: {
+            /** @description The uid. */
+            run: string;
+            name: string;
+            /** @description Seconds since 1970. */
+            wall_time: components["schemas"]["Number"] | null;
+            step: components["schemas"]["WholeNumber"] | null;
+            data: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description Annotations of some runs, of each in the order in which they were logged. */
+        Annotations: {
+            items: components["schemas"]["Annotation"][];
+            /** @description How many earlier ones are not among these, because they were too many. */
+            left_out: components["schemas"]["WholeNumber"];
+            /** @description Runs whose annotations cannot be read. */
+            problems: components["schemas"]["RunProblem"][];
+        };
         /** @description What is to change; what is None stays as it is. A time of 0 takes a limit away. */
         BoardChange: {
             description?: string | null;
@@ -1624,12 +1712,17 @@ export interface components {
             idle_timeout?: components["schemas"]["Number"] | null;
             /** @description Seconds after its start when the board stops; None for never. */
             max_runtime?: components["schemas"]["Number"] | null;
-            /** @description `tensorboard_args` and `plugins`. */
+            /** @description `tensorboard_args` and `plugins`; of a process `tensorboard_args`, `image` and `bind_mounts`. */
             settings?: {
                 [key: string]: unknown;
             };
             /** @enum {string} */
             kind?: "server" | "process";
+            /**
+             * @description Where a stock TensorBoard shall run, as `docker` or `slurm:partition=cpu`; empty: in the server, or, for the kind
+             *     `process`, where the server has it run.
+             */
+            executor?: string;
             /** @description Refuse a pattern, range or filter that selects nothing now. An experiment may be empty: its runs will come. */
             must_find?: boolean;
         };
@@ -1657,6 +1750,12 @@ export interface components {
             user?: string;
             host?: string;
             store?: string;
+        };
+        /** @description A view to keep. `address` is what follows `/w/<workspace>/` in the browser. */
+        NewSavedView: {
+            workspace: string;
+            name: string;
+            address: string;
         };
         /** @description A token to make: for who asks, or, by an administrator, for another person. */
         NewToken: {
@@ -1820,7 +1919,7 @@ export interface components {
                 [key: string]: string;
             };
             notes: {
-                text?: string;
+                text: string;
                 author?: string;
                 /** Format: date-time */
                 written?: string;
@@ -1906,6 +2005,28 @@ export interface components {
             runs: string[];
             files?: boolean;
         };
+        /** @description A place of the page with all that was chosen there. `address` is what follows `/w/<workspace>/`. */
+        SavedView: {
+            id: components["schemas"]["WholeNumber"];
+            workspace: string;
+            name: string;
+            address: string;
+            owner: string;
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            changed: string;
+        };
+        /** @description What is to change; what is None stays as it is. */
+        SavedViewChange: {
+            name?: string | null;
+            address?: string | null;
+        };
+        /** @description Some entries, and what to give as `after` to get those behind them; None at the end. */
+        SavedViewPage: {
+            items: components["schemas"]["SavedView"][];
+            next?: string | null;
+        };
         /** @description What it means now; `words` and `where` mean it again at any later time. */
         Selected: {
             words: string[];
@@ -1983,6 +2104,8 @@ export interface components {
             stores?: components["schemas"]["StoreStatus"][];
             /** @description Where trainings of who asks put their runs, unless they are told another place; empty for who may log none. */
             run_store?: string;
+            /** @description Where boards may run as processes of their own, the server's own choice first. */
+            board_executors?: string[];
         };
         /** @description A tag that at least one of some runs has. */
         SharedTag: {
@@ -3023,6 +3146,30 @@ export interface operations {
             default: components["responses"]["Failure"];
         };
     };
+    annotations_list: {
+        parameters: {
+            query?: {
+                /** @description Runs, as `?run=run1&run=run2`. */
+                run?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Annotations"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
     events_watch: {
         parameters: {
             query?: {
@@ -3698,6 +3845,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BoardReading"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
+    saved_views_list: {
+        parameters: {
+            query?: {
+                /** @description Only what is in these; all without it. */
+                workspace?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedViewPage"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
+    saved_views_add: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSavedView"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
+    saved_views_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id that the list has. */
+                view: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
+    saved_views_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id that the list has. */
+                view: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SavedViewChange"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SavedView"];
                 };
             };
             default: components["responses"]["Failure"];

@@ -3,16 +3,12 @@
 import { EVERYWHERE } from "../routing/routes";
 import { ask } from "./http";
 import { listQuery, numbersWhere, pageQuery, type RunList, type RunPageAsked } from "./run_addresses";
-import type { Page, Run, RunsChanged, Workspace } from "./wire";
+import type { Page, Run, RunsChanged, Told, Workspace } from "./wire";
 
 export type { RunList } from "./run_addresses";
 
 /** Where the pages of a list begin, so that any of them can be asked for. */
-export interface RunMarks {
-  count: number;
-  every: number;
-  marks: string[];
-}
+export type RunMarks = Told["RunMarks"];
 
 export function listRuns(list: RunList, page: RunPageAsked, signal?: AbortSignal): Promise<Page<Run>> {
   return ask("runs", { query: pageQuery(list, page), ...(signal ? { signal } : {}) });
@@ -42,13 +38,7 @@ export function getRun(name: string): Promise<Run> {
   return ask(`runs/${twice(name)}`);
 }
 
-export interface RunChange {
-  name?: string;
-  experiment?: string;
-  set_tags?: Record<string, string>;
-  remove_tags?: string[];
-  note?: string;
-}
+export type RunChange = Omit<Told["RunChange"], "runs">;
 
 export function changeRuns(runs: readonly Run[], change: RunChange): Promise<RunsChanged> {
   return ask("runs", { method: "PATCH", body: { runs: runs.map((run) => run.uid), ...change } });
@@ -62,10 +52,7 @@ export function restoreRuns(runs: readonly Run[]): Promise<RunsChanged> {
   return ask("runs/restore", { method: "POST", body: { runs: runs.map((run) => run.uid) } });
 }
 
-export interface FieldNames {
-  hparams: string[];
-  metrics: string[];
-}
+export type FieldNames = Told["FieldNames"];
 
 export function fieldNames(workspace: string): Promise<FieldNames> {
   return ask("fields", { query: { workspace: workspace === EVERYWHERE ? undefined : workspace } });

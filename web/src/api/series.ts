@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points of runs, and which tags they have.
-import { COLUMNS_TYPE, readColumns, type Curves, type Problem } from "./columns";
+import { COLUMNS_TYPE, readColumns, type Curves } from "./columns";
 import { addressOf, ask, send, type Query } from "./http";
+import type { Told, Whole } from "./wire";
 
 export interface CurvesAsked {
   runs: readonly (number | string)[];
@@ -56,23 +57,10 @@ export function csvAddress(asked: Omit<CurvesAsked, "points">): string {
 }
 
 /** A tag that at least one of some runs has. */
-export interface SharedTag {
-  tag: string;
-  kind: "scalar" | "image" | "audio" | "text" | "histogram" | "graph" | "tensor";
-  logdirs: string[];
-  /** How many of the runs have it. */
-  runs: number;
-}
+export type SharedTag = Whole<Told["SharedTag"]>;
 
 /** In the order of their charts. */
-export interface SharedTags {
-  items: SharedTag[];
-  newest: number | null;
-  /** How many of the runs have been read. */
-  read: number;
-  wanted: number;
-  problems: Problem[];
-}
+export type SharedTags = Whole<Told["SharedTags"]>;
 
 export function sharedTags(runs: readonly (number | string)[]): Promise<SharedTags> {
   return ask("tags", { query: { run: runs } });

@@ -1,94 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server tells about runs, as it stands in JSON.
+// What the server tells, as it stands in JSON: the types are those of the API's document.
+import type { components } from "./openapi";
+
+export type Told = components["schemas"];
+/** What the server has a default for it always tells, though who asks may leave it out. */
+export type Whole<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
 
 /** NaN, infinities and integers beyond 2^53 stand as text. */
-export type WireNumber = number | string;
-export type WireValue = boolean | number | string | null;
+export type WireNumber = Told["Number"] | Told["WholeNumber"];
+export type WireValue = Told["Run"]["hparams"][string];
 
-export interface MetricPoint {
-  value: WireNumber;
-  step: WireNumber;
-  wall_time: WireNumber;
-}
-
-export interface Metric {
-  last: MetricPoint;
-  min?: MetricPoint;
-  max?: MetricPoint;
-  count: WireNumber;
-}
-
-export interface Note {
-  text: string;
-  author?: string;
-  written?: string;
-}
-
-export interface Attempt {
-  number: number;
-  status: Status;
-  started?: string;
-  ended?: string;
-  heartbeat?: string;
-  host?: string;
-  exit_code?: number;
-  reason?: string;
+/** Runs and attempts carry what else their documents say. */
+interface Details {
   [detail: string]: unknown;
 }
+export type Run = Omit<Told["Run"], "attempts"> & { attempts: Attempt[] } & Details;
+export type Attempt = Told["Run"]["attempts"][number] & Details;
+export type Metric = Told["Run"]["metrics"][string];
+export type MetricPoint = Metric["last"];
+export type Status = Told["Run"]["status"];
+export type Workspace = Whole<Told["Workspace"]>;
 
-export const STATUSES = [
-  "created",
-  "queued",
-  "running",
-  "preempted",
-  "completed",
-  "failed",
-  "cancelled",
-  "lost",
-] as const;
-export type Status = (typeof STATUSES)[number];
-
-export interface Run {
-  uid: string;
-  workspace: string;
-  status: Status;
-  number?: number;
-  name?: string;
-  experiment?: string;
-  experiment_number?: number;
-  user?: string;
-  host?: string;
-  store?: string;
-  created: string;
-  started?: string;
-  ended?: string;
-  heartbeat?: string;
-  exit_code?: number;
-  reason?: string;
-  files?: number;
-  bytes?: WireNumber;
-  hparams: Record<string, WireValue>;
-  metrics: Record<string, Metric>;
-  tags: Record<string, string>;
-  notes: Note[];
-  attempts: Attempt[];
-  deleted?: string;
-  [detail: string]: unknown;
-}
+const ALL_STATUSES: Record<Status, true> = {
+  created: true,
+  queued: true,
+  running: true,
+  preempted: true,
+  completed: true,
+  failed: true,
+  cancelled: true,
+  lost: true,
+};
+export const STATUSES = Object.keys(ALL_STATUSES) as Status[];
 
 export interface Page<T> {
   items: T[];
   next: string | null;
 }
 
-export interface Workspace {
-  name: string;
-  description?: string;
-}
-
 export interface RunsChanged {
   items: Run[];
-  problems: { run: string; code: string; message: string }[];
+  problems: Told["RunProblem"][];
 }
 
 export function toNumber(value: WireNumber | undefined | null): number {

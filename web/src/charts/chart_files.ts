@@ -3,6 +3,7 @@
 import type { XKind } from "./axis_text";
 import { csvLine } from "./csv";
 import type { Line } from "./curve";
+import type { MomentMark } from "./moment_marks";
 import { fileName, saveBlob, saveText } from "./saving";
 import { svgChart } from "./svg_chart";
 import type { Span } from "./value_range";
@@ -42,8 +43,9 @@ export function saveSvg(
   lines: readonly Line[],
   ranges: { x: Span; y: Span },
   axes: { x: XKind; logX: boolean; logY: boolean },
+  moments: readonly MomentMark[],
 ): void {
-  saveText(fileName(title, "svg"), svgChart(title, lines, ranges, axes), "image/svg+xml");
+  saveText(fileName(title, "svg"), svgChart(title, lines, ranges, axes, moments), "image/svg+xml");
 }
 
 export function saveLinesAsCsv(title: string, lines: readonly Line[]): void {

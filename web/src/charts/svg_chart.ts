@@ -2,6 +2,7 @@
 // A chart as SVG, for papers: axes, lines and legend as text and paths.
 import { axisText, type XKind } from "./axis_text";
 import type { Line } from "./curve";
+import type { MomentMark } from "./moment_marks";
 import type { Span } from "./value_range";
 
 const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [720, 380, 64, 36, 36];
@@ -12,6 +13,7 @@ export function svgChart(
   lines: readonly Line[],
   ranges: { x: Span; y: Span },
   axes: { x: XKind; logX: boolean; logY: boolean },
+  moments: readonly MomentMark[] = [],
 ): string {
   const x = placing(ranges.x, LEFT, WIDTH - 16, axes.logX);
   const y = placing(ranges.y, HEIGHT - BOTTOM, TOP, axes.logY);
@@ -47,6 +49,10 @@ export function svgChart(
       `<path d="${path(line.xs, line.ys, x, y, axes.logY)}" stroke="${line.colour}" stroke-width="1.6"${dash}/>`,
     );
   }
+  for (const moment of moments)
+    parts.push(
+      `<path d="M${x(moment.x)} ${TOP}V${HEIGHT - BOTTOM}" stroke="${moment.colour}" stroke-dasharray="3 3" opacity="0.6"><title>${escaped(moment.label)}</title></path>`,
+    );
   parts.push("</g>");
   lines.forEach((line, at) => {
     const top = HEIGHT + at * ROW + 6;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import type { Curve } from "../charts/curve";
-import { linesOf, momentsOn, type LineOptions } from "./chart_lines";
+import { linesOf, type LineOptions } from "./chart_lines";
 import type { RunLook } from "./run_looks";
 
 const OPTIONS: LineOptions = { x: "step", smoothing: "none", amount: 0.6, centre: "mean", area: "range", most: 100 };
@@ -67,10 +67,4 @@ test("logdirs of one run are told apart by their dashes, and a run that nobody c
   );
   expect(lines.length).toBe(2);
   expect(lines[0]?.dash).not.toEqual(lines[1]?.dash);
-});
-
-test("an attempt stands at the step that came after it", () => {
-  const run = looks("a");
-  (run.get("a") as RunLook).moments = [{ time: 1001.5, label: "attempt 2" }];
-  expect(momentsOn([curve("a", [1, 2, 3, 4])], run, "step")[0]).toMatchObject({ x: 2, label: "a: attempt 2" });
 });

@@ -5,7 +5,7 @@ import { banded } from "../charts/bands";
 import { DASHES } from "../charts/colours";
 import type { Curve, Line } from "../charts/curve";
 import { grouped, type Area, type Centre } from "../charts/grouping";
-import { lowerBound, valueAt } from "../charts/interpolation";
+import { valueAt } from "../charts/interpolation";
 import { smoothed, type Smoothing } from "../charts/smoothing";
 import { shownCount } from "../numbers/shown";
 import type { RunLook } from "./run_looks";
@@ -18,12 +18,6 @@ export interface LineOptions {
   area: Area;
   /** At most so many points are drawn of each line. */
   most: number;
-}
-
-export interface MomentMark {
-  x: number;
-  label: string;
-  colour: string;
 }
 
 /** `along` are the curves of the metric on the x axis, where there is one. */
@@ -183,28 +177,6 @@ function marksOf(xs: Float64Array, ys: Float64Array): Line["marks"] {
   for (let at = 0; at < ys.length; at++) {
     const y = ys[at] as number;
     if (!Number.isFinite(y)) found.push({ x: xs[at] as number, kind: Number.isNaN(y) ? "NaN" : y > 0 ? "∞" : "−∞" });
-  }
-  return found;
-}
-
-const MOST_MOMENTS = 60;
-
-/** Attempts and notes, at the place on the axis where the run was then. */
-export function momentsOn(curves: readonly Curve[], looks: ReadonlyMap<string, RunLook>, x: XKind): MomentMark[] {
-  if (x === "metric") return [];
-  const longest = new Map<string, Curve>();
-  for (const curve of curves)
-    if ((longest.get(curve.uid)?.steps.length ?? 0) < curve.steps.length) longest.set(curve.uid, curve);
-  const found: MomentMark[] = [];
-  for (const [uid, curve] of longest) {
-    const look = looks.get(uid);
-    for (const moment of look?.moments ?? []) {
-      const at = lowerBound(curve.walls, moment.time);
-      if (!look || at >= curve.steps.length || found.length >= MOST_MOMENTS) continue;
-      const start = Math.min(look.start, curve.walls[0] ?? look.start);
-      const place = x === "step" ? (curve.steps[at] as number) : x === "wall" ? moment.time : moment.time - start;
-      found.push({ x: place, label: `${look.label}: ${moment.label}`, colour: look.colour });
-    }
   }
   return found;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all charts of a comparison have in common.
+import type { Annotation } from "../api/annotations";
 import type { Span } from "../charts/value_range";
 import type { LineOptions } from "./chart_lines";
 import type { RunLook } from "./run_looks";
@@ -23,6 +24,8 @@ export interface ChartSettings {
   bands: boolean;
   xmetric: string;
   height: number;
+  /** What trainings said, by the uid of the run. */
+  annotations: ReadonlyMap<string, readonly Annotation[]>;
   /** Changes when there is something new to ask for. */
   news: number;
 }

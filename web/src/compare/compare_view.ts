@@ -50,6 +50,8 @@ export const COMPARE_VIEW = {
   media: text(),
   step: text(),
   look: choice(LOOKS, "side"),
+  /** Whether texts are shown as they were logged, and not as Markdown. */
+  plain: flag(),
   /** Of the parameters: axes, and the metric that colours them. */
   axes: list(),
   target: text(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tags that the chosen runs have together.
 import { sharedTags, type SharedTag, type SharedTags } from "../api/series";
-import type { Run } from "../api/wire";
+import { toNumber, type Run } from "../api/wire";
 import { metricName } from "../charts/curve";
 
 export type { SharedTag } from "../api/series";
@@ -25,7 +25,7 @@ export class TagUnion {
 
   /** Begin with what is known of these runs. */
   begin(runs: readonly Run[], tags: SharedTags): void {
-    if (tags.read < tags.wanted) return;
+    if (toNumber(tags.read) < toNumber(tags.wanted)) return;
     this.round += 1;
     this.of = keyOf(runs);
     this.take(tags);
@@ -43,7 +43,7 @@ export class TagUnion {
         const found = await sharedTags(runs.map((run) => run.number ?? run.uid));
         if (round !== this.round) return;
         this.take(found);
-        isAll = found.read >= found.wanted;
+        isAll = this.read >= this.wanted;
         if (!isAll) await new Promise((go) => setTimeout(go, PAUSE));
         if (round !== this.round) return;
       }
@@ -56,8 +56,8 @@ export class TagUnion {
 
   private take({ items, newest, read, wanted, problems }: SharedTags): void {
     this.tags = items;
-    this.newest = newest ?? undefined;
-    [this.read, this.wanted] = [read, wanted];
+    this.newest = newest === null ? undefined : toNumber(newest);
+    [this.read, this.wanted] = [toNumber(read), toNumber(wanted)];
     this.error = problems[0] && new Error(`${problems[0].run}: ${problems[0].message}`);
   }
 }

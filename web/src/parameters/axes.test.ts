@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import type { Run } from "../api/wire";
+import type { MetricPoint, Run } from "../api/wire";
 import { makeAxis, tellingHparams } from "./axes";
 
-const run = (hparams: Run["hparams"], loss?: number | string): Run => ({
+const run = (hparams: Run["hparams"], loss?: MetricPoint["value"]): Run => ({
   uid: "u",
   workspace: "w",
   status: "completed",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of very many runs, of which only the pages that somebody looks at are there.
 import { listRuns, runMarks, type RunList } from "../api/runs";
-import type { Run } from "../api/wire";
+import { toNumber, type Run } from "../api/wire";
 
 export const PAGE = 100;
 const KEPT_PAGES = 60;
@@ -93,7 +93,8 @@ export class PagedRuns {
       const first = this.load(0, undefined, abort).then(() => {
         if (!abort.signal.aborted && !this.isCounted) this.count = this.pages.get(0)?.length ?? 0;
       });
-      const [{ count, marks }] = await Promise.all([runMarks(list, PAGE, abort.signal), first]);
+      const [{ count: told, marks }] = await Promise.all([runMarks(list, PAGE, abort.signal), first]);
+      const count = toNumber(told);
       if (abort.signal.aborted) return;
       this.marks = marks;
       this.count = count;

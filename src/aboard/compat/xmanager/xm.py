@@ -11,9 +11,20 @@ from typing import TYPE_CHECKING, Any
 from aboard.errors import InvalidType, InvalidValue
 
 if TYPE_CHECKING:
-    from aboard.compat.xmanager.xm_local import Kubernetes, Local
+    from aboard.compat.xmanager.xm_local import Kubernetes, Local, Vertex
+    from aboard.compat.xmanager.xm_slurm import Slurm
 
 Arguments = Mapping[str, Any] | Sequence[Any] | None
+_GPU_TYPES = {
+    "p4": "nvidia-tesla-p4",
+    "t4": "nvidia-tesla-t4",
+    "p100": "nvidia-tesla-p100",
+    "v100": "nvidia-tesla-v100",
+    "a100": "nvidia-tesla-a100",
+    "a100_80gib": "nvidia-a100-80gb",
+    "l4": "nvidia-l4",
+    "h100": "nvidia-h100-80gb",
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,8 @@ class PythonContainer:
     """Python code of a folder; in `base_image` where the executor has containers, which then needs aboard in it."""
 
     entrypoint: ModuleName | CommandList
-    path: str = "."
+    path: str | None = "."
+    """None: the code is in the image."""
     base_image: str | None = None
     docker_instructions: Sequence[str] | None = None
     use_deep_module: bool = False
@@ -85,10 +97,10 @@ def package(packageables: Sequence[Packageable]) -> list[Executable]:
 
 
 class JobRequirements:
-    """What a job needs: `cpu`, `ram` or `memory` in bytes, and `gpu` or `local_gpu`."""
+    """What a job needs: `cpu`, `ram` or `memory` in bytes, and `gpu`, `local_gpu` or GPUs by their type, as `t4`."""
 
     def __init__(self, **resources: float) -> None:
-        known = ("cpu", "ram", "memory", "gpu", "local_gpu")
+        known = ("cpu", "ram", "memory", "gpu", "local_gpu", *_GPU_TYPES)
         for name in resources:
             if name.lower() not in known:
                 hint = f"aboard knows {', '.join(known)}; other names belong to clouds"
@@ -97,7 +109,11 @@ class JobRequirements:
         self.cpus: float | None = given.get("cpu")
         memory = given.get("ram", given.get("memory"))
         self.memory = None if memory is None else int(memory)
-        self.gpus = int(given.get("gpu", given.get("local_gpu", 0)))
+        typed = [name for name in given if name in _GPU_TYPES]
+        if len(typed) > 1:
+            raise InvalidValue(f"a job cannot have {' and '.join(typed)} at once", hint="ask for one type of GPU")
+        self.gpu_type = _GPU_TYPES[typed[0]] if typed else ""
+        self.gpus = int(given[typed[0]] if typed else given.get("gpu", given.get("local_gpu", 0)))
 
 
 @dataclass(frozen=True)
@@ -105,7 +121,7 @@ class Job:
     """An executable with arguments, and where it runs."""
 
     executable: Executable
-    executor: Local | Kubernetes | None = None
+    executor: Local | Kubernetes | Slurm | Vertex | None = None
     name: str | None = None
     args: Arguments = None
     env_vars: Mapping[str, str] = field(default_factory=dict[str, str])

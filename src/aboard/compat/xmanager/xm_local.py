@@ -11,17 +11,22 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 from aboard.compat.xmanager.docker_options import DockerOptions
+from aboard.compat.xmanager.executors import Kubernetes, Spec, TensorboardCapability, Vertex
+from aboard.compat.xmanager.flags import define_flags
 from aboard.compat.xmanager.xm import Executable, Job, JobRequirements, Packageable, package, words_of
-from aboard.errors import InvalidType, InvalidValue
+from aboard.errors import InvalidType
 from aboard.executors.executor import Executor
 from aboard.executors.local import Local as LocalProcesses
 from aboard.jobs.calls import submit
 from aboard.jobs.experiment import Experiment as OpenExperiment
 from aboard.jobs.job import Job as SubmittedJob
+from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_status import UnitStatus
+
+define_flags()
 
 __all__ = [
     "DockerOptions",
@@ -36,11 +41,6 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class _Spec:
-    """For `Packageable(executor_spec=…)`: nothing is built, so nothing has to be known."""
-
-
-@dataclass(frozen=True)
 class Local:
     """The machine of the launcher: containers where there are images or DockerOptions, otherwise processes."""
 
@@ -48,7 +48,7 @@ class Local:
     docker_options: DockerOptions | None = None
     experimental_stream_output: bool = True
 
-    Spec = _Spec
+    Spec = Spec
 
     @property
     def has_containers(self) -> bool:
@@ -62,43 +62,6 @@ class Local:
     def for_processes(self) -> Executor:
         """Processes of this machine."""
         return LocalProcesses()
-
-
-@dataclass(frozen=True)
-class Kubernetes:
-    """Pods of the cluster that kubectl speaks to."""
-
-    requirements: JobRequirements | None = None
-    service_account: str = ""
-
-    Spec = _Spec
-    has_containers = True
-
-    def for_images(self) -> Executor:
-        """Pods."""
-        from aboard.executors.kubernetes import Kubernetes as Pods
-
-        return Pods(service_account=self.service_account)
-
-    def for_processes(self) -> NoReturn:
-        """There are none."""
-        raise InvalidValue("a job on Kubernetes needs an image", hint="give base_image, with aboard in it")
-
-
-class Vertex:
-    """Not there: it is refused when it is named, not when a job is lost."""
-
-    Spec = _Spec
-
-    def __init__(self, **options: object) -> None:
-        _refuse_vertex()
-
-
-class TensorboardCapability:
-    """Belongs to Vertex, and is refused as that is."""
-
-    def __init__(self, name: str, base_output_directory: str | None = None) -> None:
-        _refuse_vertex()
 
 
 class WorkUnit:
@@ -170,7 +133,10 @@ class Experiment:
             cpus=needs.cpus,
             memory=needs.memory,
             gpus=needs.gpus,
+            gpu_type="" if isinstance(executor, Local) else needs.gpu_type,
         )
+        if isinstance(executor, Vertex):
+            _say_where(submitted)
         is_local = isinstance(executor, Local)
         unit = WorkUnit(self.experiment.add(submitted), number, is_local=is_local)
         self._units.append(unit)
@@ -211,6 +177,14 @@ def create_experiment(experiment_title: str) -> Experiment:
     return Experiment(experiment_title)
 
 
+def _say_where(job: SubmittedJob) -> None:
+    from aboard.executors.vertex import Vertex as CustomJobs
+
+    runs_on = job.executor
+    assert isinstance(runs_on, CustomJobs)
+    sys.stdout.write(f"Job launched at: {runs_on.console_url(UnitHandle.parse(job.record.handle))}\n")
+
+
 def _terminate(units: list[WorkUnit]) -> None:
     live = [unit for unit in units if not unit.job.status.is_ended]
     if live:
@@ -227,8 +201,3 @@ def _stream(job: SubmittedJob, number: int) -> None:
         for line in lines:
             sys.stdout.write(f"[{number}] {line.decode(errors='replace')}\n")
         sys.stdout.flush()
-
-
-def _refuse_vertex() -> NoReturn:
-    hint = "use Local or Kubernetes with contrib.tensorboard.add_tensorboard, or aboard.submit and job.tensorboard()"
-    raise InvalidValue("aboard has no executor for Vertex", hint=hint)

@@ -71,7 +71,7 @@ class Discovery:
 
     def objects(self) -> list[Entry]:
         """Event files outside of runs."""
-        names = list(self._store.list_folders())
+        names = self._roots[""].taken_folders()
         if not any(map(is_uid, names)):
             found = self._all_below("")
         else:

@@ -186,7 +186,7 @@ class FollowedRuns:
         try:
             announcements = self._scope.announcements_of(FoundRun.of(run.key))
             is_new = run.look(announcements, with_summary=self._with_summaries)
-        except StoreError as error:
+        except (StoreError, StorageUnavailable) as error:
             self._failures.failed(run.key, error)
             pace.unchanged(_SILENT_PAUSE)
             return False

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The copy of one run that has a manifest: which tells what there is, so that nothing is ever listed.
 
-One conditional GET tells whether there is anything new; once the manifest is sealed, nothing is asked again.
+One GET tells all of a sealed run, and nothing is asked of it again. Of others, a conditional GET tells whether there is
+anything new.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aboard.errors import DamagedDocument, InvalidValue, KeyNotFound, NewerFormat
 from aboard.model.run import Run
 from aboard.reader.remote.copied_file import UNKNOWN_CRC, CopiedFile
 from aboard.reader.remote.copy_folder import CopyFolder, NewCopy, disk
-from aboard.reader.remote.fetched_columns import FetchedColumns
+from aboard.reader.remote.fetched_columns import FetchedColumns, fetch_sealed
 from aboard.reader.remote.fetching import Fetching, Range
 from aboard.reader.remote.problems import Problems
 from aboard.reader.remote.skimming import copy_skimmed
@@ -25,7 +26,7 @@ from aboard.store.run import layout
 from aboard.store.run.columns_object import OutlinedFile
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.logical_file import ManifestOutdated, Piece, pieces_of, read_piece
-from aboard.store.run.manifest import Manifest, parse_manifest
+from aboard.store.run.manifest import ColumnsMark, Manifest, parse_manifest
 from aboard.store.run.rebuilding import rebuild_growing
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.run_json import parse_run
@@ -66,6 +67,9 @@ class RunCopy:
         """Whether all that the manifest names is here."""
         self._columns: dict[str, tuple[int, int]] = {}
         """By folder, where in the columns of this run those of its event files are."""
+        self._sealed: FetchedColumns | None = None
+        """Columns that were fetched before the manifest, and have not been used yet."""
+        self._sealed_was_asked = False
         self.described: Run | None = None
         self.summary: Summary | None = None
 
@@ -117,6 +121,10 @@ class RunCopy:
                 self.keep()
             return False
         told = list(announcements)  # before the manifest: what comes between the two is asked again
+        if self._tells_all(told):
+            if with_summary:
+                self._read_summary()
+            return True
         wants_run = not self._known.run or self.is_announced(told)
         reading = self._fetching.submit(self._read_run) if wants_run else None  # at the same time
         try:
@@ -129,10 +137,33 @@ class RunCopy:
         self._known.announced = told
         return changed or not self.is_copied
 
+    def _tells_all(self, announced: list[str]) -> bool:
+        """Whether one object told all: that of a sealed run of which nothing was announced since it was sealed."""
+        if self._sealed_was_asked or self._known.manifest or self._files:
+            return False
+        self._sealed_was_asked = True
+        sealed = self._sealed = fetch_sealed(self._folder, self._copies.aside(self.key))
+        documents = sealed.documents if sealed else None
+        if sealed is None or documents is None or not set(announced) <= set(documents.announced):
+            return False
+        try:
+            manifest = parse_manifest(documents.manifest.encode(), self._folder.where(layout.MANIFEST))
+            described = parse_run(documents.run.encode(), self._folder.where(layout.RUN)) if documents.run else None
+        except DamagedDocument:
+            return False
+        self._known.manifest, self._known.announced = documents.manifest, announced
+        self._take_manifest(replace(manifest, columns=sealed.mark(layout.SEALED)))
+        if described is None:
+            self._read_run()
+        else:
+            self._known.run, self.described = documents.run, described
+        return True
+
     def fetch(self) -> None:
         """Copy what is new. Raises what the store raises; what was copied before stays."""
         if self.described is not None and self.described.deleted is not None:
             self._show([])
+            self._unused_sealed()
             return
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -260,16 +291,19 @@ class RunCopy:
         """Take what was decoded where the run was trained, and only the ends of its event files; whether there was."""
         mark = self._manifest.columns if self._manifest and self._manifest.sealed else None
         if mark is None:
+            self._unused_sealed()
             return False
-        fetched = FetchedColumns(self._copies.aside(self.key), mark, self._folder.where(mark.path))
         try:
-            for data in self._fetching.in_order([Range(mark.path, 0, mark.bytes)], self._read_range):
-                fetched.write(data)
+            fetched = self._fetched(mark)
+        except (ManifestOutdated, NewerFormat):
+            return False  # somebody deleted it, or it was made by a newer aboard
+        except DamagedDocument as error:
+            self._problems.note(mark.path, error)
+            return False
+        try:
             outlines = fetched.outlines(rows)
             self._drop_columns()
             fetched.publish(self._copies.columns_path(self.key))
-        except (ManifestOutdated, NewerFormat):
-            return False  # somebody deleted it, or it was made by a newer aboard
         except DamagedDocument as error:
             self._problems.note(mark.path, error)
             return False
@@ -281,6 +315,30 @@ class RunCopy:
         for row, file in zip(rows, self._files, strict=True):
             self._copies.stamp(file, row.modified)
         return True
+
+    def _fetched(self, mark: ColumnsMark) -> FetchedColumns:
+        """The columns that a manifest names, unless they are here already."""
+        sealed, self._sealed = self._sealed, None
+        if sealed is not None and sealed.mark(mark.path) == mark:
+            return sealed
+        fetched = FetchedColumns(self._copies.aside(self.key), self._folder.where(mark.path))
+        try:
+            for data in self._fetching.in_order([Range(mark.path, 0, mark.bytes)], self._read_range):
+                fetched.write(data)
+            fetched.close()
+            if fetched.mark(mark.path) != mark:
+                if fetched.is_whole:  # the run went on and was sealed again
+                    raise ManifestOutdated(self._folder.where(mark.path))
+                raise DamagedDocument(f"{self._folder.where(mark.path)} is not what the manifest says of it.")
+        except BaseException:
+            fetched.discard()
+            raise
+        return fetched
+
+    def _unused_sealed(self) -> None:
+        if self._sealed is not None:
+            self._sealed.discard()
+            self._sealed = None
 
     def _outlined(self, rows: Sequence[FileRow], outlines: list[tuple[OutlinedFile, bytes]]) -> list[CopiedFile]:
         """Files of which only the ends are here. Columns speak of all of them, so all must appear at once."""

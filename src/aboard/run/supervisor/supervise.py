@@ -139,6 +139,8 @@ class _Supervision:
             "user": user_name(),
             "machine": host_state(),
             **({"python": python} if python else {}),
+            # By which the executor of a job can be asked what became of it.
+            **({"unit": unit} if (unit := self._environ.get("ABOARD_UNIT_ID")) else {}),
             **({"code": secrets.mask_value("", code.details)} if code else {}),
         }
         return details

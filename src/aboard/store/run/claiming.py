@@ -7,13 +7,14 @@ watches for 25 s; or when nothing changes for a minute, whatever the clocks say.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from aboard.errors import DamagedDocument, RunClaimed
+from aboard.errors import AccessDenied, DamagedDocument, RunClaimed, StoreError
 from aboard.model.run_states import RunState
 from aboard.model.times import now, time_text
 from aboard.model.uid import new_uid
@@ -67,6 +68,8 @@ def take_over(folder: RunFolder, claim: AttemptClaim) -> None:
     before = read.manifest if read else None
     if before and before.attempt >= claim.number:
         return
+    if before:
+        withdraw_columns(folder, before)
     folder.write_manifest(manifest_of_attempt(before, claim.number))
     if before:
         announce(folder)
@@ -85,13 +88,44 @@ def manifest_of_attempt(before: Manifest | None, attempt: int) -> Manifest:
         alive=now(),
         serial=before.serial + 1,
         sealed=False,
+        columns=None,
         earlier=earlier,
     )
 
 
-def announce(folder: RunFolder) -> None:
-    """Have those who list a store look at a run again that its uid alone would not show them."""
-    folder.store.put(f"{layout.REOPENED}/{new_uid()}.{folder.uid}", b"{}", create_only=True)
+def announce(folder: RunFolder) -> str:
+    """Have those who list a store look at a run again that its uid alone would not show them; the key of the mark."""
+    key = f"{layout.REOPENED}/{new_uid()}.{folder.uid}"
+    folder.store.put(key, b"{}", create_only=True)
+    return key
+
+
+@contextlib.contextmanager
+def announced_change(folder: RunFolder) -> Generator[None]:
+    """Announce what the block changes: before, for those who come when this process has died in it, and after."""
+    intent = announce(folder)
+    yield
+    announce(folder)
+    with contextlib.suppress(StoreError):  # one announcement more costs a few requests
+        folder.store.delete([intent])
+
+
+def announcements_of(folder: RunFolder) -> tuple[str, ...]:
+    """The announcements of a run that were made up to now."""
+    entries = folder.store.list(layout.REOPENED, start_after=f"{layout.REOPENED}/{folder.uid}")
+    names = (entry.key.rpartition("/")[2] for entry in entries)
+    return tuple(name for name in names if name.endswith(f".{folder.uid}"))
+
+
+def withdraw_columns(folder: RunFolder, manifest: Manifest) -> None:
+    """Take the columns away before a run goes on: who finds them believes that it is over."""
+    if not manifest.sealed:
+        return
+    paths = {layout.SEALED, *([manifest.columns.path] if manifest.columns else ())}
+    try:
+        folder.delete(sorted(paths))
+    except AccessDenied:  # who may not delete may write all the same
+        folder.store.put(folder.key(layout.SEALED), b"")
 
 
 class _SignOfLife(NamedTuple):

@@ -3,12 +3,15 @@
 
 It can be dropped and made again; the event files stay the truth. Eight bytes say how long the header is, then come the
 header (JSON), both ends of each event file, and for each logdir what `Logdir.pack` made of it. The manifest names the
-object with its length and checksum; the header says which event files it is about.
+object with its length and checksum; the header says which event files it is about. Since version 2 the header also has
+copies of the run's documents, so that one request tells all of a sealed run, and the last four bytes are the checksum
+of all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -18,6 +21,9 @@ from aboard.store.run.document import fields_of, parse_document, render_document
 
 FORMAT = "aboard-columns"
 LENGTH_BYTES = 8
+CHECKSUM_BYTES = 4
+CHECKSUM_OF_WHOLE = 0x2144DF1C  # what CRC-32 makes of anything that ends with its own CRC-32
+_VERSION = (2, 0)
 
 
 class OutlinedFile(NamedTuple):
@@ -43,11 +49,24 @@ class PackedLogdir(NamedTuple):
 
 
 @dataclass(frozen=True)
+class SealedDocuments:
+    """What `manifest.json` and `run.json` said when a run was sealed, and which announcements had been made of it."""
+
+    manifest: str
+    """Without its mark of the columns, which cannot hold their own checksum."""
+    run: str = ""
+    """Empty where it could not be read."""
+    announced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ColumnsHeader:
     """What an object of columns holds, in the order in which it does."""
 
     files: tuple[OutlinedFile, ...]
     logdirs: tuple[PackedLogdir, ...]
+    documents: SealedDocuments | None = None
+    """None in objects of version 1."""
 
     @property
     def bytes(self) -> int:
@@ -64,12 +83,28 @@ class ColumnsHeader:
         return places
 
 
-def render_columns(header: ColumnsHeader, ends: Iterable[bytes], packed: Iterable[bytes]) -> bytes:
-    """The bytes of the object; `ends` has the kept bytes of each file, `packed` those of each logdir."""
-    document = render_document(
-        FORMAT, {"files": [list(file) for file in header.files], "logdirs": [list(one) for one in header.logdirs]}
-    )
-    return b"".join([len(document).to_bytes(LENGTH_BYTES, "little"), document, *ends, *packed])
+@dataclass(frozen=True)
+class PackedColumns:
+    """All of an object but the documents, which are known last."""
+
+    header: ColumnsHeader
+    ends: tuple[bytes, ...]
+    """The kept bytes of each file."""
+    packed: tuple[bytes, ...]
+    """Those of each logdir."""
+
+    def render(self, documents: SealedDocuments) -> bytes:
+        """The bytes of the object."""
+        fields = {
+            "files": [list(file) for file in self.header.files],
+            "logdirs": [list(one) for one in self.header.logdirs],
+            "manifest": documents.manifest,
+            "run": documents.run,
+            "announced": list(documents.announced),
+        }
+        document = render_document(FORMAT, fields, _VERSION)
+        data = b"".join([len(document).to_bytes(LENGTH_BYTES, "little"), document, *self.ends, *self.packed])
+        return data + zlib.crc32(data).to_bytes(CHECKSUM_BYTES, "little")
 
 
 def header_end(data: bytes, where: str) -> int:
@@ -84,15 +119,25 @@ def parse_header(data: bytes, size: int, where: str) -> ColumnsHeader:
     end = header_end(data, where)
     if end > len(data):
         raise DamagedDocument(f"{where} is cut off.")
-    document = parse_document(data[LENGTH_BYTES:end], FORMAT, where)
+    document = parse_document(data[LENGTH_BYTES:end], FORMAT, where, newest=_VERSION[0])
     with fields_of(where):
         fields = DocumentFields(document, "the header of columns")
         files = tuple(_file(_values(entry)) for entry in fields.entries("files"))
         logdirs = tuple(_logdir(_values(entry)) for entry in fields.entries("logdirs"))
-    header = ColumnsHeader(files, logdirs)
-    if end + header.bytes != size:
-        raise DamagedDocument(f"{where} has {size} bytes, and its header speaks of {end + header.bytes}.")
+        documents = _documents(fields)
+    header = ColumnsHeader(files, logdirs, documents)
+    expected = end + header.bytes + (CHECKSUM_BYTES if documents else 0)
+    if expected != size:
+        raise DamagedDocument(f"{where} has {size} bytes, and its header speaks of {expected}.")
     return header
+
+
+def _documents(fields: DocumentFields) -> SealedDocuments | None:
+    manifest, run = fields.anything("manifest"), fields.anything("run")
+    if not isinstance(manifest, str):
+        return None
+    announced = tuple(str(name) for name in fields.entries("announced"))
+    return SealedDocuments(manifest, run if isinstance(run, str) else "", announced)
 
 
 def _values(entry: object) -> Sequence[object]:

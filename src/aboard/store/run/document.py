@@ -13,17 +13,20 @@ from aboard.errors import DamagedDocument, InvalidValue, NewerFormat
 VERSION = (1, 0)
 
 
-def render_document(format_name: str, fields: Mapping[str, object]) -> bytes:
+def render_document(format_name: str, fields: Mapping[str, object], version: tuple[int, int] = VERSION) -> bytes:
     """The bytes of a document, as short as JSON allows."""
-    document = {"format": format_name, "version": VERSION, **fields}
+    document = {"format": format_name, "version": version, **fields}
     try:
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:  # half of a character, from a document that somebody else wrote
         return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
 
 
-def parse_document(data: bytes, format_name: str, where: str) -> dict[str, object]:
-    """The fields of a document without `format` and `version`; `where` names it in errors."""
+def parse_document(data: bytes, format_name: str, where: str, newest: int = VERSION[0]) -> dict[str, object]:
+    """The fields of a document without `format` and `version`; `where` names it in errors.
+
+    `newest` is the newest major version that the caller reads; it reads all before.
+    """
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -33,7 +36,7 @@ def parse_document(data: bytes, format_name: str, where: str) -> dict[str, objec
     fields = {str(name): value for name, value in cast("dict[object, object]", document).items()}
     if fields.pop("format", None) != format_name:
         raise DamagedDocument(f"{where} has not the format {format_name!r}.", hint=_REPAIR)
-    _check_version(fields.pop("version", None), where)
+    _check_version(fields.pop("version", None), where, newest)
     return fields
 
 
@@ -48,12 +51,12 @@ def fields_of(where: str) -> Generator[None]:
         raise DamagedDocument(f"{where}: {error.message.rstrip('.')}.", hint=_REPAIR) from None
 
 
-def _check_version(version: object, where: str) -> None:
+def _check_version(version: object, where: str, newest: int) -> None:
     match version:
         case [int(major), int()] if not isinstance(major, bool):
-            if major != VERSION[0]:
+            if not VERSION[0] <= major <= newest:
                 raise NewerFormat(
-                    f"{where} has the format version {major}, and this aboard knows {VERSION[0]}.",
+                    f"{where} has the format version {major}, and this aboard knows {newest}.",
                     hint="Install a newer aboard.",
                 )
         case _:

@@ -23,6 +23,7 @@ EVENTS = "tb"
 OUTPUT = "output"
 LOG = "log"
 COLUMNS = "columns"
+SEALED = f"{COLUMNS}/00000000"  # always the same, so that it can be asked for before anything else is known
 WATCH = "watch"
 REOPENED = "_reopened"  # beside the runs: sorts behind every uid
 USUAL_EVENTS = "output/tensorboard"
@@ -48,11 +49,6 @@ def attempt_number(name: str) -> int | None:
 def segment_path(path: str, number: int) -> str:
     """Where one segment of a growing file stands; padded, because readers of event files go by the order of names."""
     return f"{path}.{number:08d}"
-
-
-def columns_path(serial: int) -> str:
-    """Where the columns that belong to a manifest stand."""
-    return f"{COLUMNS}/{serial:08d}"
 
 
 def is_columns_path(path: str) -> bool:

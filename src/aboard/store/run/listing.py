@@ -37,6 +37,7 @@ class RunListing:
         self._announced: dict[str, list[str]] = {}
         self.announced: frozenset[str] = frozenset()
         """Those that the last call of `new` told because somebody asked to look at them again."""
+        self._folders: list[str] | None = None
 
     def new(self) -> list[str]:
         """Uids of runs not told before, and of those to look at again, in the order of their making."""
@@ -45,19 +46,28 @@ class RunListing:
             back, self._far_back_at = CLOCK_DIFFERENCE, self._monotonic()
         start = self._runs.start(back)
         is_long = self._runs.count_from(start) * _OBJECTS_OF_A_RUN > self._runs.count
-        folders = self._store.list_folders(start_after="" if is_long else start)
+        is_whole = is_long or not start
+        folders = list(self._store.list_folders(start_after="" if is_whole else start))
+        self._folders = folders if is_whole else None
         found = self._runs.add(name for name in folders if is_uid(name) and name > start)
-        start = self._announcements.start(CLOCK_DIFFERENCE)
-        entries = self._store.list(REOPENED, start_after=f"{REOPENED}/{start}" if start else "")
-        announced = self._announcements.add(entry.key.rpartition("/")[2] for entry in entries)
         again: set[str] = set()
-        for name in announced:
+        for name in [] if is_whole and REOPENED not in folders else self._new_announcements():
             uid = name.partition(".")[2]
             if is_uid(uid):
                 again.add(uid)
                 self._announced.setdefault(uid, []).append(name)
         self.announced = frozenset(again)
         return sorted({*found, *again})
+
+    def taken_folders(self) -> list[str]:
+        """The names of all folders beside and of the runs, as the last call of `new` has them, or listed anew."""
+        folders, self._folders = self._folders, None
+        return list(self._store.list_folders()) if folders is None else folders
+
+    def _new_announcements(self) -> list[str]:
+        start = self._announcements.start(CLOCK_DIFFERENCE)
+        entries = self._store.list(REOPENED, start_after=f"{REOPENED}/{start}" if start else "")
+        return self._announcements.add(entry.key.rpartition("/")[2] for entry in entries)
 
     def announcements(self, uid: str) -> list[str]:
         """The markers that were told for a run: one more means that it is to be looked at again."""

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
-from aboard.compat.xmanager.xm_local import Experiment, Kubernetes, Local
+from aboard.compat.xmanager.xm_local import Experiment, Kubernetes, Local, Vertex
 from aboard.errors import InvalidValue
 from aboard.jobs.add_tensorboard import DEFAULT_TIMEOUT, BoardBeside
 from aboard.jobs.add_tensorboard import add_tensorboard as add_beside
@@ -31,20 +32,23 @@ class TensorboardProvider:
 def add_tensorboard(
     experiment: Experiment,
     log_dir: str | os.PathLike[str] | None = None,
-    port: int | Local | Kubernetes | None = None,
+    port: int | Local | Kubernetes | Vertex | None = None,
     timeout_secs: float = DEFAULT_TIMEOUT,
     args: Mapping[str, Any] | None = None,
     *,
-    executor: Local | Kubernetes | None = None,
+    executor: Local | Kubernetes | Vertex | None = None,
     logdir: str | os.PathLike[str] | None = None,
 ) -> BoardBeside:
     """As `aboard.add_tensorboard`, with XManager's executors: with DockerOptions a container, otherwise a process."""
+    if isinstance(executor, Vertex) or isinstance(port, Vertex):
+        hint = "give Vertex(tensorboard=TensorboardCapability(name, base_output_directory)) to its jobs"
+        raise InvalidValue("Vertex has TensorBoard instances of its own, and no place for another", hint=hint)
     if isinstance(port, Local | Kubernetes):
         if executor is not None:
             raise InvalidValue("there are two executors", hint="name one of them")
         port, executor = None, port
     chosen = executor or Local()
-    return add_beside(
+    board = add_beside(
         experiment.experiment,
         log_dir,
         port,
@@ -53,3 +57,6 @@ def add_tensorboard(
         executor=chosen.for_images() if chosen.has_containers else chosen.for_processes(),
         logdir=logdir,
     )
+    if line := board.port_forward_line:
+        sys.stdout.write(f"TensorBoard: {line}\n")
+    return board

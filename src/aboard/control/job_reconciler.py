@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings jobs and their runs into agreement, whoever died in between.
+
+A run tells of its end by itself, and who falls silent is lost after a while. Of a job that was submitted with the home
+folder of this server, its executor can say more: that the machine failed, memory ran out, or somebody killed
+`aboard run`. That is then how the run ended, and why. A job that somebody wanted to end is asked again until it does.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from aboard.catalog.catalog import Catalog
+from aboard.errors import AboardError, Conflict, UnknownName
+from aboard.jobs.job import Job
+from aboard.jobs.job_record import JobRecord, JobRecords
+from aboard.model.run import Run
+from aboard.model.run_states import RunState
+from aboard.model.times import now, parse_time
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import EndReason, UnitStatus
+
+_log = logging.getLogger("aboard.control")
+_REST, _LONGEST_REST, _SHARE = 3.0, 300.0, 20  # schedulers are asked by processes: at most this part of the time
+_SHIPPING = timedelta(seconds=10)
+"""What a run has said at its very end may be on its way into the catalog for so long."""
+_WITHOUT_RUN = timedelta(hours=1)
+_OPEN = frozenset({RunState.CREATED, RunState.QUEUED, RunState.RUNNING, RunState.LOST})
+_ENDS = {
+    EndReason.STOPPED: RunState.CANCELLED,
+    EndReason.PREEMPTED: RunState.PREEMPTED,
+    **dict.fromkeys(
+        (
+            EndReason.EXITED,
+            EndReason.TIMEOUT,
+            EndReason.OUT_OF_MEMORY,
+            EndReason.NOT_STARTED,
+            EndReason.NODE_FAILED,
+        ),
+        RunState.FAILED,
+    ),
+}
+"""Ends that say something of the run. One that completed ships the rest later; a lost one may go on unseen."""
+
+
+class JobReconciler:
+    """A thread that looks at the jobs of one home folder, of all server processes one at a time."""
+
+    def __init__(self, catalog: Catalog, records: JobRecords, told: Callable[[Run], None]) -> None:
+        """`told` hears of runs whose state was changed here."""
+        self._catalog, self._records, self._told = catalog, records, told
+        self._lock_name = f"jobs {socket.gethostname()}:{records.folder}"
+        self._settled: set[str] = set()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, name="aboard-jobs", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """End after what is being done; jobs go on."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    def _repeat(self) -> None:
+        pause = _REST
+        while not self._stopped.wait(pause):
+            began = time.monotonic()
+            try:
+                with self._catalog.alone(self._lock_name) as is_alone:
+                    if is_alone:
+                        self.look()
+            except AboardError as error:
+                _log.warning("Jobs are looked after later: %s", error.message)
+            except Exception:
+                _log.exception("Looking after jobs failed")
+            pause = max(_REST, min((time.monotonic() - began) * _SHARE, _LONGEST_REST))
+
+    def look(self) -> None:
+        """One round over all jobs of which more is expected."""
+        for record in self._records.all():
+            if record.id in self._settled or self._stopped.is_set():
+                continue
+            try:
+                if self._is_settled(record):
+                    self._settled.add(record.id)
+            except AboardError as error:
+                _log.info("The job %s is looked after later: %s", record.run, error.message)
+
+    def _is_settled(self, record: JobRecord) -> bool:
+        """Bring one job and its run closer to each other; whether nothing more can come of it."""
+        job = Job(record, records=self._records)
+        status = job.info
+        if not status.state.is_ended:
+            if status.state is not UnitState.STOPPING and self._records.cancel_mark(record.id).exists():
+                job.cancel()  # who asked for its end died before the executor heard of it
+            return False
+        run = self._run_of(record)
+        if run is None:
+            return now() - parse_time(record.created) > _WITHOUT_RUN
+        if run.status not in _OPEN:
+            return run.status.is_ended
+        self._end(run, status)
+        return False
+
+    def _run_of(self, record: JobRecord) -> Run | None:
+        """The run whose newest attempt is this very job: others may have gone on with it since."""
+        try:
+            named = self._catalog.runs.named(record.workspace, record.run)
+        except UnknownName:
+            return None  # nothing of its workspace was seen yet
+        for run in named:
+            whole = self._catalog.runs.by_uid(run.uid)
+            if whole.attempts and whole.attempts[-1].details.get("unit") == record.id:
+                return whole
+        return None
+
+    def _end(self, run: Run, status: UnitStatus) -> None:
+        state = _ENDS.get(status.reason) if status.reason is not None else None
+        if state is None or run.number is None or (status.ended and now() - status.ended < _SHIPPING):
+            return
+        words = status.message or (f"exit code {status.exit_code}" if status.exit_code is not None else "")
+        reason = f"Its job ended ({str(status.reason).replace('_', ' ')}){f': {words}' if words else ''}."
+        try:
+            ended = self._catalog.runs.change_status(
+                run.number, state, at=status.ended or now(), reason=reason, exit_code=status.exit_code
+            )
+        except Conflict:
+            return  # it has said it by itself meanwhile
+        self._told(ended)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster as the official client sees it: which one, which namespace, and its objects by kind and name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from kubernetes import client as _client
+from kubernetes import config as _config
+
+from aboard.errors import ExecutorUnavailable
+from aboard.executors.kubernetes_faults import ApiException
+
+# The client has no types: what it hands out is looked at as it is.
+client, config = cast("Any", _client), cast("Any", _config)
+_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+_OWN_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+_KINDS = {
+    "Deployment": ("AppsV1Api", "deployment"),
+    "Event": ("CoreV1Api", "event"),
+    "Job": ("BatchV1Api", "job"),
+    "Pod": ("CoreV1Api", "pod"),
+    "Secret": ("CoreV1Api", "secret"),
+    "Service": ("CoreV1Api", "service"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterAddress:
+    """Which cluster: the one this process runs in, unless a kubeconfig or a context is named."""
+
+    context: str = ""
+    kubeconfig: str = ""
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether this process runs in a pod of the cluster."""
+        return _IN_CLUSTER in os.environ and not (self.kubeconfig or self.context)
+
+    @property
+    def _files(self) -> str | None:
+        """Asked for at each call: the library looks at the variable once, when it is imported."""
+        return self.kubeconfig or os.environ.get("KUBECONFIG") or None
+
+    def namespace(self) -> str:
+        """The one that is meant when nobody names one: of the pod, of the context, or `default`."""
+        if self.is_inside:
+            try:
+                with open(_OWN_NAMESPACE, encoding="utf-8") as file:
+                    return file.read().strip() or "default"
+            except OSError:
+                return "default"
+        try:
+            contexts, active = config.list_kube_config_contexts(self._files)
+        except config.ConfigException:
+            return "default"
+        chosen = next((each for each in contexts if each["name"] == self.context), active)
+        return chosen["context"].get("namespace", "default")
+
+    def connection(self) -> Any:
+        """A client of the cluster's API; to be closed."""
+        made = client.Configuration()
+        try:
+            if self.is_inside:
+                config.load_incluster_config(client_configuration=made)
+            else:
+                config.load_kube_config(self._files, self.context or None, client_configuration=made)
+        except config.ConfigException as error:
+            hint = "`kubectl config get-contexts` lists what there is; KUBECONFIG or kubeconfig= names another file"
+            raise ExecutorUnavailable(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
+        made.retries = False
+        return client.ApiClient(made)
+
+
+class Namespace:
+    """The objects of one namespace."""
+
+    def __init__(self, address: ClusterAddress, name: str) -> None:
+        self.name = name
+        self._api = address.connection()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._api.close()
+
+    def create(self, manifest: Mapping[str, Any]) -> bool:
+        """Make an object; false when there is one of that name."""
+        try:
+            self._call("create", manifest["kind"])(self.name, manifest)
+        except ApiException as error:
+            if cast("Any", error).status != 409:
+                raise
+            return False
+        return True
+
+    def found(self, kind: str, name: str) -> Any:
+        """An object, or none."""
+        try:
+            made = self._call("read", kind)(name, self.name)
+        except ApiException as error:
+            if cast("Any", error).status == 404 and "namespaces" not in str(error):
+                return None
+            raise
+        made.kind = kind  # the server leaves it out
+        return made
+
+    def change(self, kind: str, name: str, change: Mapping[str, Any]) -> None:
+        """Merge a change into an object."""
+        self._call("patch", kind)(name, self.name, change)
+
+    def remove(self, kind: str, name: str) -> None:
+        """Delete an object and what belongs to it, if it is there."""
+        try:
+            self._call("delete", kind)(name, self.name, propagation_policy="Background")
+        except ApiException as error:
+            if cast("Any", error).status != 404:
+                raise
+
+    def jobs(self, labels: str) -> list[Any]:
+        """The Jobs with these labels."""
+        return list(client.BatchV1Api(self._api).list_namespaced_job(self.name, label_selector=labels).items)
+
+    def pods(self, labels: str) -> list[Any]:
+        """The pods with these labels, the newest last."""
+        listed = client.CoreV1Api(self._api).list_namespaced_pod(self.name, label_selector=labels)
+        return sorted(listed.items, key=lambda pod: pod.metadata.creation_timestamp)
+
+    def end_pod(self, pod: str, grace: int | None = None) -> None:
+        """Have a pod end, if it is there; `grace` in place of its own."""
+        given = {} if grace is None else {"grace_period_seconds": grace}
+        try:
+            client.CoreV1Api(self._api).delete_namespaced_pod(pod, self.name, **given)
+        except ApiException as error:
+            if cast("Any", error).status != 404:
+                raise
+
+    def pod_log(self, pod: str, *, follow: bool) -> Any:
+        """What a pod printed, as a stream to be closed."""
+        read = client.CoreV1Api(self._api).read_namespaced_pod_log
+        return read(pod, self.name, follow=follow, _preload_content=False)
+
+    def warning(self, kind: str, name: str) -> str:
+        """The newest warning that the cluster has about an object; empty when there is none, or it may not be seen."""
+        about = f"involvedObject.kind={kind},involvedObject.name={name},type=Warning"
+        try:
+            listed = client.CoreV1Api(self._api).list_namespaced_event(self.name, field_selector=about).items
+        except ApiException:
+            return ""
+        return str(listed[-1].message or "") if listed else ""
+
+    def pod_socket(self, pod: str, port: int) -> Any:
+        """A connection to a port of a pod, as a socket."""
+        from kubernetes import stream
+
+        call = client.CoreV1Api(self._api).connect_get_namespaced_pod_portforward
+        return cast("Any", stream).portforward(call, pod, self.name, ports=str(port))
+
+    def _call(self, verb: str, kind: str) -> Any:
+        group, word = _KINDS[kind]
+        return getattr(getattr(client, group)(self._api), f"{verb}_namespaced_{word}")

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A unit in a cluster as its tunnel sees it: connections to its pod, and its rest while there are none."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aboard.errors import ExecutorUnavailable
+from aboard.executors.kubernetes_cluster import ClusterAddress, Namespace
+from aboard.executors.kubernetes_faults import explained
+from aboard.executors.kubernetes_manifests import IDLE
+from aboard.executors.kubernetes_place import Place
+from aboard.executors.kubernetes_status import is_ready
+
+LISTENS = "listening"
+"""What the tunnel says when it can be connected to."""
+_POLL_SECONDS = 0.2
+_WAKE_SECONDS = 300.0
+
+
+@dataclass(kw_only=True)
+class Forwarded:
+    """One unit. Its methods are called by many threads."""
+
+    address: ClusterAddress
+    place: Place
+    idle_seconds: float | None
+    _open: int = 0
+    _last_used: float = field(default_factory=time.monotonic)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def connect(self, port: int) -> tuple[Any, Callable[[], None]]:
+        """A socket of the unit's port, and what is to be called when it is not needed any more."""
+        with self._lock:
+            self._open += 1
+        try:
+            with explained(self.place.namespace):
+                opened = Namespace(self.address, self.place.namespace)
+                pod = self._ready_pod(opened)
+                return opened.pod_socket(pod, port), lambda: self._closed(opened)
+        except BaseException:
+            self._closed(None)
+            raise
+
+    def has_ended(self) -> bool:
+        """Whether the unit is over, or gone."""
+        with explained(self.place.namespace), Namespace(self.address, self.place.namespace) as opened:
+            owner = opened.found(self.place.kind, self.place.name)
+            return owner is None or self.place.status(owner, opened).state.is_ended
+
+    def rest_if_idle(self) -> None:
+        """End its pods when nobody was connected for as long as it was told."""
+        with self._lock:
+            if self.idle_seconds is None or self._open or time.monotonic() - self._last_used < self.idle_seconds:
+                return
+            with explained(self.place.namespace), Namespace(self.address, self.place.namespace) as opened:
+                owner = opened.found(self.place.kind, self.place.name)
+                if owner is not None and not self.place.is_idle(owner):
+                    change = {"metadata": {"annotations": {IDLE: "true"}}, "spec": self.place.without_pods}
+                    opened.change(self.place.kind, self.place.name, change)
+
+    def _ready_pod(self, opened: Namespace) -> str:
+        with self._lock:
+            owner = opened.found(self.place.kind, self.place.name)
+            if owner is not None and self.place.is_idle(owner):
+                change = {"metadata": {"annotations": {IDLE: None}}, "spec": self.place.with_pods}
+                opened.change(self.place.kind, self.place.name, change)
+        end = time.monotonic() + _WAKE_SECONDS
+        while time.monotonic() < end:
+            ready = [pod for pod in self.place.pods(opened) if is_ready(pod)]
+            if ready:
+                return str(ready[-1].metadata.name)
+            owner = opened.found(self.place.kind, self.place.name)
+            if owner is None or self.place.status(owner, opened).state.is_ended:
+                break
+            time.sleep(_POLL_SECONDS)
+        raise ExecutorUnavailable(f"{self.place.name} has no pod that answers")
+
+    def _closed(self, opened: Namespace | None) -> None:
+        with self._lock:
+            self._open -= 1
+            self._last_used = time.monotonic()
+        if opened is not None:
+            opened.__exit__()

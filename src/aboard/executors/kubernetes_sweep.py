@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many units as one Job of Kubernetes with an index for each: a Secret holds what each index runs.
+
+A unit that is stopped before its turn gets a script that ends at once, because an index cannot be taken out of a Job.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from aboard.errors import InvalidValue
+from aboard.executors.filled_command import filled_command, spec_digest, unit_environment
+from aboard.executors.kubernetes_cluster import Namespace
+from aboard.executors.kubernetes_manifests import (
+    DIGEST,
+    Manifest,
+    check_pod,
+    labels_of,
+    object_name,
+    pod_template,
+)
+from aboard.executors.kubernetes_status import annotations_of, completed_status, living_status, pod_end, stopped_status
+from aboard.model.unit import UnitSpec
+from aboard.model.unit_status import UnitStatus
+
+if TYPE_CHECKING:
+    from aboard.executors.kubernetes import Kubernetes
+
+SWEEP_LABEL, UNITS = "aboard.dev/sweep", "aboard.dev/units"
+INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
+SCRIPTS = "/aboard-units"
+_STOPPED, _FORGOTTEN = "aboard.dev/stopped-", "aboard.dev/forgotten-"
+_MOST_BYTES = 900_000  # a Secret has room for 1 MiB
+_MOST_UNITS = 5_000  # whose ids fit into the annotations of a Job
+_ENDS_AT_ONCE = "echo stopped before it began\n"
+
+
+def sweep_manifests(
+    options: Kubernetes, specs: Sequence[UnitSpec], namespace: str, at_once: int | None
+) -> list[Manifest]:
+    """The Secret and the Job of a sweep; they have the name of its first unit."""
+    scripts = {str(index): _script(spec) for index, spec in enumerate(specs)}
+    _check(specs, scripts)
+    first = specs[0]
+    # Deadlines are the pods' own: that of a Job would be one for all.
+    template = pod_template(options, replace(first, environment={}, command=_START), restart="Never")
+    pod = template["spec"]
+    if first.timeout is not None:
+        pod["activeDeadlineSeconds"] = math.ceil(first.timeout)
+    container = pod["containers"][0]
+    container["env"] = []
+    pod["volumes"] = [
+        *pod.get("volumes", []),
+        {"name": "aboard-units", "secret": {"secretName": object_name(first.id)}},
+    ]
+    mount = {"name": "aboard-units", "mountPath": SCRIPTS, "readOnly": True}
+    container["volumeMounts"] = [*container.get("volumeMounts", []), mount]
+    # The labels of the first unit, without those that would make all pods its own.
+    labels = {**labels_of(options, first), SWEEP_LABEL: first.id}
+    for own in ("aboard.dev/unit", "aboard.job"):
+        labels.pop(own, None)
+    template["metadata"]["labels"] = labels
+    body: Manifest = {
+        "completionMode": "Indexed",
+        "completions": len(specs),
+        "parallelism": min(at_once or len(specs), len(specs)),
+        "backoffLimitPerIndex": 0,
+        "maxFailedIndexes": len(specs),  # one that fails does not end the others
+        "template": template,
+    }
+    if options.ttl_seconds is not None:
+        body["ttlSecondsAfterFinished"] = options.ttl_seconds
+    units = " ".join(spec.id for spec in specs)
+    digest = " ".join(spec_digest(spec) for spec in specs[:1])
+    metadata = {"name": object_name(first.id), "namespace": namespace, "labels": labels}
+    annotated = {**metadata, "annotations": {DIGEST: digest, UNITS: units}}
+    secret: Manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
+    return [
+        {**secret, "stringData": scripts},
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": annotated, "spec": body},
+    ]
+
+
+def place_in_sweep(namespace: Namespace, unit: str) -> dict[str, str] | None:
+    """The Job and index of a unit that was submitted as one of many."""
+    for job in namespace.jobs(SWEEP_LABEL):
+        units = annotations_of(job).get(UNITS, "").split()
+        if unit in units:
+            return {"job": job.metadata.name, "index": str(units.index(unit))}
+    return None
+
+
+def is_forgotten(owner: Any, index: int) -> bool:
+    """Whether nobody wants to know of this unit any more."""
+    return f"{_FORGOTTEN}{index}" in annotations_of(owner)
+
+
+def member_status(owner: Any, pods: list[Any], index: int) -> UnitStatus:
+    """The status of one unit of a sweep; `pods` are its own, the newest last."""
+    pod = pods[-1] if pods else None
+    if f"{_STOPPED}{index}" in annotations_of(owner):
+        return stopped_status(pods)
+    if index in _indexes(owner.status.completed_indexes):
+        return completed_status(pod)
+    if index in _indexes(owner.status.failed_indexes):
+        return pod_end(pod)
+    for condition in owner.status.conditions or ():
+        if condition.type == "Failed" and condition.status == "True":
+            return pod_end(pod, said=str(condition.message or condition.reason))
+    return living_status(pod)
+
+
+def stop_member(namespace: Namespace, job: str, index: int, pods: list[Any], grace: int | None) -> None:
+    """End one unit, or have it never begin."""
+    namespace.change("Job", job, {"metadata": {"annotations": {f"{_STOPPED}{index}": "true"}}})
+    namespace.change("Secret", job, {"stringData": {str(index): _ENDS_AT_ONCE}})
+    for pod in pods:
+        namespace.end_pod(pod.metadata.name, grace)
+
+
+def forget_member(namespace: Namespace, owner: Any, index: int) -> None:
+    """Forget one unit; with the last one the Job goes."""
+    name = owner.metadata.name
+    namespace.change("Job", name, {"metadata": {"annotations": {f"{_FORGOTTEN}{index}": "true"}}})
+    now = namespace.found("Job", name)
+    if now is not None and all(is_forgotten(now, each) for each in range(now.spec.completions)):
+        namespace.remove("Job", name)
+        namespace.remove("Secret", name)
+
+
+_START = ("/bin/sh", "-c", f'exec /bin/sh "{SCRIPTS}/$JOB_COMPLETION_INDEX"')
+
+
+def _script(spec: UnitSpec) -> str:
+    environment = unit_environment(spec, {})
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+    return "\n".join([*lines, f"exec {shlex.join(filled_command(spec, environment))}", ""])
+
+
+def _check(specs: Sequence[UnitSpec], scripts: dict[str, str]) -> None:
+    first = specs[0]
+    for spec in specs:
+        check_pod(spec)
+        same = (spec.image, spec.resources, spec.timeout, spec.grace, spec.service_account, spec.ports)
+        if same != (first.image, first.resources, first.timeout, first.grace, first.service_account, ()):
+            hint = "submit units with another image, other resources, times or ports by themselves"
+            raise InvalidValue(f"unit {spec.name} does not fit into a Job with the others", hint=hint)
+    size = len(json.dumps(scripts))
+    if size > _MOST_BYTES or len(specs) > _MOST_UNITS:
+        most = min(_MOST_UNITS, _MOST_BYTES * len(specs) // size)
+        hint = f"make several sweeps of at most {most} runs"
+        raise InvalidValue(f"a sweep of {len(specs)} runs does not fit into one Job of Kubernetes", hint=hint)
+
+
+def _indexes(text: Any) -> set[int]:
+    """The numbers that "0,2-4" stands for."""
+    found: set[int] = set()
+    for part in str(text or "").split(","):
+        low, _, high = part.partition("-")
+        if low:
+            found.update(range(int(low), int(high or low) + 1))
+    return found

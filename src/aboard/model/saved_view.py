@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A saved view: what the page showed of a workspace, under a name that the workspace shares."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from aboard.errors import InvalidValue
+
+LONGEST_VIEW_NAME = 100
+LONGEST_ADDRESS = 65_536
+# Below the workspace, so that a view survives its renaming and never leads out of it.
+_ADDRESS = re.compile(r"(runs|compare|boards)(/[A-Za-z0-9_.~%-]+)?(\?[^#\s]*)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedView:
+    """A place of the page with all that was chosen there. `address` is what follows `/w/<workspace>/`."""
+
+    id: int
+    workspace: str
+    name: str
+    address: str
+    owner: str
+    created: datetime
+    changed: datetime
+
+
+def check_view_name(name: str) -> str:
+    """`name` itself, if a view may be called so."""
+    if not 1 <= len(name) <= LONGEST_VIEW_NAME or name != name.strip() or not name.isprintable():
+        hint = f"use 1 to {LONGEST_VIEW_NAME} characters on one line, with no space at either end"
+        raise InvalidValue(f"{name[:200]!r} is not a name for a saved view", hint=hint)
+    return name
+
+
+def check_view_address(address: str) -> str:
+    """`address` itself, if it is a place of a workspace."""
+    if len(address) > LONGEST_ADDRESS:
+        hint = f"at most {LONGEST_ADDRESS} characters are kept; a filter is shorter than a list of runs"
+        raise InvalidValue(f"the address of this view has {len(address)} characters", hint=hint)
+    if _ADDRESS.fullmatch(address) is None:
+        hint = "give what follows /w/<workspace>/ in the browser, as runs?where=… or compare?runs=…"
+        raise InvalidValue(f"{address[:200]!r} is not a place of a workspace", hint=hint)
+    return address

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs and their runs agree in the end, whoever is killed: submitter, server, `aboard run`, or the machine's keeper."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import textwrap
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import aboard
+from aboard.catalog.catalog import Catalog
+from aboard.control.control import Control, ControlOptions
+from aboard.control.job_reconciler import JobReconciler
+from aboard.errors import UnknownName
+from aboard.jobs.job_record import JobRecords
+from aboard.model.run import Run
+from aboard.model.run_states import RunState
+from aboard.model.unit_handle import UnitHandle
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import EndReason
+from support.processes import finish, start, until
+
+PATIENCE = 60.0
+TRAINING = """
+    import os, time
+    from aboard import SummaryWriter
+    writer = SummaryWriter(os.environ["ABOARD_TENSORBOARD_DIR"])
+    writer.add_scalar("loss", 1.0, 0)
+    writer.flush()
+    print("under way", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    for name in ("ABOARD_SERVER", "ABOARD_TOKEN", "ABOARD_STORE", "ABOARD_CONFIG", "ABOARD_JOBS_EXECUTOR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "train.py").write_text(textwrap.dedent(TRAINING))
+    yield tmp_path / "home"
+    for job in aboard.Job.list():
+        job.cancel()
+        job.wait(PATIENCE)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
+        yield catalog
+
+
+@contextlib.contextmanager
+def looked_after(catalog: Catalog, home: Path) -> Iterator[Control]:
+    """What a server does about jobs, without the server."""
+    control = Control(catalog, ControlOptions(own_store=home / "store", folder_interval=0.1, jobs_home=home))
+    control.keep_boards()
+    try:
+        yield control
+    finally:
+        control.close()
+
+
+def submitted(tmp_path: Path, name: str = "long") -> aboard.Job:
+    job = aboard.submit(["python", str(tmp_path / "train.py")], name=name)
+    until(lambda: b"under way" in b"".join(job.logs()), PATIENCE)
+    return job
+
+
+def run_of(catalog: Catalog, name: str = "long") -> Run | None:
+    with contextlib.suppress(UnknownName):  # no run of its workspace was seen yet
+        return next(iter(catalog.runs.named("default", name)), None)
+    return None
+
+
+def status_of(catalog: Catalog, name: str = "long") -> RunState | None:
+    run = run_of(catalog, name)
+    return run.status if run else None
+
+
+def supervisor_of(job: aboard.Job) -> psutil.Process:
+    """The process `aboard run` of a job."""
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        words = process.info["cmdline"] or []
+        if (process.info["environ"] or {}).get("ABOARD_UNIT_ID") == job.id and f"--name={job.name}" in words:
+            return process
+    raise AssertionError("there is no such process")
+
+
+def test_a_supervisor_that_was_killed_is_no_run_for_ever(tmp_path: Path, home: Path, catalog: Catalog):
+    """As when the kernel takes its memory back; the executor says what became of it, long before silence does."""
+    job = submitted(tmp_path)
+    with looked_after(catalog, home):
+        until(lambda: status_of(catalog) is RunState.RUNNING, PATIENCE)
+        supervisor_of(job).kill()
+        until(lambda: status_of(catalog) is RunState.FAILED, PATIENCE)
+        run = run_of(catalog)
+        assert run is not None
+        assert (run.exit_code, "Its job ended (exited)" in run.reason) == (137, True), run
+        assert run.ended is not None
+    # A server that starts later reads the store, which knows nothing of the end, and finds out again.
+    with looked_after(catalog, home):
+        until(lambda: status_of(catalog) is RunState.FAILED, PATIENCE)
+
+
+def test_a_run_that_others_went_on_with_is_left_alone(tmp_path: Path, home: Path, catalog: Catalog):
+    first = submitted(tmp_path)
+    supervisor_of(first).kill()
+    first.wait(PATIENCE)
+    second = submitted(tmp_path)
+    with looked_after(catalog, home):
+        until(lambda: status_of(catalog) is RunState.RUNNING, PATIENCE)
+        told: list[Run] = []
+        reconciler = JobReconciler(catalog, JobRecords(home), told.append)
+        reconciler.look()
+        assert (status_of(catalog), told, second.status) == (RunState.RUNNING, [], UnitState.RUNNING)
+        second.cancel()
+        until(lambda: status_of(catalog) is RunState.CANCELLED, PATIENCE)
+
+
+def test_a_job_that_was_to_end_ends_though_who_said_so_died(tmp_path: Path, home: Path, catalog: Catalog):
+    job = submitted(tmp_path)
+    JobRecords(home).mark_cancelled(job.id)  # and killed before the executor heard of it
+    with looked_after(catalog, home):
+        until(lambda: job.status.is_ended, PATIENCE)
+        assert job.info.reason is EndReason.STOPPED
+        until(lambda: status_of(catalog) is RunState.CANCELLED, PATIENCE)
+
+
+DIES = """
+    import os, signal
+    from aboard.executors.local import Local
+    submit = Local.submit
+
+    def submit_and_die(self, spec):
+        submit(self, spec)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    Local.submit = submit_and_die
+    from aboard.cli import main
+    main()
+"""
+
+
+def test_killed_between_submitting_and_recording(tmp_path: Path, home: Path, catalog: Catalog):
+    """The unit that nobody wrote down is taken up by who looks next, and not started again."""
+    words = ("submit", "--name", "long", "--", "python", tmp_path / "train.py")
+    assert finish(start(tmp_path, DIES, *words), PATIENCE).code == -signal.SIGKILL
+    (record,) = JobRecords(home).all()
+    assert record.handle == ""
+    with looked_after(catalog, home):
+        until(lambda: JobRecords(home).get(record.id).handle != "", PATIENCE)
+        until(lambda: status_of(catalog) is RunState.RUNNING, PATIENCE)
+    job = aboard.Job(record.id)
+    supervisor = supervisor_of(job)
+    assert job.status is UnitState.RUNNING
+    supervisor.terminate()
+    job.wait(PATIENCE)
+
+
+def test_a_keeper_that_was_killed_does_not_end_a_run_that_goes_on(tmp_path: Path, home: Path, catalog: Catalog):
+    job = submitted(tmp_path)
+    supervisor = supervisor_of(job)
+    (keeper,) = [one for one in supervisor.parents() if "keep" in one.cmdline()]
+    with looked_after(catalog, home):
+        until(lambda: status_of(catalog) is RunState.RUNNING, PATIENCE)
+        keeper.kill()
+        until(lambda: job.status is UnitState.LOST, PATIENCE)
+        JobReconciler(catalog, JobRecords(home), lambda _: None).look()
+        assert (status_of(catalog), supervisor.is_running()) == (RunState.RUNNING, True)
+        job.executor.stop(UnitHandle.parse(job.record.handle), grace=0)
+        until(lambda: not supervisor.is_running(), PATIENCE)
