@@ -75,6 +75,18 @@ def test_all_scalars_are_charts_in_sections_and_zoom_asks_for_every_point(visit,
     page.locator("section[data-tag='optim/norm']").wait_for(state="detached")
 
 
+def test_one_question_begins_a_comparison(visit, world):
+    page = visit("/w/lab/runs")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    page.goto(page.url.replace(urlsplit(page.url).path, "/w/lab/compare"))
+    card(page, "loss")
+    questions = [path.removeprefix("/api/v1/") for path in asked if path.startswith("/api/v1/")]
+    assert questions[0] == "charts"  # by the script in the document, before the files of the page are there
+    assert questions.count("charts") == 1  # the page takes that answer and does not ask again
+    assert not {"series", "tags"} & set(questions)
+
+
 def test_the_pointer_tells_values_and_marks_the_run_everywhere(visit, world):
     page = visit(compare(world, "sweep-0", "sweep-1", more="&tags=optim"))
     box = card(page, "optim/norm").locator(".u-over").bounding_box()

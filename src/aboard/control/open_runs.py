@@ -12,7 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from aboard.control.open_run import OpenRun, RunPlace
 from aboard.control.store_readers import StoreReaders
@@ -56,10 +56,14 @@ class OpenRuns:
 
     def give_back(self, run: OpenRun, *, follow: bool = False) -> None:
         """End a lease; `follow` as it was taken."""
+        self._give_back([run], follow)
+
+    def _give_back(self, runs: Sequence[OpenRun], follow: bool) -> None:
         with self._lock:
-            run.leases -= 1
-            run.followers -= follow
-        self._make_room()
+            for run in runs:
+                run.leases -= 1
+                run.followers -= follow
+        self._make_room()  # once for all: it looks at every run that is open
 
     @contextmanager
     def fresh(
@@ -70,16 +74,17 @@ class OpenRuns:
         Runs that nobody has read before are waited for, `patience` seconds in all. Of a run that could not be read at
         all, `failure` says why.
         """
-        with ExitStack() as leases:
-            runs = [self.take(place) for place in places]
-            for run in runs:
-                leases.callback(self.give_back, run)
+        runs: list[OpenRun] = []
+        try:
+            runs.extend(self.take(place) for place in places)  # what was taken before one fails is given back too
             end = time.monotonic() + patience
             for run in runs:
                 run.want(max_age)
             for run in runs:
                 run.wait(_AGAIN_SECONDS if run.is_read else max(0.0, end - time.monotonic()))
             yield runs
+        finally:
+            self._give_back(runs, follow=False)
 
     def readers(self, store: str) -> StoreReaders:
         """The threads that read from a store."""

@@ -42,17 +42,19 @@ function wholeX(lines: readonly Line[], log: boolean): Span {
   return log ? [low / 2, low * 2] : [low - Math.max(room, 0.5), low + Math.max(room, 0.5)];
 }
 
-function* valuesWithin(lines: readonly Line[], [from, to]: Span, bands: boolean): Iterable<number> {
+function valuesWithin(lines: readonly Line[], [from, to]: Span, bands: boolean): Float64Array {
+  const found = new Float64Array(3 * lines.reduce((sum, line) => sum + line.xs.length, 0));
+  let count = 0;
   for (const { xs, ys, band } of lines) {
     for (let at = 0; at < xs.length; at++) {
       const x = xs[at] as number;
       // The neighbours of what is seen are drawn towards, but their height does not count.
       if (x < from || x > to) continue;
-      yield ys[at] as number;
-      if (bands && band) {
-        yield band.low[at] as number;
-        yield band.high[at] as number;
-      }
+      found[count++] = ys[at] as number;
+      if (!bands || !band) continue;
+      found[count++] = band.low[at] as number;
+      found[count++] = band.high[at] as number;
     }
   }
+  return found.subarray(0, count);
 }

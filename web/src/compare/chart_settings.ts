@@ -30,7 +30,7 @@ export interface ChartSettings {
   news: number;
 }
 
-const [LEAST_POINTS, MOST_POINTS, ALL_POINTS] = [200, 1000, 100_000];
+const [LEAST_POINTS, MOST_POINTS, ALL_POINTS] = [200, 1000, 60_000];
 
 /** Fewer for each of many curves: what is sent and drawn stays bounded. */
 export function pointsFor(runs: number, isSmoothed: boolean): number {

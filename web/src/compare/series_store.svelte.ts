@@ -18,22 +18,26 @@ interface Waiting {
 
 const MOST_TAGS = 24;
 
+const FIRST = 3; // charts that are drawn before all else is seen; more of them would hold up the first
 const FRESH = 5000; // milliseconds: what nobody took by then is asked for again
 
 class SeriesStore {
   private waiting: Waiting[] = [];
   private isPlanned = false;
   private begun = new Map<string, Curve[]>();
+  private first = new Set<string>();
 
   /** Curves that came before anybody asked. */
   begin(asking: Omit<Asking, "tag">, tags: readonly string[], curves: readonly Curve[]): void {
     const begun = new Map(tags.map((tag) => [keyOf({ tag, ...asking }), curves.filter((curve) => curve.tag === tag)]));
     this.begun = begun;
+    this.first = new Set([...begun.keys()].slice(0, FIRST));
     setTimeout(() => begun.clear(), FRESH);
   }
 
-  has(asking: Asking): boolean {
-    return this.begun.has(keyOf(asking));
+  /** Whether it is of the first charts, which need not wait until the browser says that they are seen. */
+  isFirst(asking: Asking): boolean {
+    return this.first.has(keyOf(asking));
   }
 
   /** The curves of a tag; runs that do not have it are not among them. */
@@ -41,6 +45,7 @@ class SeriesStore {
     const begun = this.begun.size ? this.begun.get(keyOf(asking)) : undefined;
     if (begun) {
       this.begun.delete(keyOf(asking));
+      this.first.delete(keyOf(asking));
       return Promise.resolve(begun);
     }
     return new Promise((done, failed) => {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The colours of the theme that a canvas needs; looked up once, because each look makes the browser style the whole page.
+
+export interface ThemeInks {
+  ink: string;
+  grid: string;
+  ground: string;
+}
+
+const known = new Map<boolean, ThemeInks>();
+
+export function themeInks(isDark: boolean): ThemeInks {
+  let inks = known.get(isDark);
+  if (!inks) {
+    const style = getComputedStyle(document.documentElement);
+    const of = (name: string): string => style.getPropertyValue(name);
+    inks = { ink: of("--ink-faint"), grid: of("--grid"), ground: of("--ground") };
+    known.set(isDark, inks);
+  }
+  return inks;
+}
