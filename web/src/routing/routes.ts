@@ -32,7 +32,9 @@ export function routeOf(path: string): Route {
 }
 
 export function pathTo(workspace: string, ...below: string[]): string {
-  return [`${BASE}/w`, ...[workspace, ...below].map((part) => encodeURIComponent(part).replaceAll("%2A", "*"))].join("/");
+  return [`${BASE}/w`, ...[workspace, ...below].map((part) => encodeURIComponent(part).replaceAll("%2A", "*"))].join(
+    "/",
+  );
 }
 
 /** A path of this server without what leads to it; nothing for one of another application of the same site. */
