@@ -34,7 +34,7 @@ _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
 _LOOKED_AT = 100  # names in a folder
 _KEEP_WITHIN_SECONDS = 5.0  # what was decoded, for the next time
 _STOP_LOADING_WITHIN_SECONDS = 1.0
-_READ_FIRST_SECONDS = 5.0
+_READ_FIRST_SECONDS = 2.0  # for a large store the page comes before the runs
 # Who fetches gives the interpreter away with each of some twenty system calls a run, and waits so long to get it back
 # from a thread that imports or answers.
 _SWITCH_SECONDS = 0.0005
