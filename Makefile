@@ -9,6 +9,9 @@ TRACKERS := .venv-trackers
 VERTEX := .venv-vertex
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
+# Tests start processes by the hundred, each of which would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-vertex test-image test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
