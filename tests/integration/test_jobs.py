@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -185,7 +186,8 @@ def test_a_killed_job_is_submitted_again_and_its_run_goes_on(source: Path) -> No
     assert "cancel it first" in refused.value.hint
     (supervisor,) = [one for one in psutil.process_iter(["cmdline"]) if "--name=killed" in (one.info["cmdline"] or ())]
     for process in (supervisor, *supervisor.children(recursive=True)):
-        process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may end with its supervisor
+            process.kill()
     assert job.wait(PATIENCE).state is UnitState.FAILED
     made = command("jobs", "again", "--experiment", "again")
     assert made.code == 0, made.err

@@ -116,7 +116,8 @@ def test_ctrl_c_during_loading(tmp_path, wait):
         started = time.monotonic()
         said = board.end()
         assert time.monotonic() - started < 15
-    assert "Ctrl-C ends it." in said
+    assert "Traceback" not in said
+    assert "Ctrl-C ends it." in said or not wait  # at once, it may not have come to say so
 
 
 def test_the_end_does_not_wait_for_answers_to_nobody(tmp_path):

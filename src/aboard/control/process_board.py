@@ -98,7 +98,8 @@ class ProcessBoard:
             return record
         if record is not None and not end_unit(record, grace=_KILL_GRACE):
             return None
-        executor = self._executors.made(parse_process_settings(board.settings).executor)
+        # Boards that were made before there was a choice do not say where.
+        executor = self._executors.made(parse_process_settings(board.settings).executor or self._executors.default)
         place = self._executors.mirror_place(executor, self._folder)
         mirror = "" if place == self._folder else str(place)
         self._starting_since = time.monotonic()

@@ -75,8 +75,9 @@ def test_all_is_what_is_importable():
     assert set(dir(aboard)) == {*aboard.__all__, "open"}
     for name in dir(aboard):
         assert getattr(aboard, name) is not None
-    names = {"Board", "Client", "FileWriter", "GlobalSummaryWriter", "RecordWriter", "Run", "SummaryWriter"}
-    assert set(aboard.__all__) == names | {"TensorBoard", "__version__", "register_writer_factory"}
+    classes = {"Board", "Client", "FileWriter", "GlobalSummaryWriter", "Job", "RecordWriter", "Run", "SummaryWriter"}
+    calls = {"add_tensorboard", "register_writer_factory", "submit", "sweep"}
+    assert set(aboard.__all__) == classes | calls | {"TensorBoard", "__version__"}
 
 
 def test_names_live_where_their_modules_say():
