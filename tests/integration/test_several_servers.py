@@ -173,10 +173,16 @@ def follower_first(three: Three) -> list[Server]:
 
 
 def test_tries_that_open_nothing_count_together(three: Three):
-    """Each of them alone would allow thirty."""
-    statuses = [three.servers[number % 3].try_token(f"wrong-{number}") for number in range(40)]
-    assert statuses.count(401) < 36
-    until(lambda: all(server.try_token("wrong") == 429 for server in three.servers), 10)
+    """Each of them alone would allow thirty, and none is tried so often."""
+    for number in range(36):
+        three.servers[number % 3].try_token(f"wrong-{number}")
+    for server in three.servers:
+        assert any(_is_refused_by_now(server) for _ in range(15))
+
+
+def _is_refused_by_now(server: Server) -> bool:
+    time.sleep(0.5)  # what the others know is on its way
+    return server.try_token("wrong") == 429
 
 
 def test_a_board_is_there_through_each_of_them(three: Three):
@@ -242,10 +248,14 @@ def test_the_end_of_a_job_is_told_once(three: Three, monkeypatch: pytest.MonkeyP
         supervisor.kill()
         until(lambda: three.servers[1].client.runs.get("ws1/job").status is RunState.FAILED, 60)
         assert "Its job ended" in three.servers[2].client.runs.get("ws1/job").reason
-        told = [(three.home / f"log{number}").read_text() for number in range(3)]
-        assert not any("failed" in one for one in told), told
+        told = [path.read_text() for path in three.home.glob("log*")]
+        assert not any("Traceback" in one for one in told), told
     finally:
         job.cancel()
+        job.wait(30)
+        job.forget()
+    client.runs.delete("ws1/job", files=True)
+    until(lambda: client.runs.count() == 2, 30)
 
 
 def test_a_process_board_outlives_who_started_it(three: Three):
