@@ -42,6 +42,9 @@ run: setup page  ## sample runs, and a server whose page and boards show them
 	$(BIN)/aboard sync runs/demo $(ABOARD_HOME)/store
 	$(BIN)/aboard server
 
+# Three servers at once take both cores for themselves: `make test-servers` has them.
+SEVERAL_SERVERS := tests/integration/test_several_servers.py
+
 # Four processes on two cores: tests wait for servers and browsers more than they compute.
 test: setup page  ## everything that needs no machine-learning framework
 	scripts/run-in-web test
@@ -51,7 +54,7 @@ test: setup page  ## everything that needs no machine-learning framework
 	scripts/ensure-postgres
 	scripts/ensure-nginx
 	scripts/test-native plain
-	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --ignore $(SEVERAL_SERVERS)
 
 test-sanitized: setup  ## the C++ core under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native sanitized
@@ -97,11 +100,12 @@ test-image:  ## the image of deploy/Dockerfile, built and tried by the Docker da
 	scripts/test-image
 
 # What one server promises, of three over one PostgreSQL. Left out is what a process knows a moment before the others.
-test-servers: setup  ## runs, boards, series and live updates through three servers that take turns
+test-servers: setup  ## runs, boards, series and live updates through three servers that take turns; three processes, killed and gone on
 	scripts/ensure-postgres
 	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 2 -k 'postgresql and not an_experiment_grows' \
 	  tests/contract/test_server_boards.py tests/contract/test_server_events.py tests/contract/test_server_runs.py \
 	  tests/contract/test_server_selections.py tests/contract/test_server_series.py
+	$(BIN)/python -m pytest $(SEVERAL_SERVERS)
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 
