@@ -19,7 +19,7 @@ import pytest
 import aboard
 from aboard.compat.xmanager import xm, xm_local
 from aboard.compat.xmanager.contrib import tensorboard
-from aboard.errors import AboardError, InvalidValue
+from aboard.errors import AboardError, InvalidType, InvalidValue
 from aboard.executors import Local
 from aboard.jobs.experiment import Experiment
 from aboard.model.unit_states import UnitState
@@ -176,5 +176,8 @@ def test_what_aboard_does_not_have_is_refused_by_name() -> None:
         xm_local.Vertex(tensorboard=xm_local.TensorboardCapability("t", "gs://b")).for_processes()
     with pytest.raises(InvalidValue, match="interactive"):
         xm_local.DockerOptions(interactive=True)
+    with pytest.raises(InvalidType, match="list cannot be added") as refused:
+        xm_local.Experiment("group").add([])  # pyright: ignore[reportArgumentType]
+    assert "add each xm.Job by itself" in refused.value.hint
     with pytest.raises(InvalidValue, match="builds no images"):
         xm.PythonContainer(xm.ModuleName("m"), docker_instructions=["RUN x"])
