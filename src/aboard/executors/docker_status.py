@@ -32,6 +32,8 @@ def container_status(container: Container) -> UnitStatus:
         return UnitStatus(state=now, started=started)
     code = int(state["ExitCode"])
     reason, message = _end(container, word, code, killed_for_memory=bool(state["OOMKilled"]))
+    if started is not None and ended is not None:
+        started = min(started, ended)  # the daemon notes a start after it, so a short unit may have ended before
     return UnitStatus(
         state=state_after(reason), reason=reason, message=message, exit_code=code, started=started, ended=ended
     )
