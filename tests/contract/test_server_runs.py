@@ -193,8 +193,8 @@ def test_a_damaged_document_hides_nothing_else(catalog: Catalog, store: Store):
     store_run(store, name="good")
     with serving_runs(catalog, store.uri) as client:
         assert names(client) == ["good", "half"]
-        damaged = client.stores().items[0].damaged
-        assert damaged.keys() == {uid, half}
+        damaged: dict[str, str] = {}
+        until(lambda: damaged.update(client.stores().items[0].damaged) or damaged.keys() == {uid, half})
         assert "not JSON" in damaged[uid]
         state = client.reindex(store.uri)
         assert (state.state, state.found, state.written, state.missing) == ("done", 3, 2, 0)
@@ -390,8 +390,7 @@ def test_a_shared_server_opens_no_store_that_somebody_names(catalog: Catalog, st
 def test_a_store_that_fails_is_told_and_looked_at_again(catalog: Catalog, tmp_path: Path):
     path = tmp_path / "later"
     with serving_runs(catalog, str(path), personal=False) as client:
-        until(lambda: client.stores().items[0].state == "failing")
-        assert "later" in client.stores().items[0].problem
+        until(lambda: (told := client.stores().items[0]).state == "failing" and "later" in told.problem)
         state = client.reindex(str(path))
         assert (state.state, state.missing) == ("failed", 0)
         assert "later" in state.error
