@@ -199,7 +199,6 @@ def test_trainings_register_with_a_token_for_writing(server: TeamServer):
     with pytest.raises(UnknownName, match="there is no workspace 'secret'") as refused:
         training.runs.register(NewRun(uid=new_uid(), workspace="secret"))
     assert refused.value.hint == "nearest: vision"
-    assert "--workspace" in refused.value.hint
     with pytest.raises(UnknownName, match="there is no workspace 'brandnew'"):
         training.runs.register(NewRun(uid=new_uid(), workspace="brandnew"))
     with pytest.raises(Forbidden, match="may not make others"):
