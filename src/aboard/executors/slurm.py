@@ -22,7 +22,7 @@ from aboard.executors.keeper_file import keeper_file
 from aboard.executors.kept_units import ended_status, keeper_document
 from aboard.executors.local import check_process, port_in, running_unit, unknown_unit
 from aboard.executors.slurm_commands import UNKNOWN_JOB, SlurmRefused, fields, slurm
-from aboard.executors.slurm_status import Job, job_from, slurm_status
+from aboard.executors.slurm_status import Job, job_from, keeper_knows_the_end, slurm_status
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
@@ -123,7 +123,7 @@ class Slurm(Executor):
     def status(self, handle: UnitHandle) -> UnitStatus:
         folder = self._known(handle)
         state = folder.read("state.json")
-        if state is not None and "end" in state and state["end"]["reason"] != "signalled":
+        if keeper_knows_the_end(state):
             return ended_status(state)
         job = self._shown(self._number(handle, folder))
         was_asked = folder.read("stop.json") is not None

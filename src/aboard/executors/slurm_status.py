@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from aboard.errors import InvalidValue
 from aboard.executors.kept_units import ended_status
@@ -23,6 +24,8 @@ _ENDS = {
     "PREEMPTED": EndReason.PREEMPTED,
     "TIMEOUT": EndReason.TIMEOUT,
 }
+# What a shell says of a process that SIGTERM or SIGKILL ended.
+_ENDED_FROM_OUTSIDE = frozenset({128 + signal.SIGTERM, 128 + signal.SIGKILL})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +56,17 @@ def job_from(told: dict[str, str]) -> Job:
     )
 
 
+def keeper_knows_the_end(state: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
+    """Whether Slurm need not be asked: a signal may have been its own, which reaches unit and keeper at once."""
+    if state is None or not _is_own_end(state):
+        return False
+    end: dict[str, Any] = state["end"]
+    return not (end["reason"] == "exited" and end["code"] in _ENDED_FROM_OUTSIDE)
+
+
 def slurm_status(job: Job | None, state: dict[str, Any] | None, *, complaint: str, was_asked: bool) -> UnitStatus:
     """The status of a unit. Slurm says whether it lives; its keeper, when it could, wrote down how it ended."""
-    if state is not None and "end" in state and state["end"]["reason"] != "signalled":
+    if keeper_knows_the_end(state):
         return ended_status(state)
     if job is None:
         return _forgotten(state, was_asked=was_asked)
@@ -72,13 +83,16 @@ def slurm_status(job: Job | None, state: dict[str, Any] | None, *, complaint: st
 
 
 def _running(job: Job, state: dict[str, Any] | None, attempt: int) -> UnitStatus:
-    has_begun = state is not None and state["attempt"] >= attempt and "pid" in state and "end" not in state
-    now = UnitState.RUNNING if has_begun else UnitState.STARTING
+    now = UnitState.STARTING
+    if state is not None and state["attempt"] >= attempt and "pid" in state:
+        now = UnitState.STOPPING if "end" in state else UnitState.RUNNING
     return UnitStatus(state=now, started=job.started, host=job.node, attempt=attempt)
 
 
 def _ended(job: Job, state: dict[str, Any] | None, attempt: int, complaint: str) -> UnitStatus:
     reason = _ENDS.get(job.state)
+    if reason is None and state is not None and state["attempt"] >= attempt and _is_own_end(state):
+        return ended_status(state)
     message = f"Slurm: {job.state}" + (f" ({job.reason})" if job.reason else "")
     if reason is None and job.exit_code == 0:
         reason, message = EndReason.COMPLETED, ""
@@ -98,6 +112,10 @@ def _ended(job: Job, state: dict[str, Any] | None, attempt: int, complaint: str)
         host=job.node,
         attempt=attempt,
     )
+
+
+def _is_own_end(state: dict[str, Any]) -> bool:
+    return "end" in state and state["end"]["reason"] != "signalled"
 
 
 def _forgotten(state: dict[str, Any] | None, *, was_asked: bool) -> UnitStatus:
