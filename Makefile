@@ -99,10 +99,10 @@ test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm, on Ku
 test-image:  ## the image of deploy/Dockerfile, built and tried by the Docker daemon that is there
 	scripts/test-image
 
-# What one server promises, of three over one PostgreSQL. Left out is what a process knows a moment before the others.
+# What one server promises, of three over one PostgreSQL.
 test-servers: setup  ## runs, boards, series and live updates through three servers that take turns; three processes, killed and gone on
 	scripts/ensure-postgres
-	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 2 -k 'postgresql and not an_experiment_grows' \
+	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 2 -k postgresql \
 	  tests/contract/test_server_boards.py tests/contract/test_server_events.py tests/contract/test_server_runs.py \
 	  tests/contract/test_server_selections.py tests/contract/test_server_series.py
 	$(BIN)/python -m pytest $(SEVERAL_SERVERS)

@@ -198,7 +198,7 @@ def test_trainings_register_with_a_token_for_writing(server: TeamServer):
     training.runs.heartbeat(uid)
     with pytest.raises(UnknownName, match="there is no workspace 'secret'") as refused:
         training.runs.register(NewRun(uid=new_uid(), workspace="secret"))
-    assert refused.value.hint == "nearest: vision"
+    assert refused.value.hint == "nearest: vision; `aboard workspaces list` shows those that you may use"
     with pytest.raises(UnknownName, match="there is no workspace 'brandnew'"):
         training.runs.register(NewRun(uid=new_uid(), workspace="brandnew"))
     with pytest.raises(Forbidden, match="may not make others"):

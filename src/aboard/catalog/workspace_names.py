@@ -26,9 +26,20 @@ def workspace_ids(connection: Connection, names: Iterable[str], seen: Seen = Non
     found = dict(iter(connection.execute(query.where(workspaces.c.name_key.in_(keys)))))
     missing = [name for key, name in keys.items() if key not in found]
     if missing:
-        all_names = [name for name, _ in connection.execute(query)]
-        raise not_found("workspace", missing[0], all_names)
+        raise no_workspace(missing[0], [name for name, _ in connection.execute(query)], seen)
     return [found[key] for key in keys]
+
+
+def no_workspace(name: str, all_names: list[str], seen: Seen) -> UnknownName:
+    """The error for a workspace that is not there, or not for who asks."""
+    error = not_found("workspace", name, all_names)
+    if all_names:
+        error.hint += "; `aboard workspaces list` shows those that you may use"
+    elif seen is None:
+        error.hint = "there is none yet: `aboard workspaces add NAME` makes one"
+    else:
+        error.hint = "an administrator of the server can give you a role in a workspace"
+    return error
 
 
 def not_found(what: str, name: str, all_names: list[str]) -> UnknownName:

@@ -13,7 +13,7 @@ from aboard.catalog.database import Database
 from aboard.catalog.keys import stored_fold
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.catalog.seen import Seen, seen_names
-from aboard.catalog.workspace_names import not_found, workspace_id
+from aboard.catalog.workspace_names import no_workspace, workspace_id
 from aboard.errors import Conflict
 from aboard.model.names import check_workspace_name, folded
 from aboard.model.times import now
@@ -45,7 +45,7 @@ class Workspaces:
             found = _read(connection, workspaces.c.name_key == stored_fold(name), *seen_names(self._seen))
             if not found:
                 others = select(workspaces.c.name_key).where(workspaces.c.deleted.is_(None), *seen_names(self._seen))
-                raise not_found("workspace", name, list(connection.scalars(others)))
+                raise no_workspace(name, list(connection.scalars(others)), self._seen)
             return found[0]
 
     def list(self, *, in_bin: bool = False) -> Sequence[Workspace]:
