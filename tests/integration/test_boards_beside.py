@@ -21,7 +21,10 @@ from aboard.compat.xmanager import xm, xm_local
 from aboard.compat.xmanager.contrib import tensorboard
 from aboard.errors import AboardError, InvalidType, InvalidValue
 from aboard.executors import Local
+from aboard.executors.docker_container import container_options
 from aboard.jobs.experiment import Experiment
+from aboard.model.uid import new_uid
+from aboard.model.unit import UnitSpec
 from aboard.model.unit_states import UnitState
 from support.processes import until
 
@@ -181,3 +184,15 @@ def test_what_aboard_does_not_have_is_refused_by_name() -> None:
     assert "add each xm.Job by itself" in refused.value.hint
     with pytest.raises(InvalidValue, match="builds no images"):
         xm.PythonContainer(xm.ModuleName("m"), docker_instructions=["RUN x"])
+
+
+def test_what_was_given_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "gcs").mkdir()
+    (tmp_path / ".config" / "gcloud").mkdir(parents=True)
+    volumes, ports = {"~/data": "/data"}, {6006: 6007}
+    docker = xm_local.DockerOptions(ports=ports, volumes=volumes).executor()
+    assert (docker.volumes, docker.mount_gcs_path) == ({str(tmp_path / "data"): "/data"}, True)
+    container = container_options(docker, UnitSpec(id=new_uid(), name="train", command=("true",), image="train"))
+    assert len(container["mounts"]) == 3  # the one that was given, credentials and ~/gcs
+    assert (volumes, ports) == ({"~/data": "/data"}, {6006: 6007})

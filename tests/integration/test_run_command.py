@@ -55,6 +55,9 @@ PAI_SCRIPT = """
     for name in ("PAI_OUTPUT_TENSORBOARD", "AIP_TENSORBOARD_LOG_DIR", "TENSORBOARD_LOGGING_DIR"):
         assert os.environ[name] == os.environ["ABOARD_TENSORBOARD_DIR"], name
     writer.close()
+    for name in ("MODEL", "CHECKPOINTS"):
+        with open(os.path.join(os.environ[f"PAI_OUTPUT_{name}"], "weights.pt"), "w") as weights:
+            weights.write(name)
 """
 
 
@@ -85,6 +88,8 @@ def test_a_script_of_pai_runs_unchanged_with_an_object_store(tmp_path: Path, s3_
     well(machine.run(PAI_SCRIPT))
     kept = Kept.at(machine.store, environment)
     assert kept.points("", "train/loss") == [(1, 0.5)]
+    assert kept.content("output/model/weights.pt") == b"MODEL"
+    assert kept.content("output/checkpoints/weights.pt") == b"CHECKPOINTS"
     assert str(kept.run().status) == "completed"
     try:
         (catalogued,) = json.loads(well(machine.aboard("runs", "list", "--json")).out)["items"]

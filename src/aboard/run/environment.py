@@ -38,6 +38,14 @@ class RunPlace:
         """The folder for event files."""
         return self.output / TENSORBOARD
 
+    @property
+    def channels(self) -> dict[str, Path]:
+        """The folders by which PAI tells a script where to put what."""
+        return {
+            "TENSORBOARD": self.tensorboard,
+            **{name.upper(): self.output / name for name in ("model", "checkpoints")},
+        }
+
 
 def variables_of(place: RunPlace) -> dict[str, str]:
     """What is set for the command of a run; all folders are below its output folder."""
@@ -61,7 +69,7 @@ def variables_of(place: RunPlace) -> dict[str, str]:
         "XT_NODE_ID": _node_id(),
         **({"XT_JOB_ID": job} if (job := _job_id(place)) else {}),
         **resuming,
-        "PAI_OUTPUT_TENSORBOARD": tensorboard,
+        **{f"PAI_OUTPUT_{name}": str(folder) for name, folder in place.channels.items()},
         "AIP_TENSORBOARD_LOG_DIR": tensorboard,
         "TENSORBOARD_LOGGING_DIR": tensorboard,
     }

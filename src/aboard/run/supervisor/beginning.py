@@ -83,7 +83,8 @@ def place_of(request: RunRequest, run: Run, attempt: int) -> RunPlace:
 def make_folders(place: RunPlace) -> None:
     """Make the folders of a run."""
     try:
-        place.tensorboard.mkdir(parents=True, exist_ok=True)
+        for folder in place.channels.values():
+            folder.mkdir(parents=True, exist_ok=True)
         (place.spool / LOGS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageUnavailable(
