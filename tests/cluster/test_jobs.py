@@ -21,6 +21,7 @@ import aboard
 from aboard.executors import Docker
 from aboard.model.run_states import RunState
 from aboard.model.unit_parts import Mount
+from aboard.model.unit_states import UnitState
 from support.docker_daemon import IMAGE, docker_daemon
 from support.processes import until
 from support.slurm_cluster import SlurmCluster, slurm_cluster
@@ -164,4 +165,18 @@ def test_a_job_in_a_container_is_a_run(daemon: str) -> None:
     assert status.has_succeeded, (status, b"".join(job.logs()))
     run = job.wait_for_run(PATIENCE)
     assert (run.status, run.hparams) == (RunState.COMPLETED, {"lr": 0.2})
+    job.forget()
+
+
+def test_a_job_that_may_not_write_to_the_store_fails(daemon: str) -> None:
+    job = aboard.submit(
+        "python -c pass",
+        executor=Docker(address=daemon, pull="never", volumes=_volumes()),
+        image="tensorflow/tensorflow",
+        environment={"ABOARD_STORE": "/etc/store"},
+        mounts=[Mount(source="/etc", target="/etc", read_only=True)],
+    )
+    status = job.wait(PATIENCE)
+    assert status.state is UnitState.FAILED, status
+    assert b"the command was not started" in b"".join(job.logs())
     job.forget()

@@ -149,3 +149,28 @@ def test_killed_five_times_with_the_network_cut_twice(
     series = aboard.open(tmp_path / "back").runs["tensorboard/train"].scalars["loss"]
     assert list(series.steps) == list(range(600))
     assert list(series.values) == [step * 0.5 for step in range(600)]
+
+
+def test_where_the_disk_will_be_gone_a_store_that_takes_nothing_is_known_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    machine = Machine(tmp_path / "one", str(tmp_path / "file" / "store"))
+    ended = machine.run("print('trained')", "--must-ship")
+    assert ended.code not in {0, 74}
+    assert "trained" not in ended.out
+    assert "the command was not started" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_where_the_disk_will_be_gone_what_is_not_shipped_is_a_failure(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    machine = Machine(tmp_path / "one", str(store))
+    script = f"""
+        import os, pathlib
+        os.rename({str(store)!r}, {str(tmp_path / "moved")!r})
+        pathlib.Path({str(store)!r}).touch()
+        pathlib.Path(os.environ["ABOARD_OUTPUT_DIR"], "weights").write_text("w")
+    """
+    ended = machine.run(script, "--must-ship", "--flush-timeout", 2)
+    assert ended.code == 74, ended
+    assert "that is lost when this disk is" in ended.err
+    assert "aboard sync" not in ended.err

@@ -285,6 +285,10 @@ def run(
     ] = None,
     grace: Annotated[float, typer.Option(min=0, help="Seconds to end in, after a signal.")] = 30.0,
     flush_timeout: Annotated[float, typer.Option(min=0, help="Seconds for shipping the rest at the end.")] = 300.0,
+    must_ship: Annotated[
+        bool,
+        typer.Option("--must-ship", help="This disk will be gone: fail with 74 if anything is not shipped."),
+    ] = False,
     resources_every: Annotated[
         float, typer.Option(min=0, help="Seconds between looks at CPU, memory and GPUs; 0: none.")
     ] = 10.0,
@@ -318,6 +322,7 @@ def run(
                 resources_every=resources_every,
                 log_limit=log_limit,
                 capture_code=code,
+                must_ship=must_ship,
                 quiet=quiet,
             )
         )

@@ -50,6 +50,7 @@ class RunOptions:
     resources_every: float
     log_limit: int
     capture_code: bool
+    must_ship: bool
     quiet: bool
 
 
@@ -103,6 +104,7 @@ def request_of(options: RunOptions) -> RunRequest:
         resources_every=_seconds(options.resources_every, "--resources-every"),
         log_limit=options.log_limit,
         capture_code=options.capture_code,
+        must_ship=options.must_ship,
     )
 
 

@@ -20,6 +20,7 @@ from aboard.model.unit_parts import Mount
 TOKEN = "ABOARD_TOKEN"  # noqa: S105 - the name of a variable
 _SHARES_FILES = frozenset({"local", "slurm"})  # what they start sees the folders of this machine under their names
 _CHECKS_PATHS = frozenset({"kubernetes", "vertex"})  # they may see folders besides URIs
+_KEEPS_DISK = frozenset({*_SHARES_FILES, "ssh"})  # what a unit leaves behind is there after its end
 TAKES_SOURCE = frozenset({"docker"})  # it brings the source folder itself
 
 
@@ -31,6 +32,7 @@ class OtherSide:
     environment: Mapping[str, str]
     mounts: tuple[Mount, ...] = ()
     shares_files: bool = field(default=False)
+    keeps_disk: bool = field(default=False)
 
 
 def other_side(executor: Executor, settings: Settings, store: str, program: str = "") -> OtherSide:
@@ -39,9 +41,11 @@ def other_side(executor: Executor, settings: Settings, store: str, program: str 
     own = (program,) if program else (sys.executable, "-m", "aboard") if shares else ("aboard",)
     environment = {"ABOARD_STORE": store, **_server(settings, shares=shares)}
     if shares:
-        return OtherSide(program=own, environment={**environment, "ABOARD_HOME": str(settings.home)}, shares_files=True)
+        environment["ABOARD_HOME"] = str(settings.home)
+        return OtherSide(program=own, environment=environment, shares_files=True, keeps_disk=True)
     if "://" in store:
-        return OtherSide(program=own, environment=environment)
+        keeps = executor.name in _KEEPS_DISK
+        return OtherSide(program=own, environment=environment, keeps_disk=keeps)
     if executor.name == "docker" and getattr(executor, "is_here", False):
         _make(Path(store))
         return OtherSide(program=own, environment=environment, mounts=(Mount(source=store, target=store),))

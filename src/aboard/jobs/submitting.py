@@ -102,6 +102,8 @@ class Preparing:
         # A TensorBoard that the executor keeps reads a folder of its own.
         mirror: str = getattr(self.executor, "tensorboard_log_dir", "")
         options = _run_options(asked, run, workspace, experiment, self._commit, mirror)
+        if not self._side.keeps_disk:
+            options.append("--must-ship")
         spec = UnitSpec(
             id=unit,
             name=unit_name_of(run),

@@ -96,8 +96,9 @@ def make_folders(place: RunPlace) -> None:
 class Beginning:
     """Begins attempts of one run; its spool is locked by the caller."""
 
-    def __init__(self, found: FoundRun, destination: Destination, talk: Talk) -> None:
+    def __init__(self, found: FoundRun, destination: Destination, talk: Talk, *, must_ship: bool = False) -> None:
         self._run = found.run
+        self._must_ship = must_ship
         self._is_new = found.is_new
         self._destination = destination
         self._talk = talk
@@ -112,11 +113,24 @@ class Beginning:
         before = self._spool.read_attempt()
         if not self._is_new or before is not None:
             claim = self._next(claim, before)
+        elif self._must_ship:
+            self._claim_first(claim)
         self._spool.write_run(self._run)
         self._spool.write_attempt(claim)
         self._destination.write()
         self._is_new = False
         return claim
+
+    def _claim_first(self, claim: AttemptClaim) -> None:
+        """What the shipper does anyway, now: a store that will never take anything is better known before training."""
+        try:
+            store = open_store(self._destination.store, create=True, patience=AT_THE_START)
+            claim_attempt(RunFolder(store, self._run.uid), claim, sleep=self._wait)
+        except StoreError as error:
+            if error.temporary:
+                return
+            self._talk.warn("nothing of this run could be kept; the command was not started")
+            raise
 
     def _next(self, claim: AttemptClaim, before: AttemptClaim | None) -> AttemptClaim:
         """Without the store an attempt begins only where its files are: one that began anew would hide the history."""

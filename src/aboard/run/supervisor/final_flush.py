@@ -23,8 +23,11 @@ FAILING_STORE_SECONDS = 1.0
 class FinalFlush:
     """Ships the rest. Ctrl-C stops waiting; a scheduler that asks to end is not heard, because that is what it does."""
 
-    def __init__(self, live: LiveAttempt, destination: Destination, talk: Talk, timeout: float) -> None:
+    def __init__(
+        self, live: LiveAttempt, destination: Destination, talk: Talk, timeout: float, *, must_ship: bool = False
+    ) -> None:
         self._live = live
+        self._must_ship = must_ship
         self._destination = destination
         self._talk = talk
         self._timeout = timeout
@@ -37,8 +40,8 @@ class FinalFlush:
         store_fails = any(state.error for state in self._live.states)
         self._timeout = min(self._timeout, FAILING_STORE_SECONDS if store_fails else RESTART_SECONDS)
 
-    def run(self, place: RunPlace, outcome: Outcome) -> None:
-        """Ship, and say how it went."""
+    def run(self, place: RunPlace, outcome: Outcome) -> bool:
+        """Ship, and say how it went; whether nothing is left."""
         self._say_time = time.monotonic() + 1
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -50,14 +53,22 @@ class FinalFlush:
         how = f"{place.name} {outcome.status}" + (f" ({outcome.reason})" if outcome.reason else "")
         if is_complete(states):
             self._talk.say(f"{how}; {states[0]}")
-            return
+            return True
+        has_left = False
         for state in states:
             if state.is_superseded:
                 self._talk.warn(f"{how}; a later attempt has taken the run, so nothing more was shipped from here")
             elif state.files_left or not state.is_sealed:
+                has_left = True
                 self._talk.warn(f"{how}; {state}")
                 if not self._goes_on:
-                    self._talk.warn(f"everything is kept here; finish it with: aboard sync {self._destination.folder}")
+                    self._talk.warn(self._advice())
+        return not has_left
+
+    def _advice(self) -> str:
+        if self._must_ship:
+            return "that is lost when this disk is; the run has failed"
+        return f"everything is kept here; finish it with: aboard sync {self._destination.folder}"
 
     def _waiting(self, states: list[ShippingState]) -> None:
         if time.monotonic() >= self._say_time:

@@ -37,3 +37,5 @@ class RunRequest:
     log_limit: int = 32 << 20
     """Bytes of the command's output that are kept from its beginning."""
     capture_code: bool = True
+    must_ship: bool = False
+    """Whether this disk goes with the command: what the store does not get is lost, which is a failure."""

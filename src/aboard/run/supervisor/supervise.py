@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 from aboard.errors import RunClaimed
@@ -31,6 +32,7 @@ from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.talk import Talk
 
+_NOT_SHIPPED = os.EX_IOERR
 _CANCELLED_BY = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -75,7 +77,7 @@ class _Supervision:
         self._request = request
         self._destination = destination
         self._run = found.run
-        self._beginning = Beginning(found, destination, talk)
+        self._beginning = Beginning(found, destination, talk, must_ship=request.must_ship)
         self._talk = talk
         self._environ = {"PYTHONUNBUFFERED": "1", **os.environ}
         self._secrets = Secrets.of(self._environ, request.command)
@@ -104,7 +106,8 @@ class _Supervision:
     def _run_command(self, live: LiveAttempt, place: RunPlace, *, may_restart: bool) -> Outcome:
         request = self._request
         log = OutputLog(place.spool / LOGS / f"{place.attempt}.txt", self._secrets, head_bytes=request.log_limit)
-        flush = FinalFlush(live, self._destination, self._talk, request.flush_timeout)
+        must_ship = request.must_ship
+        flush = FinalFlush(live, self._destination, self._talk, request.flush_timeout, must_ship=must_ship)
         try:
             command = Command(
                 request.command,
@@ -125,9 +128,11 @@ class _Supervision:
             outcome = _outcome(command, exit_code, live)
             if may_restart and outcome.status is RunState.FAILED:
                 flush.hurry()
-            flush.run(place, outcome)
+            is_shipped = flush.run(place, outcome)
         finally:
             command.release_signals()
+        if must_ship and not is_shipped and outcome.exit_code == 0:
+            return replace(outcome, exit_code=_NOT_SHIPPED)
         return outcome
 
     def _details(self, code: CodeState | None) -> dict[str, object]:
