@@ -45,15 +45,10 @@ run: setup page  ## sample runs, and a server whose page and boards show them
 # Three servers at once take both cores for themselves: `make test-servers` has them.
 SEVERAL_SERVERS := tests/integration/test_several_servers.py
 
-# Four processes on two cores: tests wait for servers and browsers more than they compute.
+# Services are fetched while the core is compiled. Four processes on two cores: tests wait for servers and browsers more than they compute.
 test: setup page  ## everything that needs no machine-learning framework
-	scripts/run-in-web test
-	scripts/ensure-chromium
-	scripts/ensure-azurite
-	scripts/ensure-oidc-provider
-	scripts/ensure-postgres
-	scripts/ensure-nginx
-	scripts/test-native plain
+	scripts/ensure-services chromium postgres nginx azurite oidc-provider & services=$$!; \
+	  scripts/run-in-web test && scripts/test-native plain && wait $$services
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --ignore $(SEVERAL_SERVERS)
 
 test-sanitized: setup  ## the C++ core under the address, undefined-behaviour and thread sanitizers
@@ -92,7 +87,7 @@ test-vertex: $(VERTEX)/.installed  ## the executor for Vertex AI by Google's own
 
 # The daemons come from Debian when root may install them; without root the tests say what they leave out.
 test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm, on Kubernetes and Vertex at the HTTP level; three servers as one
-	scripts/ensure-cluster
+	scripts/ensure-services cluster postgres
 	scripts/test-cluster
 	$(MAKE) test-vertex test-servers
 
@@ -101,7 +96,7 @@ test-image:  ## the image of deploy/Dockerfile, built and tried by the Docker da
 
 # What one server promises, of three over one PostgreSQL.
 test-servers: setup  ## runs, boards, series and live updates through three servers that take turns; three processes, killed and gone on
-	scripts/ensure-postgres
+	scripts/ensure-services postgres
 	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 2 -k postgresql \
 	  tests/contract/test_server_boards.py tests/contract/test_server_events.py tests/contract/test_server_runs.py \
 	  tests/contract/test_server_selections.py tests/contract/test_server_series.py

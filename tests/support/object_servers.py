@@ -121,7 +121,7 @@ def why_no_seaweedfs() -> str:
 def why_no_azurite() -> str:
     """Why Azurite cannot be started here, or nothing."""
     if not AZURITE.exists():
-        return "Azurite is not installed: scripts/ensure-azurite installs it below build/"
+        return "Azurite is not installed: scripts/ensure-services azurite installs it below build/"
     return "" if node() else "Azurite needs node, and there is none"
 
 
