@@ -11,8 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from aboard import SummaryWriter
 from aboard.model.run_states import RunState
-from support.logged_runs import log_more, logged_run
+from support.logged_runs import log_more, logged_run, tb_folder
 from support.page_world import World, media_runs, page_world, sweep
 from support.processes import until
 from support.stored_runs import put_manifest
@@ -184,6 +185,68 @@ def test_points_of_a_living_run_arrive_without_reloading(visit, world):
     log_more(world.store, uid, curves={"live": [2.0] * 7}, first=5)
     put_manifest(world.store, uid, sealed=False, serial=3, size=200)
     footer(page, "live", "12 points")
+
+
+def test_how_far_reading_has_come_is_told(visit, world):
+    page = visit("/w/lab/runs")
+    has_read_all = False
+
+    def answer(route: Any) -> None:
+        """As a server that reads its second run for a while."""
+        given = route.fetch()
+        route.fulfill(response=given, json={**given.json(), "read": 2 if has_read_all else 1})
+
+    page.route("**/api/v1/charts?*", lambda route: route.abort())  # it would have waited for both
+    page.route("**/api/v1/tags?*", answer)
+    page.goto(world.url + compare(world, "sweep-0", "sweep-1"))
+    status = page.get_by_role("status")
+    status.filter(has_text="1 of 2 runs read").wait_for()
+    card(page, "loss")
+    has_read_all = True
+    status.filter(has_text=re.compile("newest point .* ago")).wait_for()
+
+
+def test_logarithmic_axes_and_outliers(visit, world):
+    world.uids["wild"] = logged_run(
+        world.store, name="wild", workspace="lab", curves={"wild": [1.0, 10.0, 100.0] * 40 + [1e9]}
+    )
+    until(lambda: world.client.runs.list(where='name == "wild"').items)
+    page = visit(compare(world, "wild"))
+    footer(page, "wild", "121 points")
+    assert max(_values_of_the_axis(page, "wild")) >= 5e8
+    page.get_by_role("button", name="Axes and bands").click()
+    page.get_by_role("checkbox", name="Logarithmic values").check()
+    page.keyboard.press("Escape")
+    assert {1, 10, 100, 1e6, 1e9} <= _values_of_the_axis(page, "wild")
+    page.get_by_role("button", name="Axes and bands").click()
+    page.get_by_role("checkbox", name="Logarithmic values").uncheck()
+    page.get_by_role("checkbox", name="Ignore outliers").check()
+    page.keyboard.press("Escape")
+    assert max(_values_of_the_axis(page, "wild")) <= 1000
+
+
+def _values_of_the_axis(page: Any, tag: str) -> set[float]:
+    """What stands at the left of a chart, from its SVG."""
+    card(page, tag).hover()
+    card(page, tag).get_by_role("button", name="Files of this chart").click()
+    with page.expect_download() as download:
+        page.get_by_text("SVG", exact=True).click()
+    texts = re.findall(r'text-anchor="end"[^>]*>([^<]*)<', Path(download.value.path()).read_text())
+    scale = {"k": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
+    return {float(text.rstrip("kMGB").replace(",", "")) * scale.get(text[-1], 1) for text in texts}
+
+
+def test_twenty_thousand_tags_are_found_and_not_all_drawn(visit, world):
+    uid = world.uids["broad"] = logged_run(world.store, name="broad", workspace="lab", curves={"loss": [1.0, 2.0]})
+    with SummaryWriter(str(tb_folder(world.store, uid))) as writer:
+        for number in range(20_000):
+            writer.add_scalar(f"group{number % 200}/tag{number}", number, 0)
+    page = visit(compare(world, "broad"))
+    footer(page, "group0/tag0", "1 curve · 1 point")
+    assert page.locator("section[data-tag]").count() < 200
+    page.get_by_label("Find tags").fill("tag19999$")
+    footer(page, "group199/tag19999", "1 curve")
+    assert page.locator("section[data-tag]").count() == 1
 
 
 def test_differences_are_told_with_a_reference(visit, world):
