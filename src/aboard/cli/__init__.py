@@ -9,36 +9,21 @@ from typing import Annotated
 import typer
 
 from aboard import __version__
-from aboard.cli.boards import app as boards_app
-from aboard.cli.experiments import app as experiments_app
+from aboard.cli.command_groups import CommandGroups
 from aboard.cli.export_format import ExportFormat
-from aboard.cli.jobs import app as jobs_app
 from aboard.cli.login_command import login, logout
-from aboard.cli.runs import app as runs_app
-from aboard.cli.server_command import app as server_app
 from aboard.cli.submit_command import submit
 from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
-from aboard.cli.token_command import app as tokens_app
-from aboard.cli.user_command import app as users_app
-from aboard.cli.workspaces import app as workspaces_app
 from aboard.errors import AboardError
 
 app = typer.Typer(
     name="aboard",
+    cls=CommandGroups,
     help="Log from any framework, keep every run, open any combination of runs as a board.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(runs_app, name="runs")
-app.add_typer(experiments_app, name="experiments")
-app.add_typer(workspaces_app, name="workspaces")
-app.add_typer(boards_app, name="board")
-app.add_typer(boards_app, name="tensorboard", help="The same as `aboard board`.")
-app.add_typer(jobs_app, name="jobs")
-app.add_typer(server_app, name="server")
-app.add_typer(tokens_app, name="token")
-app.add_typer(users_app, name="user")
 app.command("login")(login)
 app.command("logout")(logout)
 app.command("submit", context_settings={"allow_interspersed_args": False})(submit)

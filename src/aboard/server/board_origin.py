@@ -7,10 +7,12 @@ is good for this board alone, and that the API does not take. Nothing of either 
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode
 
 from aboard.control.control import Control
@@ -18,13 +20,15 @@ from aboard.errors import AboardError, CatalogUnavailable, Forbidden, InvalidVal
 from aboard.model.access import Access
 from aboard.server.cookies import Cookie
 from aboard.server.doors import Doors, TooManyTries
-from aboard.server.forwarding import Forwarding
 from aboard.server.hosts import OwnNames
 from aboard.server.login_guard import Misdirected, check_path
 from aboard.server.path_prefix import BelowPrefix
 from aboard.server.proxy_headers import check_framing
 from aboard.server.receiving import Limited, watched
 from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, text_answer
+
+if TYPE_CHECKING:
+    from aboard.server.forwarding import Forwarding
 
 _log = logging.getLogger("aboard.server")
 _PLACE = re.compile(r"/boards/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(/.*)?")
@@ -54,13 +58,20 @@ class OriginPlace:
 class BoardOrigin:
     """An ASGI application. What it needs to know of people it asks of the same doors as the first origin."""
 
-    def __init__(self, control: Control, doors: Doors, place: OriginPlace, forwarding: Forwarding) -> None:
-        self._control, self._doors, self._place, self._forwarding = control, doors, place, forwarding
+    def __init__(self, control: Control, doors: Doors, place: OriginPlace, framed_by: str) -> None:
+        self._control, self._doors, self._place, self._framed_by = control, doors, place, framed_by
         self._below = BelowPrefix(self._within, place.names.prefix)
 
     async def close(self) -> None:
         """Leave what processes were asked."""
-        await self._forwarding.close()
+        if "_forwarding" in self.__dict__:
+            await self._forwarding.close()
+
+    @functools.cached_property
+    def _forwarding(self) -> Forwarding:
+        from aboard.server.forwarding import Forwarding  # its client takes long to load, and many servers need none
+
+        return Forwarding(self._framed_by)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):

@@ -18,7 +18,6 @@ from aboard.model.user import Role
 from aboard.server.board_origin import BoardOrigin, OriginPlace
 from aboard.server.cookies import Cookie
 from aboard.server.doors import Doors, HeaderDoor
-from aboard.server.forwarding import Forwarding
 from aboard.server.hosts import OwnNames, origin_of
 from aboard.server.login_guard import LoginGuard
 from aboard.server.login_pages import LoginPages
@@ -97,11 +96,11 @@ def board_origin(control: Control, settings: Settings, place: Place, port: int) 
         personal=(place.token, place.person),
     )
     front = origin_of(serve.url) or f"http://*:{place.port}"
-    forwarding = Forwarding(" ".join(["'self'", front, *sorted(serve.origins)]))
+    framed_by = " ".join(["'self'", front, *sorted(serve.origins)])
     where = OriginPlace(
         port=port, names=names, front=serve.url, front_port=place.port, largest_request=serve.largest_request
     )
-    return BoardOrigin(control, doors, where, forwarding)
+    return BoardOrigin(control, doors, where, framed_by)
 
 
 def second_origin(settings: Settings, port: int) -> Callable[[str], str]:

@@ -6,49 +6,46 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
 from aboard.errors import CatalogUnavailable
 
 VERSION_TABLE = "aboard_schema"  # not Alembic's usual name: the database may hold other programs' tables too
 _ONE_AT_A_TIME = 0x61626F617264  # the number of an advisory lock in PostgreSQL
+_FOLDER = Path(__file__).parent
 _alembic_is_global = threading.Lock()
 
 
 def newest_version() -> str:
-    """The schema that this version of aboard makes."""
-    version = ScriptDirectory.from_config(_config()).get_current_head()
-    assert version is not None
-    return version
+    """The schema that this version of aboard makes; Alembic, which takes long to load, is not asked."""
+    return max(path.name[1:].partition("_")[0] for path in (_FOLDER / "versions").glob("v*.py"))
 
 
 def bring_up_to_date(connection: Connection, shown_as: str) -> str:
     """Run the missing steps in the connection's transaction; returns the version that was found, or nothing."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _ONE_AT_A_TIME})
-    with _alembic_is_global:
-        config = _config()
-        found = _found_version(connection, shown_as)
-        known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
-        if found and found not in known:
-            raise CatalogUnavailable(
-                f"the catalog {shown_as} has schema {found}; this version of aboard knows up to {known[0]}",
-                hint="it was made by a newer aboard: upgrade this one (pip install --upgrade 'aboard[server]')",
-            )
-        if found != known[0]:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-        return found
+    found, newest = _found_version(connection, shown_as), newest_version()
+    if found > newest:
+        raise CatalogUnavailable(
+            f"the catalog {shown_as} has schema {found}; this version of aboard knows up to {newest}",
+            hint="it was made by a newer aboard: upgrade this one (pip install --upgrade 'aboard[server]')",
+        )
+    if found != newest:
+        _upgrade(connection)
+    return found
 
 
-def _config() -> Config:
+def _upgrade(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
     config = Config()
     # A percent sign in the path would be taken for a variable.
-    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
-    return config
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    with _alembic_is_global:
+        command.upgrade(config, "head")
 
 
 def _found_version(connection: Connection, shown_as: str) -> str:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from aboard._native import Logdir, LogTree, Points
 from aboard.model.metric_summary import MetricPoint, MetricSummary
 
@@ -88,6 +86,8 @@ def _summary(points: Points, status: tuple[int, int, int, float] | None) -> Metr
     count = len(points)
     if not count:
         return None
+    import numpy as np  # here: it takes as long to load as all the rest of a short run
+
     last = _point(points, count - 1)
     finite = not bool(np.isnan(points.values).all())
     smallest = _point(points, int(np.nanargmin(points.values))) if finite else None

@@ -7,13 +7,16 @@ import logging
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from aboard.run.supervisor.event_metrics import SYSTEM
 from aboard.run.supervisor.gpus import Gpus
 from aboard.run.supervisor.process_tree import ProcessTree
-from aboard.writer.summary_writer import SummaryWriter
+
+if TYPE_CHECKING:
+    from aboard.writer.summary_writer import SummaryWriter
 
 _log = logging.getLogger("aboard.run")
 _MB = 1e6
@@ -44,6 +47,8 @@ class ResourceUse:
             self._thread.join(15)
 
     def _run(self) -> None:
+        from aboard.writer.summary_writer import SummaryWriter  # here: the command need not wait for it
+
         psutil.cpu_percent()  # the first answer means nothing
         self._sample_processes()
         writer = SummaryWriter(self._folder)

@@ -11,12 +11,15 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from aboard.api.runs import NewRun
-from aboard.client.client import Client
 from aboard.config.credentials import client_settings
 from aboard.errors import AboardError
 from aboard.model.run import Run
+
+if TYPE_CHECKING:
+    from aboard.client.client import Client
 
 HEARTBEAT_SECONDS = 20.0
 _PATIENCE_SECONDS = 5.0
@@ -29,7 +32,10 @@ class ServerContact:
     def __init__(self) -> None:
         self._client: Client | None = None
         try:
-            self._client = Client(timeout=_PATIENCE_SECONDS) if client_settings().server else None
+            if client_settings().server:
+                from aboard.client.client import Client
+
+                self._client = Client(timeout=_PATIENCE_SECONDS)
         except AboardError as error:
             _log.warning("%s The run goes on without a server.", _sentence(error))
 
