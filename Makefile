@@ -49,7 +49,7 @@ SEVERAL_SERVERS := tests/integration/test_several_servers.py
 test: setup page  ## everything that needs no machine-learning framework
 	scripts/ensure-services chromium postgres nginx azurite oidc-provider & services=$$!; \
 	  scripts/run-in-web test && scripts/test-native plain && wait $$services
-	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --ignore $(SEVERAL_SERVERS)
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --ignore $(SEVERAL_SERVERS)
 
 test-sanitized: setup  ## the C++ core under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native sanitized

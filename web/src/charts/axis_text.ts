@@ -4,6 +4,11 @@ import { shownDuration, shownNumber } from "../numbers/shown";
 
 export type XKind = "step" | "relative" | "wall" | "metric";
 
+/** Distances between the numbers of an axis of steps, of which there are no halves. */
+export const STEP_INCREMENTS = Array.from({ length: 19 }, (_, power) =>
+  [1, 2, 5].map((digit) => digit * 10 ** power),
+).flat();
+
 /** As few digits as tell the numbers of an axis apart. */
 export function axisNumber(value: number, increment: number): string {
   const size = Math.abs(value);
