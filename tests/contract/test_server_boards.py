@@ -377,6 +377,10 @@ class TestBadInput:
             client._transport().send(
                 BoardCreated, "POST", "boards", NewBoard(sources=("run1",), kind=BoardKind.PROCESS)
             )
+        with pytest.raises(InvalidValue, match="has no boards that are processes"):
+            client.boards.preview("run1", kind=BoardKind.PROCESS)
+        with pytest.raises(InvalidValue, match="given to no executor"):
+            client.boards.preview("run1")
 
 
 def test_everything_is_there_after_a_restart(catalog: Catalog, store: Store):

@@ -15,6 +15,7 @@ import datetime as dt
 import itertools
 import json
 import re
+import ssl
 import threading
 import uuid
 from collections.abc import Callable, Generator, Iterator
@@ -38,6 +39,9 @@ class KubernetesApi:
         self.events: list[dict[str, Any]] = []
         self.namespaces = {"default", "lab"}
         self.refuse: tuple[int, str] | None = None
+        self.token = ""
+        """What has to be shown with every request; empty: everybody is let in."""
+        self.port = 0
         self.deleted_with: list[str] = []
         self.end_pod: Callable[[str, int | None], None] = self.drop_pod
         """Called when a pod is to end, with its grace if one is named."""
@@ -94,6 +98,11 @@ class KubernetesApi:
             elif method == "DELETE":
                 return 200, self._delete(kind, name, query, body)
             return 200, copy.deepcopy(self.objects[kind, name])
+
+    def knows(self, authorization: str) -> bool:
+        """Whether who shows this is let in."""
+        scheme, _, token = authorization.partition(" ")
+        return not self.token or (scheme.lower(), token) == ("bearer", self.token)
 
     def pod_port(self, path: str) -> bool:
         """Whether the path is that of a pod's ports."""
@@ -174,8 +183,8 @@ def _merge(into: dict[str, Any], change: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def kubernetes_api(folder: Path) -> Generator[tuple[KubernetesApi, Path]]:
-    """A server, and a kubeconfig that leads to it."""
+def kubernetes_api(folder: Path, certificate: Path | None = None) -> Generator[tuple[KubernetesApi, Path]]:
+    """A server, and a kubeconfig that leads to it; with a certificate it speaks TLS alone."""
     api = KubernetesApi()
 
     class Handler(BaseHTTPRequestHandler):
@@ -186,6 +195,9 @@ def kubernetes_api(folder: Path) -> Generator[tuple[KubernetesApi, Path]]:
             body = json.loads(self.rfile.read(length)) if length else None
             parts = urlsplit(self.path)
             query = parse_qs(parts.query)
+            if not api.knows(self.headers.get("Authorization", "")):
+                self._tell(401, _status(401, "Unauthorized"))
+                return
             if api.pod_port(parts.path):
                 forward_ports(self, [int(port) for port in query["ports"][0].split(",")])
                 self.close_connection = True
@@ -194,6 +206,9 @@ def kubernetes_api(folder: Path) -> Generator[tuple[KubernetesApi, Path]]:
             if isinstance(told, Iterator):
                 self._stream(told)
                 return
+            self._tell(status, told)
+
+        def _tell(self, status: int, told: Any) -> None:
             data = json.dumps(told).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -223,13 +238,20 @@ def kubernetes_api(folder: Path) -> Generator[tuple[KubernetesApi, Path]]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    api.port = server.server_port
+    cluster = {"server": f"http://127.0.0.1:{api.port}"}
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, certificate.with_suffix(".key"))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        cluster = {"server": f"https://127.0.0.1:{api.port}", "certificate-authority": str(certificate)}
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "test",
-        "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "clusters": [{"name": "test", "cluster": cluster}],
         "users": [{"name": "test", "user": {}}],
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "lab"}}],
     }

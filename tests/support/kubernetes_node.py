@@ -33,9 +33,9 @@ Object = dict[str, Any]
 
 
 @contextlib.contextmanager
-def kubernetes_cluster(folder: Path) -> Generator[tuple[KubernetesApi, Path]]:
+def kubernetes_cluster(folder: Path, certificate: Path | None = None) -> Generator[tuple[KubernetesApi, Path]]:
     """A server with a node, and a kubeconfig that leads to it."""
-    with kubernetes_api(folder) as (api, config):
+    with kubernetes_api(folder, certificate) as (api, config):
         node = _Node(api, folder)
         thread = threading.Thread(target=node.work, daemon=True)
         thread.start()

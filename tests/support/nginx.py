@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import os
 import shutil
 import socket
@@ -13,11 +12,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
+from support.certificates import make_certificate
 from support.processes import needs, until
 
 _PROGRAM = shutil.which("nginx") or "/usr/sbin/nginx"
@@ -42,7 +37,7 @@ class Place:
 def nginx(folder: Path, places: Sequence[Place]) -> Generator[Path]:
     """A running proxy; the certificate by which it is known."""
     needs("" if Path(_PROGRAM).exists() else "nginx is not installed (Debian: nginx-light)")
-    certificate = _certificate(folder)
+    certificate = make_certificate(folder)
     (folder / "nginx.conf").write_text(_settings(folder, certificate, places))
     command = [_PROGRAM, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "nginx.log")]
     process = subprocess.Popen(command)
@@ -87,26 +82,6 @@ server {{
   }}
 }}
 """
-
-
-def _certificate(folder: Path) -> Path:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    today = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(today - dt.timedelta(days=1))
-        .not_valid_after(today + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = folder / "site.pem"
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    path.with_suffix(".key").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return path
 
 
 def _answers(port: int) -> bool:

@@ -100,6 +100,16 @@ class BoardCreated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BoardPreview:
+    """What an executor would be given for a board that is a process. Nothing of it was made, and its ids are free."""
+
+    documents: tuple[Mapping[str, object], ...]
+    """Manifests of Kubernetes; of other executors their name, options and the unit."""
+    empty: tuple[str, ...] = ()
+    """Words that select nothing yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoardChange:
     """What is to change; what is None stays as it is. A time of 0 takes a limit away."""
 

@@ -20,7 +20,8 @@ from aboard.cli.config_file import read_config_file
 from aboard.cli.config_pairs import with_pairs
 from aboard.cli.saying import say
 from aboard.cli.table_text import print_json
-from aboard.client.boards import Span
+from aboard.cli.yaml_text import yaml_documents
+from aboard.client.boards import BoardAsked, Span
 from aboard.client.client import Client
 from aboard.config.settings import DEFAULT_TEMPLATE, load_settings
 from aboard.errors import InvalidValue
@@ -50,6 +51,7 @@ class StartOptions:
     executor: str = ""
     open_browser: bool = True
     detach: bool = False
+    dry_run: bool = False
     as_json: bool = False
 
 
@@ -57,10 +59,25 @@ def start_board(options: StartOptions) -> None:
     """Make the board, or open the one that shows the same, and say where it is."""
     if not options.words and options.where is None and not options.workspace:
         raise InvalidValue("nothing is named that a board could show", hint=_NOTHING)
+    if options.dry_run:
+        _show_preview(options)
+        return
     client = Client()
+    created = client.boards.create(options.words, **_asked(options))
+    if options.detach:
+        typer.echo(created.board.id)
+        return
+    if options.as_json:
+        address = client.boards.address(created.board)
+        print_json({**told(created.board), "url": address, "reopened": created.reopened})
+        return
+    _announce(created)
+    show_board(client, created.board, open_browser=options.open_browser)
+
+
+def _asked(options: StartOptions) -> BoardAsked:
     own_template = load_settings().template
-    created = client.boards.create(
-        options.words,
+    return BoardAsked(
         where=options.where,
         workspace=options.workspace,
         numbers=options.numbers,
@@ -74,15 +91,20 @@ def start_board(options: StartOptions) -> None:
         executor=options.executor,
         must_find=True,
     )
-    if options.detach:
-        typer.echo(created.board.id)
-        return
+
+
+def _show_preview(options: StartOptions) -> None:
+    """Print what the executor would be given."""
+    if options.kind is BoardKind.SERVER:
+        hint = "add --executor NAME, or --process for the executor of the server; or leave --dry-run out"
+        raise InvalidValue("--dry-run shows what an executor is given, and a board in the server needs none", hint=hint)
+    preview = Client().boards.preview(options.words, **_asked(options))
     if options.as_json:
-        address = client.boards.address(created.board)
-        print_json({**told(created.board), "url": address, "reopened": created.reopened})
-        return
-    _announce(created)
-    show_board(client, created.board, open_browser=options.open_browser)
+        print_json({"items": preview.documents, "next": None})
+    else:
+        typer.echo(yaml_documents(preview.documents), nl=False)
+    _note_empty(preview.empty)
+    say("No board was made. Values of secrets and of options of the server are not shown.", sys.stderr)
 
 
 def told(board: BoardInfo) -> dict[str, object]:
@@ -117,7 +139,11 @@ def _announce(created: BoardCreated) -> None:
     board = created.board
     verb = "Found and opened" if created.reopened else "Launched"
     say(f"{verb} TensorBoard ({board.name}) (id: {board.id}).", sys.stderr)
-    for word in created.empty:
+    _note_empty(created.empty)
+
+
+def _note_empty(words: Sequence[str]) -> None:
+    for word in words:
         say(f"note: {word} has no run yet; runs appear when they join it.", sys.stderr)
 
 

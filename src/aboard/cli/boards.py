@@ -89,6 +89,9 @@ def start(
     include: Annotated[list[str] | None, typer.Option("--include", "-i", hidden=True)] = None,
     browser: Browser = True,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the id alone, and wait for nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what the executor would be given, as YAML; make nothing.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Open a board over experiments, runs and folders. The same selection opens the same board again."""
@@ -109,6 +112,7 @@ def start(
         executor=executor,
         open_browser=browser,
         detach=detach,
+        dry_run=dry_run,
         as_json=as_json,
     )
     start_board(with_config(options, config_file, config or []))

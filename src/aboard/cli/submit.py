@@ -12,7 +12,7 @@ import typer
 
 from aboard.cli.run import hparam_of, hparam_value, tag_of
 from aboard.cli.saying import say
-from aboard.cli.yaml_text import yaml_text
+from aboard.cli.yaml_text import yaml_documents
 from aboard.errors import InvalidValue
 from aboard.jobs.job import Job
 from aboard.jobs.submitting import JobAsked, planned_job, submit_job
@@ -76,7 +76,7 @@ def _shown(asked: JobAsked, options: SubmitOptions) -> int:
     if options.as_json:
         typer.echo(json.dumps({"items": documents, "next": None}))
     else:
-        typer.echo("---\n".join(yaml_text(document) for document in documents), nl=False)
+        typer.echo(yaml_documents(documents), nl=False)
     say("Nothing was submitted. Values of secrets are not shown.", sys.stderr)
     return 0
 

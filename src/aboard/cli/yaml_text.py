@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+@-]*", re.ASCII)
@@ -15,6 +15,11 @@ _WORDS_THAT_MEAN_SOMETHING_ELSE = frozenset({"true", "false", "null", "yes", "no
 def yaml_text(document: Mapping[str, object]) -> str:
     """A document of block style; any reader of YAML gives the same values back."""
     return "\n".join(_mapping(document, "")) + "\n" if document else "{}\n"
+
+
+def yaml_documents(documents: Iterable[Mapping[str, object]]) -> str:
+    """Several documents as one text."""
+    return "---\n".join(map(yaml_text, documents))
 
 
 def _mapping(values: Mapping[str, object], indent: str) -> Iterator[str]:

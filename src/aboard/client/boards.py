@@ -6,8 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TypedDict, Unpack
 
-from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardReading, NewBoard
+from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.page import Page, on_all_pages
 from aboard.api.people import CodeAsked, CodeMade
 from aboard.client.selection_texts import several, whole_path, zone_minutes
@@ -26,6 +27,22 @@ Span = float | timedelta | str
 """A length of time: seconds, `30s`, `1m30s`, `2h`, or a timedelta."""
 _PAGE = 500
 _POLL_SECONDS = 1.0
+
+
+class BoardAsked(TypedDict, total=False):
+    """What `BoardsClient.create` takes besides the sources, each as it is there."""
+
+    where: str | None
+    workspace: str
+    numbers: NumberKind
+    template: str
+    description: str
+    idle_timeout: Span | None
+    max_runtime: Span | None
+    settings: Mapping[str, object] | None
+    kind: BoardKind
+    executor: object
+    must_find: bool
 
 
 class BoardsClient:
@@ -57,24 +74,28 @@ class BoardsClient:
         text as `slurm:partition=cpu`, or one of `aboard.executors`. See docs/boards.md.
         With `must_find` a pattern, range or filter that selects nothing now is an error.
         """
-        if where is not None and not where.strip():
-            raise InvalidValue("the filter is empty", hint="a filter that says nothing would show every run")
-        new = NewBoard(
-            sources=tuple(map(whole_path, split_words(several(sources)))),
-            where=where or "",
-            zone=zone_minutes(),
+        new = _new_board(
+            sources,
+            where=where,
             workspace=workspace,
             numbers=numbers,
             template=template,
             description=description,
-            idle_timeout=_seconds(idle_timeout, "idle_timeout"),
-            max_runtime=_seconds(max_runtime, "max_runtime"),
-            settings=settings or {},
+            idle_timeout=idle_timeout,
+            max_runtime=max_runtime,
+            settings=settings,
             kind=kind,
-            executor=str(executor),
+            executor=executor,
             must_find=must_find,
         )
         return self._transport().send(BoardCreated, "POST", "boards", new)
+
+    def preview(self, sources: str | Sequence[str] = (), **asked: Unpack[BoardAsked]) -> BoardPreview:
+        """What the executor of a board would be given, asked for as `create` is; nothing is made.
+
+        For boards that are processes: with an `executor`, or of the kind `process`.
+        """
+        return self._transport().send(BoardPreview, "POST", "boards/preview", _new_board(sources, **asked))
 
     def list(
         self,
@@ -220,6 +241,27 @@ class BoardsClient:
 
     def _changed(self, method: str, board: str, then: str = "", body: object = None) -> BoardInfo:
         return self._transport().send(BoardInfo, method, f"boards/{path_part(board)}{then}", body)
+
+
+def _new_board(sources: str | Sequence[str], **asked: Unpack[BoardAsked]) -> NewBoard:
+    where = asked.get("where")
+    if where is not None and not where.strip():
+        raise InvalidValue("the filter is empty", hint="a filter that says nothing would show every run")
+    return NewBoard(
+        sources=tuple(map(whole_path, split_words(several(sources)))),
+        where=where or "",
+        zone=zone_minutes(),
+        workspace=asked.get("workspace", ""),
+        numbers=asked.get("numbers", NumberKind.RUN),
+        template=asked.get("template", ""),
+        description=asked.get("description", ""),
+        idle_timeout=_seconds(asked.get("idle_timeout"), "idle_timeout"),
+        max_runtime=_seconds(asked.get("max_runtime"), "max_runtime"),
+        settings=asked.get("settings") or {},
+        kind=asked.get("kind", BoardKind.SERVER),
+        executor=str(asked.get("executor", "")),
+        must_find=asked.get("must_find", False),
+    )
 
 
 def _seconds(span: Span | None, what: str) -> float | None:

@@ -16,7 +16,8 @@ from aboard.errors import Forbidden, InvalidValue
 from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_class, executor_names
 from aboard.jobs.executor_text import executor_from, parse_executor
-from aboard.model.process_settings import ProcessSettings
+from aboard.model.board import Board
+from aboard.model.process_settings import ProcessSettings, parse_process_settings
 
 _WITH_IMAGES = frozenset({"docker", "kubernetes"})
 _WITHOUT_PORTS = frozenset({"vertex"})
@@ -104,6 +105,14 @@ class BoardExecutors:
                 )
         settled = parse_executor(own[name])[1] if name in own else {}
         return kind(**{**settled, **asked})
+
+    def of(self, board: Board) -> Executor:
+        """The executor of a board; those that were made before there was a choice do not say which."""
+        return self.made(parse_process_settings(board.settings).executor or self.default)
+
+    def hides(self, executor: str, option: str) -> bool:
+        """Whether an option is the server's own affair, so that people are not told its value."""
+        return not self.is_personal and option not in _FOR_EVERYBODY.get(executor, frozenset[str]())
 
     def mirror_place(self, executor: Executor, own: Path) -> Path:
         """The folder for the copies of a board's runs, which the executor's units see; `own` is one of this machine."""

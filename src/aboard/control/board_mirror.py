@@ -28,7 +28,8 @@ from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
 
 _PIECE = 4 << 20
-_LOGS = "logs"
+LOGS = "logs"
+"""The folder with the copies, below that of the mirror."""
 
 
 class BoardMirror:
@@ -45,7 +46,7 @@ class BoardMirror:
         default_template: str,
         most_bytes: int,
     ) -> None:
-        self.logs = place / _LOGS
+        self.logs = place / LOGS
         self.problems: list[str] = []
         """What could not be copied the last time."""
         self.selected: list[SelectedRun] = []

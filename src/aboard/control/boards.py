@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from aboard.api.boards import BoardChange, BoardReading, NewBoard
 from aboard.catalog.board_admission import Admitted
@@ -64,14 +65,37 @@ class BoardUses:
         hosting: Hosting,
         folders: OpenFolders,
         rules: BoardRules,
+        preview: Callable[[Board], list[dict[str, Any]]],
         changed: Callable[[Board, str], None],
     ) -> None:
-        """`changed` is told of a board, as it is now, and of what was done with it."""
+        """`preview` says what a process would be; `changed` is told of a board and of what was done with it."""
         self._catalog, self._hosting, self._folders, self._rules = catalog, hosting, folders, rules
-        self._changed = changed
+        self._preview, self._changed = preview, changed
 
     def create(self, new: NewBoard, access: Access) -> tuple[Admitted, Resolved]:
         """Make a board, or open the one again that this person has of just the same; and what it shows."""
+        board, resolved = self._planned(new, access, may_add_workspace=True)
+        admitted = self._catalog.boards.admission.admit(board, self._rules.limits, actor=access.name)
+        if board.kind is BoardKind.SERVER:
+            self._hosting.prepare()
+        self._record(access, "reopen" if admitted.reopened else "create", admitted.board)
+        return admitted, resolved
+
+    def preview(self, new: NewBoard, access: Access) -> tuple[list[dict[str, Any]], Resolved]:
+        """What an executor would be given for a board, and what it would show; checked as for making it, and not made.
+
+        Limits are left out: whether one more board may run is known when it is made.
+        """
+        board, resolved = self._planned(new, access, may_add_workspace=False)
+        if board.kind is BoardKind.SERVER:
+            hint = "name an `executor`, or the kind `process`; a board in the server can be made and stopped at once"
+            raise InvalidValue(
+                "a board in the server is given to no executor, so there is nothing to preview", hint=hint
+            )
+        return self._preview(board), resolved
+
+    def _planned(self, new: NewBoard, access: Access, *, may_add_workspace: bool) -> tuple[Board, Resolved]:
+        """The board that is meant, after all checks; it is in no catalog."""
         kind = BoardKind.PROCESS if new.executor else new.kind
         settings = self._settings(new, kind)
         if new.template:
@@ -79,7 +103,7 @@ class BoardUses:
         settled, resolved = self._settled(new, access)
         if new.must_find:
             check_found(settled, resolved)
-        workspace = self._workspace(new, resolved, access)
+        workspace = self._workspace(new, resolved, access, may_add=may_add_workspace)
         board = Board(
             id=str(uuid.uuid4()),
             name=pet_name(self._catalog.boards.names()),
@@ -99,11 +123,7 @@ class BoardUses:
             run_count=len(resolved.runs),
             secret=secrets.token_hex(16),
         )
-        admitted = self._catalog.boards.admission.admit(board, self._rules.limits, actor=access.name)
-        if kind is BoardKind.SERVER:
-            self._hosting.prepare()
-        self._record(access, "reopen" if admitted.reopened else "create", admitted.board)
-        return admitted, resolved
+        return board, resolved
 
     def _settings(self, new: NewBoard, kind: BoardKind) -> dict[str, object]:
         if kind is BoardKind.SERVER:
@@ -266,7 +286,7 @@ class BoardUses:
         seen = tuple(run for run in resolved.runs if access.sees(run.workspace))
         return settled, replace(resolved, runs=seen)
 
-    def _workspace(self, new: NewBoard, resolved: Resolved, access: Access) -> str:
+    def _workspace(self, new: NewBoard, resolved: Resolved, access: Access, *, may_add: bool) -> str:
         """The one that was named, else that of the first run; a folder alone is shown in one that is always there."""
         if new.workspace:
             name = check_workspace_name(new.workspace)
@@ -277,7 +297,7 @@ class BoardUses:
         except UnknownName:
             if not access.is_administrator or (new.workspace and not resolved.folders):
                 raise
-            found = self._catalog.workspaces.add(name).name
+            found = self._catalog.workspaces.add(name).name if may_add else name
         access.check(Role.VIEWER, found)
         return found
 

@@ -129,7 +129,9 @@ class Control:
         )
         self._keeper = BoardKeeper(catalog, self.hosting, news.tell, self.processes.used_at)
         rules = replace(options.boards, has_processes=self.processes.can_start)
-        self.boards = BoardUses(catalog, self.hosting, self._folders, rules, self._tell_of_board)
+        self.boards = BoardUses(
+            catalog, self.hosting, self._folders, rules, self.processes.preview, self._tell_of_board
+        )
         self._jobs: JobReconciler | None = None
         if options.jobs_home is not None:
             self._jobs = JobReconciler(catalog, JobRecords(options.jobs_home), self._indexer.noticed)

@@ -26,7 +26,6 @@ from aboard.executors.registry import executor_of
 from aboard.model.board import Board
 from aboard.model.board_line import LineLevel
 from aboard.model.names import folded
-from aboard.model.process_settings import parse_process_settings
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import Endpoint, UnitStatus
@@ -98,8 +97,7 @@ class ProcessBoard:
             return record
         if record is not None and not end_unit(record, grace=_KILL_GRACE):
             return None
-        # Boards that were made before there was a choice do not say where.
-        executor = self._executors.made(parse_process_settings(board.settings).executor or self._executors.default)
+        executor = self._executors.of(board)
         place = self._executors.mirror_place(executor, self._folder)
         mirror = "" if place == self._folder else str(place)
         self._starting_since = time.monotonic()

@@ -18,14 +18,16 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_executors import BoardExecutors
-from aboard.control.board_mirror import BoardMirror
+from aboard.control.board_mirror import LOGS, BoardMirror
+from aboard.control.board_preview import board_preview
 from aboard.control.hosting import check_running, check_seen, touch_seconds
 from aboard.control.open_folders import OpenFolders
 from aboard.control.process_board import ProcessBoard
-from aboard.control.tensorboard_unit import PORT
+from aboard.control.tensorboard_unit import PORT, TensorBoardPlace
 from aboard.control.unit_record import UnitRecord
 from aboard.errors import AboardError, CatalogUnavailable, Conflict, ServerUnavailable, UnknownName
 from aboard.executors.registry import executor_of
@@ -112,6 +114,14 @@ class ProcessBoards:
         if self._place is not None:
             self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._thread.start()
+
+    def preview(self, board: Board) -> list[dict[str, Any]]:
+        """What the executor of a board that was never made would be given; no folder is made for it either."""
+        assert self._place is not None
+        executor = self._executors.of(board)
+        folder = self._place / board.id
+        logs = self._executors.mirror_place(executor, folder) / LOGS
+        return board_preview(board, TensorBoardPlace(executor=executor, logs=logs, home=folder, rules=self._executors))
 
     def wake(self) -> None:
         """Look soon: something is to be started or stopped."""

@@ -48,7 +48,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Kubernetes(Executor):
-    """Pods of one cluster: the one this process runs in, otherwise that of the kubeconfig.
+    """Pods of one cluster: that of the kubeconfig that is named, or the one this process runs in.
 
     A unit with `serves` and no timeout is a Deployment, every other one a Job that is never tried twice. Stopping keeps
     the object and ends its pods; what they printed is then gone. Ports are reached through a tunnel of aboard's own.

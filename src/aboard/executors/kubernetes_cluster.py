@@ -6,18 +6,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self, cast
 
 from kubernetes import client as _client
 from kubernetes import config as _config
+from kubernetes.config import incluster_config as _incluster
 
 from aboard.errors import ExecutorUnavailable
 from aboard.executors.kubernetes_faults import ApiException
 
 # The client has no types: what it hands out is looked at as it is.
-client, config = cast("Any", _client), cast("Any", _config)
+client, config, incluster = cast("Any", _client), cast("Any", _config), cast("Any", _incluster)
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
-_OWN_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+_NO_CLUSTER = "`kubectl config get-contexts` lists what there is; KUBECONFIG or kubeconfig= names another file"
+_NO_ACCOUNT = (
+    "let the pod have the token of its service account (automountServiceAccountToken: true), "
+    "or name a file with KUBECONFIG or kubeconfig="
+)
 _KINDS = {
     "Deployment": ("AppsV1Api", "deployment"),
     "Event": ("CoreV1Api", "event"),
@@ -30,7 +36,7 @@ _KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterAddress:
-    """Which cluster: the one this process runs in, unless a kubeconfig or a context is named."""
+    """Which cluster: that of the kubeconfig or context that is named, or the one this process runs in."""
 
     context: str = ""
     kubeconfig: str = ""
@@ -38,7 +44,8 @@ class ClusterAddress:
     @property
     def is_inside(self) -> bool:
         """Whether this process runs in a pod of the cluster."""
-        return _IN_CLUSTER in os.environ and not (self.kubeconfig or self.context)
+        # Who names a file in a pod means it: it may lead to another cluster, or the pod may have no token.
+        return _IN_CLUSTER in os.environ and not (self.context or self._files)
 
     @property
     def _files(self) -> str | None:
@@ -48,9 +55,9 @@ class ClusterAddress:
     def namespace(self) -> str:
         """The one that is meant when nobody names one: of the pod, of the context, or `default`."""
         if self.is_inside:
+            beside = Path(incluster.SERVICE_TOKEN_FILENAME)
             try:
-                with open(_OWN_NAMESPACE, encoding="utf-8") as file:
-                    return file.read().strip() or "default"
+                return beside.with_name("namespace").read_text(encoding="utf-8").strip() or "default"
             except OSError:
                 return "default"
         try:
@@ -69,7 +76,7 @@ class ClusterAddress:
             else:
                 config.load_kube_config(self._files, self.context or None, client_configuration=made)
         except config.ConfigException as error:
-            hint = "`kubectl config get-contexts` lists what there is; KUBECONFIG or kubeconfig= names another file"
+            hint = _NO_ACCOUNT if self.is_inside else _NO_CLUSTER
             raise ExecutorUnavailable(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
         made.retries = False
         return client.ApiClient(made)

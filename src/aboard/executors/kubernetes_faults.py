@@ -9,11 +9,12 @@ from collections.abc import Generator
 from typing import Any, cast
 
 import urllib3.exceptions
-from kubernetes import client
+from kubernetes import client, config
 
 from aboard.errors import AboardError, ExecutorUnavailable, UnitRefused
 
 ApiException: type[Exception] = cast("Any", client).ApiException
+_ConfigException: type[Exception] = cast("Any", config).ConfigException
 
 
 @contextlib.contextmanager
@@ -23,6 +24,9 @@ def explained(namespace: str) -> Generator[None]:
         yield
     except ApiException as error:
         raise _refusal(cast("Any", error), namespace) from error
+    except _ConfigException as error:  # tokens are read anew while a connection lasts
+        hint = "look at the kubeconfig, or in a pod at the token of its service account"
+        raise ExecutorUnavailable(f"who this is to Kubernetes cannot be read: {error}", hint=hint) from error
     except urllib3.exceptions.HTTPError as error:
         hint = "`kubectl cluster-info` tells whether the cluster can be reached"
         raise ExecutorUnavailable(f"the Kubernetes API server does not answer: {error}", hint=hint) from error

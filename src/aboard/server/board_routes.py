@@ -12,7 +12,7 @@ from fastapi import Header, Path, Query, Response
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 
-from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardReading, NewBoard
+from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.page import Page
 from aboard.control.board_lists import SORTED_BY
 from aboard.control.board_selection import kept_selection, named_numbers
@@ -50,6 +50,7 @@ class BoardRoutes:
     def routes(self) -> list[APIRoute]:
         operations = Operations("boards")
         operations.add("POST", "boards", self.create)
+        operations.add("POST", "boards/preview", self.preview)
         operations.add("GET", "boards", self.list)
         operations.add("GET", "boards/{board}", self.get)
         operations.add("PATCH", "boards/{board}", self.change)
@@ -69,6 +70,13 @@ class BoardRoutes:
             self._control.look_now(_LOOK_SECONDS)
         admitted, resolved = self._control.boards.create(new, access)
         return BoardCreated(board=told(admitted.board), reopened=admitted.reopened, empty=resolved.empty)
+
+    def preview(self, new: Annotated[NewBoard, sent(NewBoard)], access: Asking) -> BoardPreview:
+        """What an executor would be given for a board that is a process; nothing is made."""
+        if self._is_fresh:
+            self._control.look_now(_LOOK_SECONDS)
+        documents, resolved = self._control.boards.preview(new, access)
+        return BoardPreview(documents=tuple(documents), empty=resolved.empty)
 
     def list(
         self,

@@ -829,6 +829,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/boards/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What an executor would be given for a board that is a process; nothing is made
+         * @description What an executor would be given for a board that is a process; nothing is made.
+         */
+        post: operations["boards_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/boards/{board}": {
         parameters: {
             query?: never;
@@ -1497,6 +1517,15 @@ export interface components {
         BoardLinePage: {
             items: components["schemas"]["BoardLine"][];
             next?: string | null;
+        };
+        /** @description What an executor would be given for a board that is a process. Nothing of it was made, and its ids are free. */
+        BoardPreview: {
+            /** @description Manifests of Kubernetes; of other executors their name, options and the unit. */
+            documents: {
+                [key: string]: unknown;
+            }[];
+            /** @description Words that select nothing yet. */
+            empty?: string[];
         };
         /** @description How far a board that is open has read its runs. */
         BoardReading: {
@@ -3585,6 +3614,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BoardCreated"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
+    boards_preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewBoard"];
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BoardPreview"];
                 };
             };
             default: components["responses"]["Failure"];
