@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from aboard.client.client import Client
 from aboard.store import open_store
+from support.postgres import postgres_server
 from support.processes import until
 from support.runs import Machine, finish, well
 from support.stored_runs import store_run
@@ -33,7 +35,7 @@ def laptop(tmp_path: Path) -> Machine:
 
 
 @contextlib.contextmanager
-def serving(machine: Machine, *arguments: object, **environment: str) -> Iterator[dict[str, str]]:
+def serving(machine: Machine, *arguments: object, **environment: str) -> Generator[dict[str, str]]:
     process: subprocess.Popen[bytes] = machine.start("server", "--port", 0, "--json", *arguments, **environment)
     try:
         assert process.stdout is not None
@@ -96,6 +98,39 @@ def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
         assert Client(url, token, home=laptop.home).tokens.ways().mode == "tokens"
         refused = laptop.ask("login", url, "--token", token)
         assert (refused.code, "Traceback" in refused.err) == (1, False)
+
+
+def test_the_account_that_runs_a_server_on_postgresql_administers_it_without_a_login(machine: Machine, laptop: Machine):
+    """Which of its servers is asked, and that one that was killed is not, although it has left its file."""
+    files = machine.home / "server/elsewhere"
+    with postgres_server() as database:
+        team = ["--login", "tokens", "--catalog", database.new_database(), "--store", machine.folder / "team"]
+        (machine.folder / "team").mkdir()
+        with serving(machine, *team) as first:
+            well(machine.ask("workspaces", "add", "vision"))
+            token = well(machine.ask("user", "add", "ann", "--role", "vision:editor")).out.strip()
+            assert "editor in vision" in well(laptop.ask("login", first["url"], "--token", token)).out
+            (told,) = files.iterdir()
+            assert (files.stat().st_mode & 0o777, told.stat().st_mode & 0o777) == (0o700, 0o600)
+            assert laptop.ask("user", "add", "mallory").code == 1  # Ann is not the account that runs it
+
+            # Of several over one catalog each will do.
+            with serving(machine, *team) as second:
+                os.kill(json.loads(told.read_text())["pid"], signal.SIGKILL)
+                added = well(machine.ask("user", "add", "bob"))
+                assert f"aboard login {second['url']} --token TOKEN" in added.err
+                people = json.loads(well(machine.ask("user", "list", "--json")).out)["items"]
+                assert {"ann", "bob"} <= {one["name"] for one in people}
+
+                # Of two catalogs the one that is meant has to be said.
+                with serving(machine, "--login", "tokens", "--catalog", machine.folder / "other.sqlite") as other:
+                    refused = machine.ask("user", "add", "eve")
+                    assert (refused.code, "servers over different catalogs" in refused.err) == (1, True)
+                    assert all(url in refused.err for url in (second["url"], other["url"]))
+                    listed = well(machine.ask("user", "list", "--json", ABOARD_SERVER=other["url"]))
+                    assert "bob" not in {one["name"] for one in json.loads(listed.out)["items"]}
+        assert not (machine.home / "server/server.json").exists()  # no private server was started
+        assert not list(files.iterdir())  # what the killed one had left is gone as well
 
 
 def test_the_first_administrator_gets_in_by_the_link_once(machine: Machine, laptop: Machine, tmp_path: Path):
@@ -164,7 +199,8 @@ def test_a_check_looks_at_everything(machine: Machine, tmp_path: Path):
 
 def test_a_backup_beside_a_running_server_and_back(machine: Machine, tmp_path: Path):
     backup = tmp_path / "backup.sqlite"
-    with serving(machine, "--login", "tokens"):
+    # Over another store than the one that commands of this account use: they administer it all the same.
+    with serving(machine, "--login", "tokens", "--store", tmp_path):
         well(machine.ask("user", "add", "ann", "--no-token"))
         assert "is backed up" in well(machine.ask("server", "backup", backup)).out
         well(machine.ask("user", "add", "late", "--no-token"))

@@ -172,5 +172,7 @@ def test_a_run_is_listed_by_commands_and_reindexed(home: Path, tmp_path: Path):
     assert "01ARZ3NDEKTSV4RRFFQ69G5FAV" in ended.err
     told = json.loads(machine.aboard("reindex", "home/store", "--json").out)
     assert (told["state"], told["found"], told["written"]) == ("done", 2, 1)
+    # Who lets somebody in is told that it is not where others could come in.
+    assert "which only this machine reaches" in well(machine.ask("user", "add", "ann", "--no-token")).err
     ended = machine.aboard("server")
     assert (ended.code, "is running already, process" in ended.err, "Traceback" in ended.err) == (1, True, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import zlib
 from collections.abc import Generator, Iterator
@@ -29,7 +30,9 @@ from aboard.store.run.outputs import Outputs
 from aboard.store.run.run_folder import RunFolder
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run
+from support.commands import aboard
 from support.processes import finish, start, until
+from support.runs import well
 from support.team_servers import BOSS, TeamServer, team_server
 
 _START = 90  # seconds, on a busy machine
@@ -230,9 +233,29 @@ def test_what_can_never_be(store: Store, home: Path):
         ):
             with pytest.raises(InvalidValue):
                 boards.create("run1", kind=BoardKind.PROCESS, settings=settings)
-        failed = boards.create("run1", kind=BoardKind.PROCESS, settings={"tensorboard_args": ["--load_fast=x"]}).board
-        until(lambda: boards.get(failed.id).state is UnitState.FAILED, _START)
-        assert any("load_fast" in line.text for line in boards.logs(failed.id))
+
+
+def test_what_the_command_says_while_it_starts(store: Store, home: Path, monkeypatch: pytest.MonkeyPatch):
+    logged_run(store, name="one")
+    with serving(store, home) as server:
+        monkeypatch.setenv("ABOARD_SERVER", server.url)
+        monkeypatch.setenv("ABOARD_TOKEN", server.tokens[BOSS])
+        start_one = ("board", "start", "run1", "--process")
+        document = json.loads(well(aboard(*start_one, "--detach", "--json")).out)
+        assert (document["kind"], document["url"]) == ("process", f"{server.url}/boards/{document['id']}/")
+        assert well(aboard(*start_one, "--detach")).out == f"{document['id']}\n"
+        started = well(aboard(*start_one, "--no-browser"))
+        assert started.out == f"TensorBoard is running at: {document['url']}\n"
+        assert server.client().boards.get(document["id"]).state is UnitState.RUNNING
+        said = started.err.splitlines()
+        assert said[1:] == ["Starting a TensorBoard process (local); Ctrl-C ends the waiting, and not the board."]
+        assert "browser" not in started.err
+
+        failed = aboard(*start_one, "--no-browser", "--config", "tensorboard_args=--load_fast=x")
+        assert (failed.code, failed.out) == (1, ""), "no address of what will never be there"
+        assert "has failed: " in failed.err
+        (hint,) = re.findall(r"hint: see `aboard (board logs [0-9a-f]{8})`, then start it again", failed.err)
+        assert "load_fast" in well(aboard(*hint.split())).out
 
 
 def test_a_keeper_that_was_killed_leaves_no_process(store: Store, home: Path, tmp_path: Path):

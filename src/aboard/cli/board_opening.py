@@ -26,14 +26,17 @@ _PROBLEMS = 5
 
 def show_board(client: Client, board: BoardInfo, *, open_browser: bool) -> None:
     """Print where a board is; with `open_browser` open it, if it shows anything soon."""
-    is_starting = not (board.state is UnitState.RUNNING or board.state.is_ended)
-    reading = _until_seen(client, board) if is_starting else None
-    still = is_starting and client.boards.get(board.id).state is not UnitState.RUNNING
-    typer.echo(f"TensorBoard is {'starting, and will be' if still else 'running'} at: ", nl=False)
+    board = _until_started(client, board)
+    check_lives(board)
+    is_running = board.state is UnitState.RUNNING
+    typer.echo(f"TensorBoard is {'running' if is_running else 'starting, and will be'} at: ", nl=False)
     typer.secho(client.boards.address(board), fg=typer.colors.GREEN)
+    if not is_running:
+        say(f"It is {board.state} still; `aboard board logs -f {board.name}` tells how far it is.", sys.stderr)
+        return
     if not open_browser:
         return
-    reading = reading or _until_seen(client, board)
+    reading = _until_seen(client, board)
     for problem in reading.problems[:_PROBLEMS]:
         say(f"note: {problem}", sys.stderr)
     if reading.logdirs:
@@ -49,9 +52,32 @@ def check_lives(board: BoardInfo) -> None:
     """Refuse a board that has ended."""
     if board.state.is_ended:
         why = f": {board.reason}" if board.reason else ""
+        has_failed = board.state in (UnitState.FAILED, UnitState.LOST)
+        look = f"see `aboard board logs {board.id[:8]}`, then " if has_failed else ""
         raise Conflict(
-            f"the board {board.name} has ended{why}", hint=f"start it again: aboard board start-again {board.id[:8]}"
+            f"the board {board.name} has {'failed' if has_failed else 'ended'}{why}",
+            hint=f"{look}start it again: aboard board start-again {board.id[:8]}",
         )
+
+
+def _until_started(client: Client, board: BoardInfo) -> BoardInfo:
+    """The board when its process answers or has ended, or when waiting longer would only annoy."""
+    if board.state is UnitState.RUNNING or board.state.is_ended:
+        return board
+    where = board.settings.get("executor") or "local"
+    say(f"Starting a TensorBoard process ({where}); Ctrl-C ends the waiting, and not the board.", sys.stderr)
+    began = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt), progress_line(lambda: f"{board.state}, {_seconds_since(began)} s"):
+        while not (board.state is UnitState.RUNNING or board.state.is_ended):
+            if time.monotonic() - began > _FIRST_SECONDS:
+                break
+            time.sleep(_LOOK_SECONDS)
+            board = client.boards.get(board.id)
+    return board
+
+
+def _seconds_since(began: float) -> int:
+    return int(time.monotonic() - began)
 
 
 def _until_seen(client: Client, board: BoardInfo) -> BoardReading:

@@ -64,12 +64,12 @@ def start_board(options: StartOptions) -> None:
         return
     client = Client()
     created = client.boards.create(options.words, **_asked(options))
-    if options.detach:
-        typer.echo(created.board.id)
-        return
     if options.as_json:
         address = client.boards.address(created.board)
         print_json({**told(created.board), "url": address, "reopened": created.reopened})
+        return
+    if options.detach:
+        typer.echo(created.board.id)
         return
     _announce(created)
     show_board(client, created.board, open_browser=options.open_browser)

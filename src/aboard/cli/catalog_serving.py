@@ -27,6 +27,7 @@ from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.model.access import Access
 from aboard.model.board_limits import BoardLimits
 from aboard.server.actors import owner
+from aboard.server.announcement import Announcement
 from aboard.server.api_app import api_app
 from aboard.server.by_port import ByPort
 from aboard.server.guarded import Place, board_origin, guarded, login_options, second_origin
@@ -90,6 +91,9 @@ class CatalogServer:
         app = RequestLog(app, inner.state.metrics, access_log=not options.private)
         if registration is not None:
             registration.publish(url, self._token.text)
+        else:
+            found = Announcement(own, url=url, token=self._token.text, catalog=str(catalog))
+            stack.callback(found.withdraw)
         self._announce(url, control, person, is_first=was_closed)
         if options.private and registration is not None:
             is_needed = catalog.boards.has_living

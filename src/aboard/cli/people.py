@@ -35,6 +35,12 @@ def add_person(
     typer.echo(f"{person.name} may log in ({_rights(person)}).", err=True)
     if made is not None:
         typer.echo(f"They write: aboard login {client.url} --token TOKEN. It is not shown again.", err=True)
+    if client.info().private:
+        typer.echo(
+            "This account runs no `aboard server`, so its private one was asked, which only this machine reaches. "
+            "Start one for others with `aboard server --login tokens`.",
+            err=True,
+        )
 
 
 def list_people(*, as_json: bool) -> None:

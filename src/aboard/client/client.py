@@ -11,6 +11,7 @@ from aboard.api.page import Page
 from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
 from aboard.client.boards import BoardsClient
 from aboard.client.groups import ExperimentsClient, WorkspacesClient
+from aboard.client.own_servers import own_servers
 from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.private_server import PrivateServer
 from aboard.client.runs import RunsClient
@@ -19,6 +20,7 @@ from aboard.client.series import SeriesClient
 from aboard.client.served_run import ServedExperiment, ServedRun
 from aboard.client.transport import Address, Transport
 from aboard.config.credentials import client_settings
+from aboard.config.machine_folder import machine_folder
 
 _POLL_SECONDS = 0.2
 
@@ -34,7 +36,8 @@ class Client:
         self._private = None if settings.server else PrivateServer(settings.home, settings.store)
         self._fixed: Transport | None = None
         if settings.server:
-            self._fixed = Transport(Address.of(settings.server, settings.token), timeout=timeout)
+            address = Address.of(settings.server, settings.token)
+            self._fixed = Transport(_opened_by_its_account(address, settings.home), timeout=timeout)
         self.runs = RunsClient(self._transport, lambda run: ServedRun.of(run, self))
         self.series = SeriesClient(self._transport)
         self.experiments = ExperimentsClient(self._transport, lambda one: ServedExperiment.of(one, self))
@@ -85,3 +88,11 @@ class Client:
             return Transport(self._private.address(), timeout=self._timeout, renew=self._private.renewed)
         assert self._fixed is not None
         return self._fixed
+
+
+def _opened_by_its_account(address: Address, home: Path) -> Address:
+    """With the token of the server that this account runs at that address, where no other one was given."""
+    if address.token is not None:
+        return address
+    own = (one.token for one in own_servers(machine_folder(home)) if one.url == address.url)
+    return Address(address.url, next(own, None))

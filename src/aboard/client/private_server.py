@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private server of one person: found, started in the background when it is needed, replaced when it is too old.
+"""The server of this account: found, or a private one started in the background, and replaced when it is too old.
 
-The server holds a lock on `running.lock` as long as it lives, so whoever can take that lock knows that there is none,
-whatever a file or a process number says. Starters take turns by `start.lock`. The server writes its address and token
-into `server.json`, readable by its owner alone, when it listens, and takes it away when it ends.
+Meant is the server over the catalog in the home folder when it runs in the foreground, else one that this account runs
+over a catalog elsewhere (`own_servers.py`), else the private one.
+
+A server over the catalog in the home folder holds a lock on `running.lock` as long as it lives, so whoever can take
+that lock knows that there is none, whatever a file or a process number says. Starters take turns by `start.lock`. The
+server writes its address and token into `server.json`, readable by its owner alone, when it listens, and takes it away
+when it ends.
 """
 
 from __future__ import annotations
@@ -23,9 +27,10 @@ from typing import cast
 from aboard import __version__
 from aboard.api import VERSION
 from aboard.api.server import ServerInfo, StoreAdded, StoreStatus
+from aboard.client.own_servers import of_one_catalog, own_servers
 from aboard.client.transport import Address, Transport
 from aboard.config.machine_folder import machine_folder
-from aboard.errors import AboardError, ServerUnavailable
+from aboard.errors import AboardError, Forbidden, ServerUnavailable
 
 START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
@@ -68,7 +73,8 @@ class PrivateServer:
     def __init__(self, home: Path, store: str) -> None:
         self._home = home
         self._store = store if "://" in store else str(Path(store).expanduser().absolute())
-        self._files = ServerFiles.below(machine_folder(home))
+        self._machine = machine_folder(home)
+        self._files = ServerFiles.below(self._machine)
         self._known: Address | None = None
         self._answered = 0.0
 
@@ -93,11 +99,20 @@ class PrivateServer:
         """The address of the server that is there, if it answers and is not too old."""
         address = self._written()
         info = _ask(address) if address else None
+        if (info is None or info.private) and (elsewhere := self._elsewhere()) is not None:
+            return elsewhere
         if address is None or info is None or _is_older(info):
             return None
         if all(one.uri != self._store for one in info.stores):
-            Transport(address).send(StoreStatus, "POST", "stores", StoreAdded(uri=self._store))
+            with contextlib.suppress(Forbidden):  # the stores of a team server are named by who runs it
+                Transport(address).send(StoreStatus, "POST", "stores", StoreAdded(uri=self._store))
         return address
+
+    def _elsewhere(self) -> Address | None:
+        """One of the servers over a catalog elsewhere: the newest that answers, or that can say why it does not."""
+        servers = of_one_catalog(own_servers(self._machine))
+        addresses = [Address(one.url, one.token) for one in servers]
+        return next(filter(_ask, addresses), addresses[0] if addresses else None)
 
     def _written(self) -> Address | None:
         try:

@@ -259,7 +259,7 @@ def check_running(board: Board) -> None:
     """Refuse a board that cannot be looked at now."""
     if board.state is not UnitState.RUNNING:
         hint = f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
-        over = ": it has ended" if board.state.is_ended else ""
+        over = f": {board.reason or 'it has ended'}" if board.state.is_ended else ""
         raise Conflict(f"the board {board.name} is {board.state}{over}", hint=hint)
 
 
