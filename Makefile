@@ -16,13 +16,15 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
-# scikit-build-core and nanobind stand in the environment, so that a rebuild of the extension is quick. uv takes a fraction of pip's time.
+# scikit-build-core and nanobind stand in the environment, so that a rebuild of the extension is quick, and other environments
+# get what was built here. uv takes a fraction of pip's time.
 $(VENV)/.installed: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --group installer
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group build --group native --group test --group check
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --editable '.[server,docker,kubernetes]'
+	scripts/build-editable
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --reinstall-package aboard "$$(echo build/editable/*.whl)[server,docker,kubernetes]"
 	touch $@
 
 # The page is built with npm, apart from the Python package: a wheel carries what is built.
@@ -56,13 +58,13 @@ test-sanitized: setup  ## the C++ core under the address, undefined-behaviour an
 	scripts/test-native thread
 
 # torch comes first and alone: its CPU build satisfies what the others ask for, which uv finds out in a fraction of pip's time.
-$(FRAMEWORKS)/.installed: $(SOURCES)
+$(FRAMEWORKS)/.installed: $(VENV)/.installed
 	test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS)
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --upgrade pip
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --group installer
 	$(FRAMEWORKS)/bin/python -m pip install --quiet --no-compile --group torch
-	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --group build --group test --group frameworks
-	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --no-build-isolation --editable '.[server]'
+	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --group test --group frameworks
+	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --reinstall-package aboard "$$(echo build/editable/*.whl)[server]"
 	touch $@
 
 test-frameworks: $(FRAMEWORKS)/.installed test-trackers  ## every framework that is integrated, in an environment of their own
@@ -134,12 +136,12 @@ bench-reading: setup  ## reading and boards beside stock TensorBoard
 	$(BIN)/python benchmarks/reading.py
 
 # Other trackers, for a benchmark and for taking over their runs: never in the environment of the other tests.
-$(TRACKERS)/.installed: $(SOURCES)
+$(TRACKERS)/.installed: $(VENV)/.installed
 	test -x $(TRACKERS)/bin/python || $(PYTHON) -m venv $(TRACKERS)
 	$(TRACKERS)/bin/python -m pip install --quiet --upgrade pip
 	$(TRACKERS)/bin/python -m pip install --quiet --group installer
-	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --group build --group trackers --group tracker-tests
-	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --no-build-isolation --editable .
+	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --group trackers --group tracker-tests
+	$(TRACKERS)/bin/uv pip install --quiet --python $(TRACKERS)/bin/python --reinstall-package aboard build/editable/*.whl
 	touch $@
 
 test-trackers: $(TRACKERS)/.installed  ## runs of wandb, MLflow, Trackio and Aim, made and read with their own libraries
