@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies the rules of retention that a server was given, soon after its start and then every hour.
 
-Of several servers of one catalog the one that has the lease does so.
+Of several servers of one catalog the one that has the lease does so; one that gets it from another begins soon, because
+nobody knows how far that one came. To apply a rule twice does no harm.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from aboard.model.query.parser import parse_query
 ACTOR = "retention"  # who is told to have deleted a run
 _FIRST_AFTER = 60.0  # what the stores have is known by then, for the most part
 _EVERY = 3600.0
+_LOOK_SECONDS = 2.0  # whether the lease has come here
 _log = logging.getLogger("aboard.control")
 
 
@@ -51,10 +53,10 @@ class RegularRetention:
     def _repeat(self) -> None:
         pause = self._first_after
         while not self._stopped.wait(pause):
+            pause = self._every if self._is_ours() else min(self._every, _LOOK_SECONDS)
             for rule in self._rules:
                 if not self._stopped.is_set() and self._is_ours():
                     self._apply(rule)
-            pause = self._every
 
     def _apply(self, rule: RetentionAsked) -> None:
         try:
