@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator
+from typing import Any
 
 
 class AnyMethodHandler(http.server.BaseHTTPRequestHandler, ABC):
@@ -37,16 +39,34 @@ class AnyMethodHandler(http.server.BaseHTTPRequestHandler, ABC):
     def do_POST(self) -> None:
         self.handle_any()
 
+    def do_PATCH(self) -> None:
+        self.handle_any()
+
     def do_DELETE(self) -> None:
         self.handle_any()
 
+    def asked_document(self) -> Any:
+        """The JSON that was sent; None where nothing was."""
+        length = int(self.headers.get("Content-Length") or 0)
+        return json.loads(self.rfile.read(length)) if length else None
+
+    def answer_document(self, status: int, document: object) -> None:
+        """Answer with JSON."""
+        data = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
 
 @contextlib.contextmanager
-def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[int]:
+def serving(handler: type[http.server.BaseHTTPRequestHandler], *, tells_errors: bool = False) -> Generator[int]:
     """The port of a server, which is ended afterwards."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    server.handle_error = lambda *_: None  # clients give up in the middle; that is what the tests are about
+    if not tells_errors:
+        server.handle_error = lambda *_: None  # clients give up in the middle; that is what the tests are about
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -18,11 +18,11 @@ import re
 import threading
 import uuid
 from collections.abc import Callable, Generator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from support.http_serving import AnyMethodHandler, serving
 from support.port_forwarding import forward_ports
 
 _PATH = re.compile(r"/(?:api|apis)/(?:[a-z]+/)?v1/namespaces/([^/]+)/([a-z]+)(?:/([^/]+))?(?:/(log|portforward))?")
@@ -178,13 +178,9 @@ def kubernetes_api(folder: Path) -> Generator[tuple[KubernetesApi, Path]]:
     """A server, and a kubeconfig that leads to it."""
     api = KubernetesApi()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(AnyMethodHandler):
         def handle_any(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            parts = urlsplit(self.path)
+            parts, body = urlsplit(self.path), self.asked_document()
             query = parse_qs(parts.query)
             if api.pod_port(parts.path):
                 forward_ports(self, [int(port) for port in query["ports"][0].split(",")])
@@ -193,13 +189,8 @@ def kubernetes_api(folder: Path) -> Generator[tuple[KubernetesApi, Path]]:
             status, told = api.answer(self.command, parts.path, query, body)
             if isinstance(told, Iterator):
                 self._stream(told)
-                return
-            data = json.dumps(told).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            else:
+                self.answer_document(status, told)
 
         def _stream(self, pieces: Iterator[bytes]) -> None:
             self.send_response(200)
@@ -212,32 +203,15 @@ def kubernetes_api(folder: Path) -> Generator[tuple[KubernetesApi, Path]]:
                     self.wfile.flush()
             self.wfile.write(b"0\r\n\r\n")
 
-        def handle(self) -> None:
-            with contextlib.suppress(ConnectionError):
-                super().handle()
-
-        do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - names of the base class
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "test",
-        "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
-        "users": [{"name": "test", "user": {}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "lab"}}],
-    }
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps(config))
-    try:
+    with serving(Handler, tells_errors=True) as port:
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+            "users": [{"name": "test", "user": {}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "lab"}}],
+        }
+        path = folder / "kubeconfig"
+        path.write_text(json.dumps(config))
         yield api, path
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
