@@ -149,6 +149,57 @@ class TestALife:
                 asked = [askers.submit(ask, client, board.uri) for _ in range(24)]
                 assert {answer.result().status for answer in asked} == {200}
 
+    def test_its_data_is_there_while_it_becomes_another(self, client: Client, tmp_path: Path):
+        """Under the names before or those after, never fewer and never an error; under the same address."""
+        log(open_store(folder_uri(tmp_path)), "plain", "a", range(3))
+        board = client.boards.create(["exp1", str(tmp_path / "store/plain/tb")]).board
+        before = {"ws1_one_train", "ws1_one_test", "ws1_two_train", "a"}
+        until_shown(client, board.uri, *before)
+        after = {"one-train", "one-test", "two-train"}
+        seen, has_changed = list[tuple[int, frozenset[str]]](), threading.Event()
+
+        def look() -> None:
+            while not has_changed.is_set():
+                answer = ask(client, f"{board.uri}data/plugin/scalars/tags")
+                seen.append((answer.status, frozenset(answer.json) if answer.status == 200 else frozenset()))
+
+        with ThreadPoolExecutor(4) as askers:
+            looking = [askers.submit(look) for _ in range(4)]
+            for template in ("{run}-{logdir}", "{workspace}_{run}_{logdir}") * 3 + ("{run}-{logdir}",):
+                changed = client.boards.change(board.id, template=template, description=f"named by {template}")
+                assert (changed.id, changed.uri) == (board.id, board.uri)
+                now_shown = ask(client, f"{board.uri}data/environment")
+                assert (now_shown.status, now_shown.json["window_title"]) == (200, f"named by {template}")
+            has_changed.set()
+            for one in looking:
+                one.result()
+        assert {status for status, _ in seen} == {200}
+        assert all(len(names) == 4 for _, names in seen), {names for _, names in seen}
+        assert after < shown_runs(client, board.uri)
+        assert ask(client, f"{board.uri}data/plugin/scalars/scalars?run=one-train&tag=loss").status == 200
+
+    def test_who_asks_while_it_is_stopped_is_answered_or_told_so(self, client: Client):
+        board = client.boards.create("exp1").board
+        until_shown(client, board.uri, "ws1_one_train", "ws1_one_test", "ws1_two_train")
+        answers, is_over = list[tuple[int, bytes]](), threading.Event()
+
+        def look() -> None:
+            while not is_over.is_set():
+                answer = ask(client, f"{board.uri}data/runs")
+                answers.append((answer.status, b"is stopped" if b"is stopped" in answer.body else answer.body))
+
+        with ThreadPoolExecutor(4) as askers:
+            looking = [askers.submit(look) for _ in range(4)]
+            for _ in range(6):
+                client.boards.stop(board.id)
+                client.boards.start(board.id)
+            is_over.set()
+            for one in looking:
+                one.result()
+        assert {status for status, _ in answers} <= {200, 409}
+        assert {body for status, body in answers if status == 409} <= {b"is stopped"}
+        assert all(body.count(b"ws1_") == 3 for status, body in answers if status == 200), set(answers)
+
     def test_who_asks_at_the_same_time_gets_one_board(self, client: Client):
         with ThreadPoolExecutor(8) as threads:
             made = list(threads.map(lambda _: client.boards.create("exp1"), range(8)))

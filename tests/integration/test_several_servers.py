@@ -40,6 +40,7 @@ TOKEN = "a-token-that-all-three-servers-know"
 @dataclass
 class Server:
     process: subprocess.Popen[str]
+    log: Path
     url: str = ""
 
     @property
@@ -101,10 +102,10 @@ class Three:
         environment["ABOARD_BOARDS_LIMIT_PER_PERSON"] = "30"
         command = [sys.executable, "-c", "from aboard.cli import main; main()", "server", "--port", "0", "--json"]
         command += ["--catalog", self.catalog, "--store", self.store.uri]
-        log = (self.home / f"log{time.monotonic_ns()}").open("w")
-        with log:
+        path = self.home / f"log{time.monotonic_ns()}"
+        with path.open("w") as log:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment, text=True)
-        self.servers.append(Server(process))
+        self.servers.append(Server(process, path))
 
     def until_ready(self) -> None:
         """Wait for the servers that were started."""
@@ -114,6 +115,14 @@ class Three:
                 line = server.process.stdout.readline()
                 assert line, "".join(path.read_text() for path in self.home.glob("log*"))
                 server.url = json.loads(line)["url"]
+
+    def stop(self) -> None:
+        for server in self.servers:
+            with contextlib.suppress(ProcessLookupError):
+                server.process.terminate()
+        for server in self.servers:
+            server.process.wait(20)
+            server.close()
 
 
 @pytest.fixture(scope="module")
@@ -132,12 +141,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Generator[Three]:
             until(lambda: all(server.client.runs.count() == 2 for server in made.servers), 60)
             yield made
         finally:
-            for server in made.servers:
-                with contextlib.suppress(ProcessLookupError):
-                    server.process.terminate()
-            for server in made.servers:
-                server.process.wait(20)
-                server.close()
+            made.stop()
 
 
 def test_runs_are_counted_once(three: Three):
@@ -301,6 +305,42 @@ def test_nothing_is_lost_with_one_that_is_killed(three: Three):
     for board in others[0].client.boards.iterate():
         others[0].client.boards.delete(board.id)
     three.servers.remove(victim)
+
+
+def test_retention_is_done_by_one_and_by_another_when_that_one_is_killed(three: Three, tmp_path: Path):
+    store = open_store(str(tmp_path / "store"), create=True)
+    logged_run(store, name="kept")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text("[[retention]]\nwhere = 'status == \"failed\"'\n")
+    team = Three(three.database, [], store, home, three.database.new_database())
+    try:
+        for number in range(4):
+            logged_run(store, name=f"early{number}", status=RunState.FAILED)
+        for _ in range(3):
+            team.start()
+        team.until_ready()
+        first = retained(team, 4)
+        for number in range(3):
+            logged_run(store, name=f"late{number}", status=RunState.FAILED)
+        until(lambda: all(server.client.runs.count() == 4 for server in team.servers), 60)
+        first.kill()
+        team.servers.remove(first)
+        second = retained(team, 3)
+        assert "Retention" not in next(server for server in team.servers if server is not second).log.read_text()
+        changes = second.client.people.changes(actor="retention", limit=100).items
+        assert sorted(one.target for one in changes) == [f"run{number}" for number in range(2, 9)]
+    finally:
+        team.stop()
+
+
+def retained(team: Three, count: int) -> Server:
+    """The server that has put so many runs into the bin, when one run is left; no other has done anything."""
+    until(lambda: all(server.client.runs.count() == 1 for server in team.servers), 120)
+    until(lambda: any("Retention: " in server.log.read_text() for server in team.servers), 10)
+    (found,) = [server for server in team.servers if "Retention: " in server.log.read_text()]
+    assert found.log.read_text().count(f"Retention: {count} runs") == 1
+    return found
 
 
 def test_while_the_database_is_down_what_is_open_goes_on(three: Three):

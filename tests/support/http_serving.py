@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import json
+import ssl
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 
 class AnyMethodHandler(http.server.BaseHTTPRequestHandler, ABC):
@@ -18,7 +22,7 @@ class AnyMethodHandler(http.server.BaseHTTPRequestHandler, ABC):
     def log_message(self, *_: object) -> None: ...
 
     def handle(self) -> None:
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
             super().handle()
 
     @abstractmethod
@@ -37,16 +41,40 @@ class AnyMethodHandler(http.server.BaseHTTPRequestHandler, ABC):
     def do_POST(self) -> None:
         self.handle_any()
 
+    def do_PATCH(self) -> None:
+        self.handle_any()
+
     def do_DELETE(self) -> None:
         self.handle_any()
 
+    def asked_document(self) -> Any:
+        """The JSON that was sent; None where nothing was."""
+        length = int(self.headers.get("Content-Length") or 0)
+        return json.loads(self.rfile.read(length)) if length else None
+
+    def answer_document(self, status: int, document: object) -> None:
+        """Answer with JSON."""
+        data = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
 
 @contextlib.contextmanager
-def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[int]:
-    """The port of a server, which is ended afterwards."""
+def serving(
+    handler: type[http.server.BaseHTTPRequestHandler], *, tells_errors: bool = False, certificate: Path | None = None
+) -> Generator[int]:
+    """The port of a server, which is ended afterwards; with a certificate it speaks TLS alone."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    server.handle_error = lambda *_: None  # clients give up in the middle; that is what the tests are about
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, certificate.with_suffix(".key"))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    if not tells_errors:
+        server.handle_error = lambda *_: None  # clients give up in the middle; that is what the tests are about
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -15,15 +15,14 @@ import datetime as dt
 import itertools
 import json
 import re
-import ssl
 import threading
 import uuid
 from collections.abc import Callable, Generator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from support.http_serving import AnyMethodHandler, serving
 from support.port_forwarding import forward_ports
 
 _PATH = re.compile(r"/(?:api|apis)/(?:[a-z]+/)?v1/namespaces/([^/]+)/([a-z]+)(?:/([^/]+))?(?:/(log|portforward))?")
@@ -187,16 +186,12 @@ def kubernetes_api(folder: Path, certificate: Path | None = None) -> Generator[t
     """A server, and a kubeconfig that leads to it; with a certificate it speaks TLS alone."""
     api = KubernetesApi()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(AnyMethodHandler):
         def handle_any(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            parts = urlsplit(self.path)
+            parts, body = urlsplit(self.path), self.asked_document()
             query = parse_qs(parts.query)
             if not api.knows(self.headers.get("Authorization", "")):
-                self._tell(401, _status(401, "Unauthorized"))
+                self.answer_document(401, _status(401, "Unauthorized"))
                 return
             if api.pod_port(parts.path):
                 forward_ports(self, [int(port) for port in query["ports"][0].split(",")])
@@ -205,16 +200,8 @@ def kubernetes_api(folder: Path, certificate: Path | None = None) -> Generator[t
             status, told = api.answer(self.command, parts.path, query, body)
             if isinstance(told, Iterator):
                 self._stream(told)
-                return
-            self._tell(status, told)
-
-        def _tell(self, status: int, told: Any) -> None:
-            data = json.dumps(told).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            else:
+                self.answer_document(status, told)
 
         def _stream(self, pieces: Iterator[bytes]) -> None:
             self.send_response(200)
@@ -227,39 +214,19 @@ def kubernetes_api(folder: Path, certificate: Path | None = None) -> Generator[t
                     self.wfile.flush()
             self.wfile.write(b"0\r\n\r\n")
 
-        def handle(self) -> None:
-            with contextlib.suppress(ConnectionError):
-                super().handle()
-
-        do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - names of the base class
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    api.port = server.server_port
-    cluster = {"server": f"http://127.0.0.1:{api.port}"}
-    if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, certificate.with_suffix(".key"))
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        cluster = {"server": f"https://127.0.0.1:{api.port}", "certificate-authority": str(certificate)}
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "test",
-        "clusters": [{"name": "test", "cluster": cluster}],
-        "users": [{"name": "test", "user": {}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "lab"}}],
-    }
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps(config))
-    try:
+    with serving(Handler, tells_errors=True, certificate=certificate) as port:
+        api.port = port
+        cluster = {"server": f"http://127.0.0.1:{port}"}
+        if certificate is not None:
+            cluster = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(certificate)}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "test", "user": {}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "lab"}}],
+        }
+        path = folder / "kubeconfig"
+        path.write_text(json.dumps(config))
         yield api, path
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

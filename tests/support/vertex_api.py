@@ -12,9 +12,10 @@ import json
 import re
 import threading
 from collections.abc import Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from support.http_serving import AnyMethodHandler, serving
 
 _PATH = re.compile(r"/v1/(projects/[^/]+/locations/[^/]+)/([a-zA-Z]+)(?:/([^/:]+))?(?::([a-z]+))?")
 _PAGE = 2
@@ -122,34 +123,11 @@ def vertex_api() -> Generator[VertexApi]:
     """A server."""
     api = VertexApi()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(AnyMethodHandler):
         def handle_any(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(length)) if length else None
-            parts = urlsplit(self.path)
-            status, told = api.answer(self.command, unquote(parts.path), parse_qs(parts.query), body)
-            data = json.dumps(told).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            parts, body = urlsplit(self.path), self.asked_document()
+            self.answer_document(*api.answer(self.command, unquote(parts.path), parse_qs(parts.query), body))
 
-        do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - names of the base class
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    api.address = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with serving(Handler, tells_errors=True) as port:
+        api.address = f"http://127.0.0.1:{port}"
         yield api
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from aboard.catalog.catalog import Catalog
 from aboard.control.hosting import Hosting, touch_seconds
-from aboard.errors import AboardError, UnknownName
+from aboard.control.repeated_rounds import RepeatedRounds
+from aboard.errors import UnknownName
 from aboard.model.board import Board
 from aboard.model.durations import duration_text
 from aboard.model.times import now
 
-_log = logging.getLogger("aboard.control")
 _LONGEST_REST, _SHORTEST_REST = 5.0, 0.2
 
 
@@ -34,36 +32,22 @@ class BoardKeeper:
         self._catalog, self._hosting, self._ended = catalog, hosting, ended
         self._process_used_at = process_used_at
         self._began = now()
-        self._woken = threading.Event()
-        self._stopped = False
-        self._thread = threading.Thread(target=self._keep, name="aboard-board-keeper", daemon=True)
+        self._rounds = RepeatedRounds(
+            "aboard-board-keeper", self.round, looks_after="boards", rest_after_failure=_LONGEST_REST
+        )
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        self._rounds.start()
 
     def wake(self) -> None:
         """Look soon: there is a board with another end than before."""
-        self._woken.set()
+        self._rounds.wake()
 
     def stop(self, seconds: float) -> None:
         """End; what is being done is waited for, but no longer than this."""
-        self._stopped = True
-        self._woken.set()
-        if self._thread.is_alive():
-            self._thread.join(seconds)
-
-    def _keep(self) -> None:
-        while not self._stopped:
-            self._woken.clear()
-            rest = _LONGEST_REST
-            try:
-                rest = self.round()
-            except AboardError as error:
-                _log.warning("Boards are looked after later: %s", error.message)
-            except Exception:
-                _log.exception("Looking after the boards failed")
-            self._woken.wait(rest)
+        self._rounds.stop()
+        self._rounds.join(seconds)
 
     def round(self) -> float:
         """Look once; in how many seconds to look again."""

@@ -23,6 +23,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.runs import KnownRun
 from aboard.control.indexing import RunIndexer, parts
 from aboard.control.lease_keeper import Lease
+from aboard.control.repeated_rounds import RepeatedRounds
 from aboard.control.watched_run import WatchedRun
 from aboard.errors import AboardError, Conflict, DamagedDocument, NoSuchStore, UnknownName
 from aboard.model.run_states import RunState
@@ -67,23 +68,23 @@ class StoreFollower:
         self._is_looking = self._is_asked = self._is_following = False
         self._round_began = self._round_took = 0.0
         self._state = threading.Condition()
-        self._wake = threading.Event()
-        self._stop = threading.Event()
         self._lease = lease(f"store {store.uri}", self._facts)
-        self._thread = threading.Thread(target=self._follow, name=f"aboard-follow {store.uri}", daemon=True)
+        self._pause = interval
+        self._repeated = RepeatedRounds(
+            f"aboard-follow {store.uri}", self._follow, looks_after=f"runs of {store.uri}", rest_after_failure=interval
+        )
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        self._repeated.start()
 
     def stop(self) -> None:
         """End after what is being done."""
-        self._stop.set()
-        self._wake.set()
+        self._repeated.stop()
 
     def join(self, seconds: float) -> None:
         """Wait for the end, but no longer than this."""
-        self._thread.join(seconds)
+        self._repeated.join(seconds)
 
     def status(self) -> StoreStatus:
         """How the store stands, for whichever process follows it."""
@@ -114,7 +115,7 @@ class StoreFollower:
             # A round that is under way may have listed already; the one after it has not.
             wanted = self._rounds + (2 if self._is_looking else 1)
             self._is_asked = True
-            self._wake.set()
+            self._repeated.wake()
             if self._round_takes() > seconds:
                 return  # as when thousands of runs are read for the first time
             self._state.wait_for(lambda: self._rounds >= wanted or bool(self._problem), seconds)
@@ -133,20 +134,15 @@ class StoreFollower:
         """Seconds that the round under way has taken so far, or the last one took."""
         return time.monotonic() - self._round_began if self._is_looking else self._round_took
 
-    def _follow(self) -> None:
-        pause = self._interval
-        while not self._stop.is_set():
-            self._wake.clear()
-            if not self._is_ours():
-                self._wake.wait(min(self._interval, _LEASE_SECONDS))
-                continue
-            problem = self._round()
-            if problem:
-                pause = min(max(pause, 1.0) * 2, _LONGEST_PAUSE)
-            else:
-                # A folder with very many runs takes long to list; it should not cost more than a part of a core.
-                pause = max(self._interval, min(_SHARE * self._round_took, _LONGEST_REST))
-            self._wake.wait(pause)
+    def _follow(self) -> float:
+        if not self._is_ours():
+            return min(self._interval, _LEASE_SECONDS)
+        if self._round():
+            self._pause = min(max(self._pause, 1.0) * 2, _LONGEST_PAUSE)
+        else:
+            # A folder with very many runs takes long to list; it should not cost more than a part of a core.
+            self._pause = max(self._interval, min(_SHARE * self._round_took, _LONGEST_REST))
+        return self._pause
 
     def _is_ours(self) -> bool:
         """Whether to look in this round: by the lease, or because somebody here asks for it."""
@@ -204,7 +200,7 @@ class StoreFollower:
 
     def _read_waiting(self) -> None:
         for part in parts(list(self._waiting)):
-            if self._stop.is_set():
+            if self._repeated.is_stopped:
                 return
             done = set(part) - self._read(part)
             self._waiting = [uid for uid in self._waiting if uid not in done]

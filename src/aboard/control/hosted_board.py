@@ -60,6 +60,8 @@ class HostedBoard:
         self._runs = BoardRuns(pool)
         self._folders = BoardFolders(folders, self._selection.folders) if self._selection.folders else None
         self._looking = threading.Lock()
+        self._holding = threading.Lock()
+        self._answers_under_way, self._is_closed = 0, False
         self._next_look = 0.0
         self._source = self._named_runs()
         settings = parse_settings(board.settings, allowed_plugins=None)
@@ -131,8 +133,29 @@ class HostedBoard:
             found.append(f"more than {MOST_SHOWN:,} runs are selected; the newest {MOST_SHOWN:,} are shown")
         return found
 
+    def hold(self) -> bool:
+        """Keep its runs for an answer, until `let_go`; false for a board that is closed, which has none any more."""
+        with self._holding:
+            self._answers_under_way += not self._is_closed
+            return not self._is_closed
+
+    def let_go(self) -> None:
+        """End of an answer."""
+        with self._holding:
+            self._answers_under_way -= 1
+            is_last = self._is_closed and not self._answers_under_way
+        if is_last:
+            self._give_back()
+
     def close(self) -> None:
-        """Give back what it holds."""
+        """Give back what it holds, when the answers that are under way have been made."""
+        with self._holding:
+            is_last = not self._is_closed and not self._answers_under_way
+            self._is_closed = True
+        if is_last:
+            self._give_back()
+
+    def _give_back(self) -> None:
         self._runs.close()
         if self._folders is not None:
             self._folders.close()

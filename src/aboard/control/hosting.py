@@ -13,7 +13,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -92,6 +92,16 @@ class Hosting:
             hosted = self.open(self._catalog.boards.get(board_id), access)
             check_seen(hosted.board, hosted.shown, access)
         return hosted
+
+    @contextlib.contextmanager
+    def held(self, board_id: str, access: Access) -> Generator[HostedBoard]:
+        """As `use`, and its runs stay until the block ends, also when it is stopped or becomes another meanwhile."""
+        while not (hosted := self.use(board_id, access)).hold():
+            continue  # closed just now, and no longer among those that are open
+        try:
+            yield hosted
+        finally:
+            hosted.let_go()
 
     def open(self, board: Board, access: Access) -> HostedBoard:
         """Open a board that this person may see."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import logging
 import socket
-import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 
 from aboard.catalog.catalog import Catalog
+from aboard.control.repeated_rounds import RepeatedRounds
 from aboard.errors import AboardError, Conflict, UnknownName
 from aboard.jobs.job import Job
 from aboard.jobs.job_record import JobRecord, JobRecords
@@ -26,7 +25,7 @@ from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus
 
 _log = logging.getLogger("aboard.control")
-_REST, _LONGEST_REST, _SHARE = 3.0, 300.0, 20  # schedulers are asked by processes: at most this part of the time
+_REST, _SHARE = 3.0, 20  # schedulers are asked by processes: at most this part of the time
 _SHIPPING = timedelta(seconds=10)
 """What a run has said at its very end may be on its way into the catalog for so long."""
 _WITHOUT_RUN = timedelta(hours=1)
@@ -56,37 +55,34 @@ class JobReconciler:
         self._catalog, self._records, self._told = catalog, records, told
         self._lock_name = f"jobs {socket.gethostname()}:{records.folder}"
         self._settled: set[str] = set()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._repeat, name="aboard-jobs", daemon=True)
+        self._rounds = RepeatedRounds(
+            "aboard-jobs",
+            self._round,
+            looks_after="jobs",
+            rest_after_failure=_REST,
+            first_after=_REST,
+            rest_share=_SHARE,
+        )
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        self._rounds.start()
 
     def stop(self, seconds: float) -> None:
         """End after what is being done; jobs go on."""
-        self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join(seconds)
+        self._rounds.stop()
+        self._rounds.join(seconds)
 
-    def _repeat(self) -> None:
-        pause = _REST
-        while not self._stopped.wait(pause):
-            began = time.monotonic()
-            try:
-                with self._catalog.alone(self._lock_name) as is_alone:
-                    if is_alone:
-                        self.look()
-            except AboardError as error:
-                _log.warning("Jobs are looked after later: %s", error.message)
-            except Exception:
-                _log.exception("Looking after jobs failed")
-            pause = max(_REST, min((time.monotonic() - began) * _SHARE, _LONGEST_REST))
+    def _round(self) -> float:
+        with self._catalog.alone(self._lock_name) as is_alone:
+            if is_alone:
+                self.look()
+        return _REST
 
     def look(self) -> None:
         """One round over all jobs of which more is expected."""
         for record in self._records.all():
-            if record.id in self._settled or self._stopped.is_set():
+            if record.id in self._settled or self._rounds.is_stopped:
                 continue
             try:
                 if self._is_settled(record):

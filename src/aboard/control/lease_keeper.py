@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import logging
 import secrets
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from aboard.catalog.catalog import Catalog
+from aboard.control.repeated_rounds import RepeatedRounds
 from aboard.errors import CatalogUnavailable
 
 _log = logging.getLogger("aboard.control")
@@ -46,10 +46,11 @@ class LeaseKeeper:
         self._catalog = catalog
         self._holder = secrets.token_hex(8)
         self._leases: list[Lease] = []
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="aboard-leases", daemon=True)
+        self._rounds = RepeatedRounds(
+            "aboard-leases", self._prolong, looks_after="leases", rest_after_failure=_EVERY, first_after=_EVERY
+        )
         if catalog.is_shared:
-            self._thread.start()
+            self._rounds.start()
 
     def lease(self, name: str, facts: Callable[[], Mapping[str, Any]] = dict) -> Lease:
         """Try to get a lease from now on; where nobody has it, it is there at once."""
@@ -61,10 +62,10 @@ class LeaseKeeper:
 
     def stop(self, seconds: float) -> None:
         """Leave everything to the others."""
-        self._stopped.set()
+        self._rounds.stop()
         if not self._catalog.is_shared:
             return
-        self._thread.join(seconds)
+        self._rounds.join(seconds)
         for lease in self._leases:
             lease.hold(float("-inf"))
         try:
@@ -72,10 +73,10 @@ class LeaseKeeper:
         except CatalogUnavailable:
             _log.info("Leases run out by themselves: the catalog does not answer.")
 
-    def _keep(self) -> None:
-        while not self._stopped.wait(_EVERY):
-            for lease in self._leases:
-                self._try(lease)
+    def _prolong(self) -> float:
+        for lease in self._leases:
+            self._try(lease)
+        return _EVERY
 
     def _try(self, lease: Lease) -> None:
         at = time.monotonic()

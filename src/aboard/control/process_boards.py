@@ -27,6 +27,7 @@ from aboard.control.board_preview import board_preview
 from aboard.control.hosting import check_running, check_seen, touch_seconds
 from aboard.control.open_folders import OpenFolders
 from aboard.control.process_board import ProcessBoard
+from aboard.control.repeated_rounds import RepeatedRounds
 from aboard.control.tensorboard_unit import PORT, TensorBoardPlace
 from aboard.control.unit_record import UnitRecord
 from aboard.errors import AboardError, CatalogUnavailable, Conflict, ServerUnavailable, UnknownName
@@ -100,9 +101,10 @@ class ProcessBoards:
         self._used: dict[str, float] = {}
         self._noted: dict[str, float] = {}
         self._lock = threading.Lock()
-        self._woken, self._stopped = threading.Event(), False
         self._threads = ThreadPoolExecutor(_THREADS, "aboard-process-boards")
-        self._thread = threading.Thread(target=self._keep, name="aboard-process-keeper", daemon=True)
+        self._rounds = RepeatedRounds(
+            "aboard-process-keeper", self._round, looks_after="boards that are processes", rest_after_failure=_REST
+        )
 
     @property
     def can_start(self) -> bool:
@@ -113,7 +115,7 @@ class ProcessBoards:
         """Begin to look after them."""
         if self._place is not None:
             self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._thread.start()
+            self._rounds.start()
 
     def preview(self, board: Board) -> list[dict[str, Any]]:
         """What the executor of a board that was never made would be given; no folder is made for it either."""
@@ -125,14 +127,12 @@ class ProcessBoards:
 
     def wake(self) -> None:
         """Look soon: something is to be started or stopped."""
-        self._woken.set()
+        self._rounds.wake()
 
     def stop(self, seconds: float) -> None:
         """Leave all as it is: units go on, and the next server takes them up."""
-        self._stopped = True
-        self._woken.set()
-        if self._thread.is_alive():
-            self._thread.join(seconds)
+        self._rounds.stop()
+        self._rounds.join(seconds)
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             kept, self._kept = list(self._kept.values()), {}
@@ -211,18 +211,6 @@ class ProcessBoards:
             self._endpoints[board.id] = board.unit, found, time.monotonic()
         return found
 
-    def _keep(self) -> None:
-        while not self._stopped:
-            self._woken.clear()
-            rest = _REST
-            try:
-                rest = self._round()
-            except AboardError as error:
-                _log.warning("Boards that are processes are looked after later: %s", error.message)
-            except Exception:
-                _log.exception("Looking after boards that are processes failed")
-            self._woken.wait(rest)
-
     def _round(self) -> float:
         boards = {board.id: board for board in self._catalog.boards.units.cared_for()}
         for board in boards.values():
@@ -261,7 +249,7 @@ class ProcessBoards:
         assert self._place is not None
         with self._lock:
             found = self._kept.get(board_id)
-            if found is not None or self._stopped:
+            if found is not None or self._rounds.is_stopped:
                 return found
             try:
                 lock = ProcessLock(self._place / f"{board_id}.lock")

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies the rules of retention that a server was given, soon after its start and then every hour.
 
-Of several servers of one catalog the one that has the lease does so.
+Of several servers of one catalog the one that has the lease does so; one that gets it from another begins soon, because
+nobody knows how far that one came. To apply a rule twice does no harm.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from aboard.api.runs import RetentionAsked, RetentionResult
+from aboard.control.repeated_rounds import RepeatedRounds
 from aboard.errors import AboardError
 from aboard.model.query.parser import parse_query
 
 ACTOR = "retention"  # who is told to have deleted a run
 _FIRST_AFTER = 60.0  # what the stores have is known by then, for the most part
 _EVERY = 3600.0
+_LOOK_SECONDS = 2.0  # whether the lease has come here
 _log = logging.getLogger("aboard.control")
 
 
@@ -38,23 +40,27 @@ class RegularRetention:
                 parse_query(rule.where)
         self._retain, self._is_ours = retain, is_ours
         self._rules = [replace(rule, dry_run=False) for rule in rules]
-        self._first_after, self._every = first_after, every
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._repeat, name="aboard-retention", daemon=True)
+        self._every = every
+        self._rounds = RepeatedRounds(
+            "aboard-retention",
+            self._round,
+            looks_after="rules of retention",
+            rest_after_failure=every,
+            first_after=first_after,
+        )
         if rules:
-            self._thread.start()
+            self._rounds.start()
 
     def stop(self) -> None:
         """Begin nothing more."""
-        self._stopped.set()
+        self._rounds.stop()
 
-    def _repeat(self) -> None:
-        pause = self._first_after
-        while not self._stopped.wait(pause):
-            for rule in self._rules:
-                if not self._stopped.is_set() and self._is_ours():
-                    self._apply(rule)
-            pause = self._every
+    def _round(self) -> float:
+        rest = self._every if self._is_ours() else min(self._every, _LOOK_SECONDS)
+        for rule in self._rules:
+            if not self._rounds.is_stopped and self._is_ours():
+                self._apply(rule)
+        return rest
 
     def _apply(self, rule: RetentionAsked) -> None:
         try:

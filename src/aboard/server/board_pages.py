@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
@@ -22,7 +23,7 @@ from aboard.model.access import Access
 from aboard.model.board import Board, BoardKind
 from aboard.server.board_origin import CODE
 from aboard.server.short_answers import Receive, Scope, Send, ShortAnswer, headers_of, text_answer
-from aboard.server.wsgi_bridge import TURN, WSGIBridge
+from aboard.server.wsgi_bridge import ENVIRONMENT, TURN, Environment, WSGIBridge
 
 if TYPE_CHECKING:
     from aboard.control.hosted_board import HostedBoard
@@ -31,6 +32,7 @@ _T = TypeVar("_T")
 _WORKERS, _AT_ONCE_OF_ONE = 32, 8  # pictures in a slow store may keep one board waiting, and no other
 _OPENING_THREADS = 8
 _WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ACCESS = "aboard.access"
 PLACES = ("/boards/", "/proxy/", "/_tb/")
 
 
@@ -80,7 +82,7 @@ class BoardPages:
             hosted = await self._run(hosting.use, board_id, access)
         bridge = self._bridge or await self._run(self._make_bridge)
         turn = self._turns.setdefault(hosted, asyncio.Semaphore(_AT_ONCE_OF_ONE))
-        await bridge({**scope, TURN: turn}, receive, send)
+        await bridge({**scope, TURN: turn, ENVIRONMENT: {_ACCESS: access}}, receive, send)
 
     def _elsewhere(self, scope: Scope, board: Board, rest: str, access: Access) -> ShortAnswer:
         """Lead a browser to the second origin, with a code that opens this board there, once."""
@@ -102,10 +104,18 @@ class BoardPages:
         # TensorBoard is loaded when the first board is asked for.
         from aboard.board.hosting import BoardDispatcher
 
-        find = self._control.hosting.find
-        dispatcher = BoardDispatcher(lambda board_id: hosted.app if (hosted := find(board_id)) else None)
+        hosting = self._control.hosting
+
+        def answer(environ: Environment, start_response: Any) -> Iterable[bytes]:
+            with contextlib.ExitStack() as stack:
+                # Asked for anew on the thread that answers: the board may have been stopped while it was waited for.
+                dispatcher = BoardDispatcher(
+                    lambda board_id: stack.enter_context(hosting.held(board_id, environ[_ACCESS])).app
+                )
+                return dispatcher(environ, start_response)
+
         if self._bridge is None:
-            self._bridge = WSGIBridge(dispatcher, workers=_WORKERS)
+            self._bridge = WSGIBridge(answer, workers=_WORKERS)
         return self._bridge
 
 

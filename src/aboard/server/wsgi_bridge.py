@@ -21,6 +21,8 @@ from aboard.server.short_answers import Receive, Scope, Send, text_answer
 _LOG = logging.getLogger("aboard.server")
 TURN = "aboard.turn"
 """In a scope: an asynchronous context that is entered for as long as a thread works on the answer."""
+ENVIRONMENT = "aboard.environment"
+"""In a scope: what the application finds in its environment beside the request."""
 _LARGEST_REQUEST = 64 << 20
 # So much at a time: what the system does not take at once would be copied, all of the rest each time.
 _PIECE_BYTES = 256 << 10
@@ -107,6 +109,7 @@ def _environment_of(scope: Scope, body: bytes) -> Environment:
         key = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
         environ[key] = f"{environ[key]},{value}" if key in environ else value
     environ["CONTENT_LENGTH"] = str(len(body))
+    environ.update(scope.get(ENVIRONMENT, {}))
     return environ
 
 
