@@ -39,7 +39,8 @@ class Announcement:
             "started": time_text(now()),
         }
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for each in (folder.parent, folder):  # the mode is for the last folder of a path alone
+                each.mkdir(parents=True, exist_ok=True, mode=0o700)
             _remove_dead(folder)
             self._write(json.dumps(document).encode())
         except OSError as error:
