@@ -99,10 +99,9 @@ test-image:  ## the image of deploy/Dockerfile, built and tried by the Docker da
 # What one server promises, of three over one PostgreSQL.
 test-servers: setup  ## runs, boards, series and live updates through three servers that take turns; three processes, killed and gone on
 	scripts/ensure-services postgres
-	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 2 -k postgresql \
+	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 3 -k 'postgresql or several_servers' $(SEVERAL_SERVERS) \
 	  tests/contract/test_server_boards.py tests/contract/test_server_events.py tests/contract/test_server_runs.py \
 	  tests/contract/test_server_selections.py tests/contract/test_server_series.py
-	$(BIN)/python -m pytest $(SEVERAL_SERVERS)
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 
