@@ -228,7 +228,7 @@ def kubernetes_api(folder: Path, certificate: Path | None = None) -> Generator[t
             self.wfile.write(b"0\r\n\r\n")
 
         def handle(self) -> None:
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(ConnectionError, ssl.SSLError):
                 super().handle()
 
         do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 - names of the base class
