@@ -6,6 +6,7 @@ The API server is the tests' own, with TLS; it lets in who shows the token that 
 
 from __future__ import annotations
 
+import gc
 import http.client
 from collections.abc import Generator
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 from kubernetes.config import incluster_config
 
@@ -57,6 +59,15 @@ def api(account: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gener
         yield api
 
 
+@pytest.fixture
+def no_collecting() -> Generator[None]:
+    """Have nothing closed because somebody happened to tidy up."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 def _spec(**parts: Any) -> UnitSpec:
     given = {"name": "train", "image": "python:3", "command": ("sh", "-c", "echo said; exec sleep 60"), "grace": 1.0}
     return UnitSpec(**{**given, **parts})
@@ -98,20 +109,24 @@ def test_what_serves_is_reached_by_the_name_of_its_service() -> None:
     assert endpoint.address == f"aboard-{handle.unit.lower()}.lab.svc:{port}"
 
 
-@pytest.mark.usefixtures("api")
-def test_ports_are_forwarded_under_tls() -> None:
+@pytest.mark.usefixtures("api", "no_collecting")
+def test_ports_are_forwarded_under_tls_and_no_connection_stays_open() -> None:
     executor = Kubernetes()
     handle, port = _serving(executor)
-    stream, close = executor.forwarded(handle).connect(port)
-    try:
-        connection = http.client.HTTPConnection("pod", timeout=PATIENCE)
-        connection.sock = stream.socket(port)
-        connection.sock.setblocking(True)
-        connection.request("GET", "/")
-        assert connection.getresponse().status == 200
-        connection.close()
-    finally:
-        close()
+    forwarded, this = executor.forwarded(handle), psutil.Process()
+    before = this.num_fds()
+    for _ in range(20):
+        stream, close = forwarded.connect(port)
+        try:
+            connection = http.client.HTTPConnection("pod", timeout=PATIENCE)
+            connection.sock = stream.socket(port)
+            connection.sock.setblocking(True)
+            connection.request("GET", "/")
+            answer = connection.getresponse()
+            assert (answer.status, answer.read() != b"") == (200, True)
+        finally:
+            close()
+    until(lambda: this.num_fds() <= before + 2, PATIENCE)  # those of the server end by and by
 
 
 def test_a_new_token_is_taken_up(api: KubernetesApi, account: Path) -> None:

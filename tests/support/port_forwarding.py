@@ -7,12 +7,15 @@ Each port has a channel for data (2n) and one for errors (2n + 1), and each begi
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
+import ssl
 import threading
 from http.server import BaseHTTPRequestHandler
 
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Ping, Request
+from wsproto.utilities import LocalProtocolError
 
 
 def forward_ports(handler: BaseHTTPRequestHandler, ports: list[int]) -> None:
@@ -27,7 +30,8 @@ def forward_ports(handler: BaseHTTPRequestHandler, ports: list[int]) -> None:
     lock = threading.Lock()
 
     def send(event: AcceptConnection | BytesMessage | CloseConnection) -> None:
-        with lock, contextlib.suppress(OSError):
+        # Who has closed the connection wants nothing more.
+        with lock, contextlib.suppress(OSError, LocalProtocolError):
             connection.sendall(websocket.send(event))
 
     send(AcceptConnection(subprotocol="v4.channel.k8s.io"))
@@ -47,25 +51,37 @@ def forward_ports(handler: BaseHTTPRequestHandler, ports: list[int]) -> None:
             while piece := target.recv(65536):
                 send(BytesMessage(data=bytes([channel]) + piece))
         send(CloseConnection(code=1000))
-        with contextlib.suppress(OSError):
+        with lock, contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
 
     threads = [threading.Thread(target=back, args=pair, daemon=True) for pair in targets.items()]
     for thread in threads:
         thread.start()
-    _pass_on(connection, websocket, targets)
+    _pass_on(connection, websocket, targets, lock)
     for target in targets.values():
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_RDWR)
         target.close()
 
 
-def _pass_on(connection: socket.socket, websocket: WSConnection, targets: dict[int, socket.socket]) -> None:
+def _received(connection: socket.socket, lock: threading.Lock) -> bytes:
+    """What came next. A connection with TLS is not for a thread that reads and one that writes at once."""
+    if not isinstance(connection, ssl.SSLSocket):
+        return connection.recv(65536)
+    if not connection.pending():
+        select.select([connection], [], [])
+    with lock:
+        return connection.recv(65536)
+
+
+def _pass_on(
+    connection: socket.socket, websocket: WSConnection, targets: dict[int, socket.socket], lock: threading.Lock
+) -> None:
     message = b""
     while True:
         try:
-            data = connection.recv(65536)
-        except OSError:
+            data = _received(connection, lock)
+        except (OSError, ValueError):  # the other direction has closed it
             return
         websocket.receive_data(data or None)
         for event in websocket.events():

@@ -51,7 +51,7 @@ class ProcessBoard:
     ) -> None:
         self._folder, self._catalog, self._make_mirror, self._executors = folder, catalog, make_mirror, executors
         self._mirror: BoardMirror | None = None
-        self._next_refresh = self._next_look = 0.0
+        self._next_refresh = self._next_look = self._next_asking = 0.0
         self._told_problems: list[str] = []
         self._told_wait = ""
         self._starting_since = time.monotonic()
@@ -173,10 +173,13 @@ class ProcessBoard:
         return units.gone(board.id, board.unit, UnitState.STOPPED, exit_status="stopped", reason="stopped")
 
     def _is_ended(self, grace: float | None) -> bool:
+        if time.monotonic() < self._next_asking:
+            return False
         record = UnitRecord.read(self._folder)
         try:
             return record is None or end_unit(record, grace=grace)
-        except ExecutorUnavailable as error:
+        except AboardError as error:  # one that refuses to be asked may hold a unit as well as one that is not there
+            self._next_asking = time.monotonic() + _ELSEWHERE_SECONDS
             _log.warning("Whether something is left of %s is asked later: %s", self._folder.name, error)
             return False
 

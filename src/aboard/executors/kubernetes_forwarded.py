@@ -20,6 +20,7 @@ LISTENS = "listening"
 """What the tunnel says when it can be connected to."""
 _POLL_SECONDS = 0.2
 _WAKE_SECONDS = 300.0
+_CLOSE_SECONDS, _CLOSE_POLL_SECONDS = 5.0, 0.01
 
 
 @dataclass(kw_only=True)
@@ -41,10 +42,17 @@ class Forwarded:
             with explained(self.place.namespace):
                 opened = Namespace(self.address, self.place.namespace)
                 pod = self._ready_pod(opened)
-                return opened.pod_socket(pod, port), lambda: self._closed(opened)
+                stream = opened.pod_socket(pod, port)
         except BaseException:
-            self._closed(None)
+            self._closed()
             raise
+
+        def close() -> None:
+            _end(stream)
+            opened.__exit__()
+            self._closed()
+
+        return stream, close
 
     def has_ended(self) -> bool:
         """Whether the unit is over, or gone."""
@@ -80,9 +88,16 @@ class Forwarded:
             time.sleep(_POLL_SECONDS)
         raise ExecutorUnavailable(f"{self.place.name} has no pod that answers")
 
-    def _closed(self, opened: Namespace | None) -> None:
+    def _closed(self) -> None:
         with self._lock:
             self._open -= 1
             self._last_used = time.monotonic()
-        if opened is not None:
-            opened.__exit__()
+
+
+def _end(stream: Any) -> None:
+    """Close a connection at both ends: the library leaves its own open where the pod is the first to close."""
+    stream.close()
+    end = time.monotonic() + _CLOSE_SECONDS
+    while stream.websocket.connected and time.monotonic() < end:  # its thread still says good-bye
+        time.sleep(_CLOSE_POLL_SECONDS)
+    stream.websocket.shutdown()
