@@ -74,6 +74,10 @@ def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
         until(lambda: "COMPLETED" in laptop.ask("runs", "show", "run2").out, 30)
         elsewhere = well(laptop.run(script, "--workspace", "vision"))
         assert f"may never see what goes to {laptop.store}" in elsewhere.err
+        # In a workspace that is not theirs a run is kept all the same, and they are told where they may.
+        strange = well(laptop.run(script, "--workspace", "secret"))
+        assert "There is no workspace 'secret'." in strange.err
+        assert "nearest: vision; `aboard workspaces list` shows those that you may use" in strange.err
         made = well(laptop.ask("token", "create", "cluster", "--scope", "write", "--expires", "30d", "-q"))
         listed = json.loads(well(laptop.ask("token", "list", "--json")).out)["items"]
         assert [(one["name"], one["scopes"]) for one in listed] == [("first", []), ("cluster", ["write"])]

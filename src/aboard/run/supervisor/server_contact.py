@@ -56,7 +56,8 @@ class ServerContact:
             told = self._client.runs.register(new)
             self._warn_of_unread_store(self._client, store)
         except AboardError as error:
-            _log.warning("%s So the run is called %s.", _sentence(error), run.name)
+            hint = f" ({error.hint})" if error.hint else ""
+            _log.warning("%s So the run is called %s.%s", _sentence(error), run.name, hint)
             return run
         return replace(run, number=told.number, name=told.name or run.name)
 
