@@ -24,11 +24,12 @@ from aboard.model.unit_states import UnitState
 from aboard.store import Store, open_store
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run
+from support.boards_on_executors import has_started, runs_of
 from support.docker_daemon import IMAGE, docker_daemon
 from support.processes import until
 from support.slurm_cluster import slurm_cluster
 from support.ssh_server import ssh_server
-from support.team_servers import BOSS, TeamServer, team_server
+from support.team_servers import TeamServer, team_server
 
 PATIENCE = 90.0
 ROOT = Path(__file__).parents[2]
@@ -56,17 +57,6 @@ def serving(store: Store, home: Path, **rules: Any) -> Iterator[TeamServer]:
     with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
         until(lambda: it.client().runs.count() == len(list(store.list_folders())), 20)
         yield it
-
-
-def has_started(server: TeamServer, board: BoardInfo) -> bool:
-    found = server.client().boards.get(board.id)
-    assert not found.state.is_ended, (found.reason, server.client().boards.logs(board.id))
-    return found.state is UnitState.RUNNING
-
-
-def runs_of(server: TeamServer, board: BoardInfo) -> list[str]:
-    answer = server.ask_board(f"/boards/{board.id}/data/runs", who=BOSS)
-    return sorted(answer.document) if answer.status == 200 else [str(answer.body)]
 
 
 def tensorboards(home: Path) -> list[psutil.Process]:

@@ -14,7 +14,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_executors import BoardExecutors
 from aboard.control.boards import BoardRules
@@ -24,6 +23,7 @@ from aboard.model.unit_states import UnitState
 from aboard.store import Store, open_store
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run
+from support.boards_on_executors import has_started, runs_of
 from support.certificates import make_certificate
 from support.kubernetes_api import KubernetesApi
 from support.kubernetes_node import kubernetes_cluster
@@ -66,17 +66,6 @@ def serving(store: Store, home: Path, folder: Path) -> Iterator[TeamServer]:
     with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
         until(lambda: it.client().runs.count() == len(list(store.list_folders())), 20)
         yield it
-
-
-def has_started(server: TeamServer, board: BoardInfo) -> bool:
-    found = server.client().boards.get(board.id)
-    assert not found.state.is_ended, (found.reason, server.client().boards.logs(board.id))
-    return found.state is UnitState.RUNNING
-
-
-def runs_of(server: TeamServer, board: BoardInfo) -> list[str]:
-    answer = server.ask_board(f"/boards/{board.id}/data/runs", who=BOSS)
-    return sorted(answer.document) if answer.status == 200 else [str(answer.body)]
 
 
 def kinds(api: KubernetesApi) -> list[str]:

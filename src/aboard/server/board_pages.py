@@ -112,7 +112,9 @@ class BoardPages:
                 dispatcher = BoardDispatcher(
                     lambda board_id: stack.enter_context(hosting.held(board_id, environ[_ACCESS])).app
                 )
-                return dispatcher(environ, start_response)
+                parts = dispatcher(environ, start_response)
+                stack.callback(getattr(parts, "close", lambda: None))
+                return list(parts)  # here: a plugin may read the runs as its answer is taken
 
         if self._bridge is None:
             self._bridge = WSGIBridge(answer, workers=_WORKERS)
