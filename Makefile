@@ -12,7 +12,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -n
 # Tests start processes by the hundred, each of which would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-vertex test-image test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
+.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-vertex test-image test-compose test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -44,14 +44,16 @@ run: setup page  ## sample runs, and a server whose page and boards show them
 	$(BIN)/aboard sync runs/demo $(ABOARD_HOME)/store
 	$(BIN)/aboard server
 
-# Three servers at once take both cores for themselves: `make test-servers` has them.
-SEVERAL_SERVERS := tests/integration/test_several_servers.py
+# Three servers at once take both cores for themselves: `make test-servers` has them, and what one server promises on PostgreSQL.
+SEVERAL_SERVERS := tests/integration/test_several_servers.py tests/integration/test_gone_servers.py
+OF_SERVERS := $(addprefix test_server_,boards events runs selections series)
 
 # Services are fetched while the core is compiled. Four processes on two cores: tests wait for servers and browsers more than they compute.
 test: setup page  ## everything that needs no machine-learning framework
-	scripts/ensure-services chromium postgres nginx azurite oidc-provider & services=$$!; \
+	scripts/ensure-services chromium-shell postgres nginx azurite oidc-provider & services=$$!; \
 	  scripts/run-in-web test && scripts/test-native plain && wait $$services
-	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --ignore $(SEVERAL_SERVERS)
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(SEVERAL_SERVERS)) \
+	  -k 'not (postgresql and ($(subst $() , or ,$(OF_SERVERS))))'
 
 test-sanitized: setup  ## the C++ core under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native sanitized
@@ -85,7 +87,7 @@ $(VERTEX)/.installed: $(VENV)/.installed
 	touch $@
 
 test-vertex: $(VERTEX)/.installed  ## the executor for Vertex AI by Google's own library, against a server at the HTTP level
-	$(VERTEX)/bin/python -m pytest tests/vertex
+	EXECUTORS_UNDER_TEST=vertex $(VERTEX)/bin/python -m pytest -rs tests/vertex tests/contract/test_executors.py
 
 # The daemons come from Debian when root may install them; without root the tests say what they leave out.
 test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm, on Kubernetes and Vertex at the HTTP level; three servers as one
@@ -96,12 +98,15 @@ test-cluster: setup  ## executors on a real sshd, Docker daemon and Slurm, on Ku
 test-image:  ## the image of deploy/Dockerfile, built and tried by the Docker daemon that is there
 	scripts/test-image
 
-# What one server promises, of three over one PostgreSQL.
+test-compose: setup  ## deploy/compose.yaml: up, a run into the bucket, a board, down and up again, by the Docker that is there
+	scripts/test-compose
+
+# What one server promises, of three over one PostgreSQL; two at a time, and leases of seconds by themselves, so that nobody waits for a processor in vain.
 test-servers: setup  ## runs, boards, series and live updates through three servers that take turns; three processes, killed and gone on
 	scripts/ensure-services postgres
-	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 3 -k 'postgresql or several_servers' $(SEVERAL_SERVERS) \
-	  tests/contract/test_server_boards.py tests/contract/test_server_events.py tests/contract/test_server_runs.py \
-	  tests/contract/test_server_selections.py tests/contract/test_server_series.py
+	SERVERS_UNDER_TEST=3 $(BIN)/python -m pytest --numprocesses 2 -k 'postgresql or several_servers' tests/integration/test_several_servers.py \
+	  $(patsubst %,tests/contract/%.py,$(OF_SERVERS))
+	$(BIN)/python -m pytest tests/integration/test_gone_servers.py
 
 check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 
@@ -156,6 +161,7 @@ bench-stores: setup  ## reading runs from an S3 server beside download and stock
 	$(BIN)/python benchmarks/store_reading.py
 
 bench-page: setup page  ## the page beside stock TensorBoard's Time Series, in a browser
+	scripts/ensure-services chromium
 	$(BIN)/python benchmarks/page.py
 
 soak: setup  ## long runs: ten million points by threads and processes, and an hour of fuzzing in minutes

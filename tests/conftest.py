@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests leave the home folder of the person who runs them alone, and share the servers that several suites need."""
+"""Tests leave the home of the person who runs them alone, share servers, and say what executors were tried on."""
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from support import what_was_real
 from support.object_servers import AzureServer, S3Server, azurite, seaweedfs, why_no_azurite, why_no_seaweedfs
 
 
@@ -40,3 +42,26 @@ def _needs(reason_against: str) -> None:
     from support.processes import needs  # imports TensorBoard, which most test runs can do without
 
     needs(reason_against)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker hands what it has seen of executors to who reports."""
+    to_reporter: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if to_reporter is not None:
+        to_reporter["executors"] = what_was_real.noted()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take it from a worker."""
+    what_was_real.merge(getattr(node, "workeroutput", {}).get("executors", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What executors were tried on, and what of that was real."""
+    seen = what_was_real.noted()
+    if seen:
+        terminalreporter.section("executors: what was real")
+    for executor, sentences in seen.items():
+        for sentence in sentences:
+            terminalreporter.write_line(f"{executor}: {sentence}")

@@ -2,7 +2,7 @@
 // Builds the page into the Python package; `npm run dev` serves it beside a running `aboard server`.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { fileURLToPath } from "node:url";
-import type { Rolldown } from "vite";
+import type { Plugin, Rolldown } from "vite";
 import { defineConfig } from "vitest/config";
 
 const MAIN = fileURLToPath(new URL("src/main.ts", import.meta.url));
@@ -20,8 +20,22 @@ function firstChunk(id: string, context: Rolldown.ChunkingContext): string | nul
   return first.has(id) ? FIRST : null;
 }
 
+/** Svelte makes an error while it is loaded, for whose stack the browser would parse the whole page a second time. */
+const noErrorAtLoading: Plugin = {
+  name: "no-error-at-loading",
+  apply: "build",
+  transform: {
+    filter: { id: /svelte\/src\/internal\/client\/constants\.js$/ },
+    handler(code) {
+      const quick = code.replace("new (class StaleReactionError extends Error {", "new (class StaleReactionError {");
+      if (quick === code) this.error("Svelte has changed: see whether it still makes an error while it is loaded");
+      return { code: quick, map: null };
+    },
+  },
+};
+
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [noErrorAtLoading, svelte()],
   base: "./", // the server may stand below any path, which it writes into the document
   build: {
     outDir: "../src/aboard/server/_web",
@@ -34,5 +48,6 @@ export default defineConfig({
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: firstChunk }] } } },
   },
   server: { proxy: { "/api": server, "/boards": server, "/_tb": server, "/login": server } },
-  test: { include: ["src/**/*.test.ts"], environment: "node" },
+  // Files are apart from each other without a process for each, which would take most of the time.
+  test: { include: ["src/**/*.test.ts"], environment: "node", pool: "vmThreads" },
 });

@@ -44,9 +44,7 @@ std::vector<std::string> strings_of(const nb::list& names) {
   return strings;
 }
 
-ColumnView reduced(const ColumnView& points, size_t budget) {
-  if (points.size <= budget) return points;
-  const std::vector<size_t> kept = reduce(points, budget);
+ColumnView taken(const ColumnView& points, const std::vector<size_t>& kept) {
   auto block = std::make_shared<ColumnBlock>(kept.size());
   for (size_t i = 0; i < kept.size(); ++i) {
     block->steps[i] = points.steps()[kept[i]];
@@ -54,6 +52,29 @@ ColumnView reduced(const ColumnView& points, size_t budget) {
     block->values[i] = points.values()[kept[i]];
   }
   return {std::move(block), 0, kept.size()};
+}
+
+ColumnView reduced(const ColumnView& points, size_t budget) {
+  return points.size <= budget ? points : taken(points, reduce(points, budget));
+}
+
+Column<double> column_of(std::vector<double> values) {
+  auto owned = std::make_unique<std::vector<double>>(std::move(values));
+  const nb::capsule owner(owned.get(), [](void* vector) noexcept { delete static_cast<std::vector<double>*>(vector); });
+  const auto* const made = owned.release();
+  return Column<double>(made->data(), {made->size()}, owner);
+}
+
+nb::tuple reduced_with_means(const ColumnView& points, size_t budget) {
+  ColumnView kept_points;
+  PartMeans parts;
+  {
+    const WithoutGil release;
+    const std::vector<size_t> kept = reduce(points, budget);
+    kept_points = taken(points, kept);
+    parts = part_means(points.values(), kept);
+  }
+  return nb::make_tuple(kept_points, column_of(std::move(parts.means)), column_of(std::move(parts.counts)));
 }
 
 nb::list tags_of(const Logdir& logdir, size_t from) {
@@ -130,6 +151,7 @@ void bind_logdir(nb::module_& module) {
           nb::rv_policy::automatic)
       .def("__len__", [](const ColumnView& self) { return self.size; })
       .def("reduced", &reduced, nb::call_guard<WithoutGil>())
+      .def("reduced_with_means", &reduced_with_means)
       .def("window", &window)
       .def("json", [](const ColumnView& self, bool objects) {
         std::string text;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "value_ranges.hpp"
@@ -97,6 +98,29 @@ void fill_up(size_t size, size_t count, std::vector<size_t>& kept) {
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
 }
 
+struct Sum {
+  double sum = 0;
+  size_t count = 0;
+};
+
+Sum finite_sum(std::span<const double> values, double scale = 1) {
+  std::array<Sum, 4> lanes;  // several, because each waits for its own last result
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool is_number = std::isfinite(values[i]);
+    lanes[i % lanes.size()].sum += is_number ? values[i] * scale : 0;
+    lanes[i % lanes.size()].count += is_number ? 1 : 0;
+  }
+  return {(lanes[0].sum + lanes[1].sum) + (lanes[2].sum + lanes[3].sum),
+          lanes[0].count + lanes[1].count + lanes[2].count + lanes[3].count};
+}
+
+double finite_mean(std::span<const double> values, const Sum& all) {
+  if (all.count == 0) return std::numeric_limits<double>::quiet_NaN();
+  const auto count = static_cast<double>(all.count);
+  // Numbers near the largest that there is have no sum.
+  return std::isfinite(all.sum) ? all.sum / count : finite_sum(values, 1 / count).sum;
+}
+
 }  // namespace
 
 std::vector<size_t> reduce(const ColumnView& points, size_t budget) {
@@ -134,6 +158,21 @@ std::vector<size_t> reduce(const ColumnView& points, size_t budget) {
   }
   fill_up(points.size, budget - kept.size(), kept);
   return kept;
+}
+
+PartMeans part_means(std::span<const double> values, std::span<const size_t> kept) {
+  PartMeans parts;
+  parts.means.reserve(kept.size());
+  parts.counts.reserve(kept.size());
+  size_t begin = 0;
+  for (const size_t place : kept) {
+    const auto part = values.subspan(begin, place + 1 - begin);
+    const Sum all = finite_sum(part);
+    parts.means.push_back(finite_mean(part, all));
+    parts.counts.push_back(static_cast<double>(all.count));
+    begin = place + 1;
+  }
+  return parts;
 }
 
 ColumnView window(const ColumnView& points, int64_t first, int64_t last) {

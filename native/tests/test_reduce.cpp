@@ -98,6 +98,33 @@ TEST(any_points_and_any_budget) {
   }
 }
 
+TEST(what_is_kept_stands_for_all_since_the_one_before) {
+  const std::vector<double> values{1, 3, 5, kNan, 10, kInfinity, 20, kNan, 1e308, 1.5e308};
+  const auto parts = part_means(values, std::vector<size_t>{0, 2, 3, 6, 7, 9});
+  CHECK_EQ(parts.counts, (std::vector<double>{1, 2, 0, 2, 0, 2}));
+  CHECK_EQ(parts.means[0], 1.0);
+  CHECK_EQ(parts.means[1], 4.0);
+  CHECK(std::isnan(parts.means[2]) && std::isnan(parts.means[4]));
+  CHECK_EQ(parts.means[3], 15.0);
+  CHECK_EQ(parts.means[5], 1.25e308);
+}
+
+TEST(rare_peaks_that_are_kept_do_not_lift_the_mean) {
+  std::vector<double> values(1'000'000, 0.1);
+  for (size_t i = 0; i < values.size(); i += 1000) values[i] = 10;
+  const Columns columns = columns_of(values);
+  const auto kept = reduce(columns.view(), 4000);
+  const auto parts = part_means(columns.view().values(), kept);
+  CHECK_EQ(parts.means.size(), kept.size());
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    sum += parts.means[i] * parts.counts[i];
+    count += parts.counts[i];
+  }
+  CHECK_EQ(count, 1e6);
+  CHECK(std::abs(sum / count - 0.1099) < 1e-9);
+}
+
 TEST(a_window_has_one_point_more_on_either_side) {
   Columns columns;
   for (const int64_t step : {10, 20, 30, 40, 50}) columns.append({step, 0, 0});

@@ -156,12 +156,12 @@ def test_in_a_container(store: Store, home: Path, tmp_path: Path):
             container.kill()
             found = ended(server, board)
             assert (found.state, "137" in found.reason) == (UnitState.FAILED, True), found.reason
-            until(lambda: not client.containers.list(all=True), PATIENCE)
+            until(lambda: not client.containers.list(all=True, ignore_removed=True), PATIENCE)
 
             server.client().boards.start(board.id)
             until(lambda: has_started(server, board), PATIENCE)
             server.client().boards.delete(board.id)
-            until(lambda: not client.containers.list(all=True), PATIENCE)
+            until(lambda: not client.containers.list(all=True, ignore_removed=True), PATIENCE)
 
 
 def test_on_another_machine(store: Store, home: Path, tmp_path: Path):

@@ -159,6 +159,16 @@ def test_a_container_that_was_created_but_not_started_is_started_by_the_next_sub
     assert bench.output(handle) == "here\n"
 
 
+def test_a_stop_with_another_grace_is_heard(bench: Bench) -> None:
+    handle = bench.submit("trap '' TERM; echo ready; while :; do sleep 0.2; done")
+    bench.until_printed(handle, "ready")
+    for _ in range(2):
+        bench.executor.stop(handle, grace=600)
+        assert bench.executor.status(handle).state is UnitState.STOPPING
+    bench.executor.stop(handle, grace=1)
+    assert bench.ended(handle).reason is EndReason.STOPPED
+
+
 def test_a_daemon_that_is_not_there_is_told_so(bench: Bench, tmp_path: Path) -> None:
     absent = _with(bench, address=f"unix://{tmp_path}/absent")
     with pytest.raises(ExecutorUnavailable, match="absent") as refused:

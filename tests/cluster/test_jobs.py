@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs and boards beside experiments on a real Slurm and a real Docker daemon."""
+"""Jobs and boards beside experiments on a real Slurm, a real Docker daemon and a real sshd."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Generator
 from pathlib import Path
@@ -18,13 +19,20 @@ import psutil
 import pytest
 
 import aboard
-from aboard.executors import Docker
+from aboard.executors import Docker, Slurm, Ssh
+from aboard.jobs.experiment import Experiment
 from aboard.model.run_states import RunState
 from aboard.model.unit_parts import Mount
 from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import EndReason
+from aboard.store import open_store
 from support.docker_daemon import IMAGE, docker_daemon
+from support.job_home import job_home
+from support.kept_runs import kept_run
+from support.object_servers import S3Server
 from support.processes import until
 from support.slurm_cluster import SlurmCluster, slurm_cluster
+from support.ssh_server import ssh_server
 
 PATIENCE = 100.0
 ROOT = Path(__file__).parents[2]
@@ -33,11 +41,7 @@ EXAMPLES = ROOT / "examples" / "jobs"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    home = tmp_path / "home"
-    monkeypatch.setenv("ABOARD_HOME", str(home))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    for name in ("ABOARD_SERVER", "ABOARD_TOKEN", "ABOARD_STORE", "ABOARD_CONFIG", "ABOARD_JOBS_EXECUTOR"):
-        monkeypatch.delenv(name, raising=False)
+    home = job_home(tmp_path, monkeypatch)
     yield home
     with contextlib.suppress(FileNotFoundError):
         pid = int((home / "server/running.lock").read_text() or 0)
@@ -97,6 +101,43 @@ def test_the_example_of_pai_on_slurm() -> None:
     assert job.record.executor == "slurm"
 
 
+def test_a_board_beside_an_experiment_is_a_job_of_slurm(cluster: SlurmCluster, tmp_path: Path) -> None:
+    with aboard.SummaryWriter(str(tmp_path / "logs" / "0")) as writer:
+        writer.add_scalar("loss", 1.0, 0)
+    place = Slurm(partition="low", folder=str(tmp_path / "units"))
+    with Experiment("beside") as experiment:
+        board = aboard.add_tensorboard(experiment, tmp_path / "logs", 7017, timeout_secs=600, executor=place)
+        job = experiment.add(aboard.submit("sleep 600", executor=place))
+        until(lambda: board.app_uri, PATIENCE)
+        # A browser is sent on without the token, and has a cookie then.
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        until(lambda: _status_of(browser, board.app_uri) == 200, PATIENCE)
+        with browser.open("http://localhost:7017/data/runs", timeout=10) as answer:
+            assert json.load(answer) == ["0"]
+        assert _status_of(urllib.request.build_opener(), "http://localhost:7017/data/runs") == 401
+        # One that is queued again asks for another token.
+        first = board.app_uri
+        recorded = json.loads((tmp_path / "units" / board.handle.unit / "job.json").read_text())
+        cluster.tell("scontrol", "requeue", recorded["job"])
+        until(lambda: board.app_uri not in ("", first), PATIENCE)
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        until(lambda: _status_of(browser, board.app_uri) == 200, PATIENCE)
+    assert board.status is UnitState.RUNNING, "its job still runs"
+    job.cancel()
+    assert board.wait(PATIENCE).state is UnitState.STOPPED
+
+
+def _status_of(browser: urllib.request.OpenerDirector, url: str) -> int:
+    try:
+        with browser.open(url, timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+    except OSError:
+        return 0
+
+
 @pytest.fixture(scope="module")
 def daemon() -> Generator[str]:
     with docker_daemon() as address:
@@ -139,7 +180,7 @@ def test_the_example_of_a_board_in_a_container(daemon: str, tmp_path: Path) -> N
     said, _ = launcher.communicate("\n", timeout=PATIENCE)
     assert launcher.returncode == 0, said
     with contextlib.closing(docker.DockerClient(base_url=daemon)) as client:
-        until(lambda: not client.containers.list(), PATIENCE)
+        until(lambda: not client.containers.list(ignore_removed=True), PATIENCE)
 
 
 def test_the_example_of_pai_in_a_container(daemon: str) -> None:
@@ -166,6 +207,75 @@ def test_a_job_in_a_container_is_a_run(daemon: str) -> None:
     run = job.wait_for_run(PATIENCE)
     assert (run.status, run.hparams) == (RunState.COMPLETED, {"lr": 0.2})
     job.forget()
+
+
+def test_a_job_in_a_container_that_loses_its_supervisor_goes_on(daemon: str) -> None:
+    job = aboard.submit(
+        ["sh", "-c", "if [ $ABOARD_ATTEMPT = 1 ]; then kill -9 $PPID; sleep 60; fi; exit $((ABOARD_ATTEMPT - 2))"],
+        executor=Docker(address=daemon, pull="never", volumes=_volumes()),
+        image="tensorflow/tensorflow",
+        restarts=1,
+        mounts=[Mount(source="/etc", target="/etc", read_only=True)],
+    )
+    status = job.wait(PATIENCE)
+    assert (status.has_succeeded, status.attempt) == (True, 2), (status, b"".join(job.logs()))
+    assert [one.number for one in job.wait_for_run(PATIENCE).attempts] == [1, 2]
+    job.forget()
+
+
+@pytest.mark.parametrize(
+    ("timeout", "restarts", "state", "why"),
+    [
+        (None, 0, RunState.CANCELLED, "its job was cancelled"),
+        (12, 0, RunState.FAILED, "its time of 12 s was over"),
+        (25, 1, RunState.FAILED, "its time of 25 s was over"),
+    ],
+)
+def test_a_run_in_a_container_knows_why_it_was_to_end(
+    daemon: str, home: Path, timeout: float | None, restarts: int, state: RunState, why: str
+) -> None:
+    """Though it sees no file of who cancels, nor how old its container is; and there is no server that could tell."""
+    job = aboard.submit(
+        ["sh", "-c", f"[ $ABOARD_ATTEMPT -gt {restarts} ] || {{ sleep 8; exit 1; }}; echo under way; exec sleep 600"],
+        executor=Docker(address=daemon, pull="never", volumes=_volumes()),
+        image="tensorflow/tensorflow",
+        mounts=[Mount(source="/etc", target="/etc", read_only=True)],
+        timeout=timeout,
+        restarts=restarts,
+    )
+    until(lambda: b"under way" in b"".join(job.logs()), PATIENCE)
+    if timeout is None:
+        job.cancel()
+    assert job.wait(PATIENCE).state.is_ended
+    store = open_store(str(home / "store"), read_only=True)
+    run = kept_run(str(home / "store"))
+    assert (run.status, run.reason) == (state, why)
+    job.forget()
+    assert not list(store.list("_cancelled"))
+
+
+def test_a_run_beyond_ssh_knows_that_it_was_cancelled(
+    tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is, there is another home, and no file of who cancels."""
+    keys = {**s3_server.environment(), "ABOARD_STORE": "s3://contract/cancelled-beyond-ssh"}
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "ssh").mkdir()
+    with ssh_server(tmp_path / "ssh") as config:
+        job = aboard.submit(
+            ["sh", "-c", "echo under way; exec sleep 600"],
+            executor=Ssh(host="elsewhere", config=str(config), folder=str(tmp_path / "units")),
+            program=str(Path(sys.executable).with_name("aboard")),
+            environment={**keys, "ABOARD_HOME": str(tmp_path / "other home")},
+        )
+        until(lambda: b"under way" in b"".join(job.logs()), PATIENCE)
+        job.cancel()
+        assert job.wait(PATIENCE).reason is EndReason.STOPPED
+        run = kept_run(keys["ABOARD_STORE"])
+        assert (run.status, run.reason) == (RunState.CANCELLED, "its job was cancelled")
+        job.forget()
+    assert not list(open_store(keys["ABOARD_STORE"]).list("_cancelled"))
 
 
 def test_a_job_that_may_not_write_to_the_store_fails(daemon: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogs in SQLite and in a real PostgreSQL, which is started once for all tests that want it."""
+"""Catalogs in SQLite and in a real PostgreSQL, started once for all tests that want it, and Kubernetes clusters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
+from support.empty_catalogs import EmptyCatalogs
+from support.kubernetes_api import KubernetesApi, kubernetes_api
+from support.kubernetes_under_test import KubernetesUnderTest, kubernetes_under_test
 from support.postgres import PostgresServer, postgres_server
 
 
@@ -20,32 +23,34 @@ def postgres() -> Generator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def made_catalogs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """One catalog of each kind, empty; copying it is quicker than making another."""
-    return {"folder": str(tmp_path_factory.mktemp("catalogs"))}
+def empty_catalogs(postgres: PostgresServer) -> EmptyCatalogs:
+    return EmptyCatalogs(postgres)
+
+
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog in SQLite; copying it is quicker than making another."""
+    path = tmp_path_factory.mktemp("catalogs") / "catalog.sqlite"
+    Catalog.open(path).close()
+    return path
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_place(
-    request: pytest.FixtureRequest, made_catalogs: dict[str, str], tmp_path: Path
-) -> Generator[Callable[[], str]]:
+def new_place(request: pytest.FixtureRequest, empty_file: Path, tmp_path: Path) -> Generator[Callable[[], str]]:
     """Makes places, each with an empty catalog of its own."""
     if request.param == "sqlite":
-        yield lambda: _copied_file(made_catalogs, tmp_path)
+        yield lambda: _copied(empty_file, tmp_path)
         return
-    server: PostgresServer = request.getfixturevalue("postgres")
-    made: list[str] = []
+    catalogs: EmptyCatalogs = request.getfixturevalue("empty_catalogs")
+    taken: list[str] = []
 
-    def make() -> str:
-        if "postgresql" not in made_catalogs:
-            made_catalogs["postgresql"] = server.new_database()
-            Catalog.open(made_catalogs["postgresql"]).close()
-        made.append(server.copied_database(made_catalogs["postgresql"]))
-        return made[-1]
+    def take() -> str:
+        taken.append(catalogs.take())
+        return taken[-1]
 
-    yield make
-    for url in made:
-        server.drop_database(url)
+    yield take
+    for url in taken:
+        catalogs.give_back(url)
 
 
 @pytest.fixture
@@ -60,10 +65,27 @@ def catalog(place: str) -> Generator[Catalog]:
         yield opened
 
 
-def _copied_file(made_catalogs: dict[str, str], folder: Path) -> str:
-    first = Path(made_catalogs["folder"]) / "catalog.sqlite"
-    if not first.exists():
-        Catalog.open(first).close()
+def _copied(catalog: Path, folder: Path) -> str:
     path = folder / f"catalog{len(list(folder.iterdir()))}.sqlite"
-    shutil.copyfile(first, path)
+    shutil.copyfile(catalog, path)
     return str(path)
+
+
+@pytest.fixture
+def kubernetes_server(tmp_path: Path) -> Generator[tuple[KubernetesApi, Path]]:
+    """An API server without nodes, and the file by which clients find it."""
+    with kubernetes_api(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def api(kubernetes_server: tuple[KubernetesApi, Path]) -> KubernetesApi:
+    return kubernetes_server[0]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[KubernetesUnderTest]:
+    """A cluster that runs pods."""
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
+    with kubernetes_under_test(tmp_path) as cluster:
+        yield cluster

@@ -15,6 +15,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.copying import back_up, restore
 from aboard.catalog.schema import metadata
 from aboard.errors import CatalogUnavailable, Conflict, StorageUnavailable
+from aboard.model.board import Board, BoardKind
 from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.model.uid import new_uid
@@ -30,6 +31,9 @@ def _fill(catalog: Catalog) -> str:
     catalog.people.add("ann", is_administrator=True)
     catalog.people.set_role("ann", "vision", Role.EDITOR)
     catalog.audit.record("ann", "test", "run1", {"ü": [1, None]})
+    board = Board(id="b", name="board", workspace="Vision", sources=("run1",), created=now(), kind=BoardKind.PROCESS)
+    catalog.boards.add(board)
+    assert catalog.boards.units.claim(board.id, new_uid(), "machine:/home")
     catalog.sessions.begin("ann", origin="token", lifetime=timedelta(hours=1))
     return catalog.tokens.issue("ann", "laptop", scopes=["read"])[1]
 

@@ -9,6 +9,7 @@ import pytest
 
 from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.model.board import Board, BoardKind
+from aboard.model.board_unit import BoardUnit
 from aboard.model.times import now
 from aboard.model.unit_states import UnitState
 from aboard.model.user import Role
@@ -187,3 +188,62 @@ class TestAudit:
         assert [entry.details["index"] for entry in rest.items] == [1, 0]
         assert rest.next is None
         assert [entry.action for entry in catalog.audit.list(target="run1", actor="ann").items] == ["run.delete"]
+
+
+class TestUnits:
+    """Of boards that are processes; hosts are the machines whose servers look after them."""
+
+    def claimed(self, catalog, host="here:/home"):
+        board = catalog.boards.add(make_board(kind=BoardKind.PROCESS, id=str(uuid.uuid4())))
+        return catalog.boards.units.claim(board.id, str(uuid.uuid4()), host)
+
+    def test_what_it_is_stays_until_nothing_is_left_of_it(self, catalog):
+        units = catalog.boards.units
+        claimed = self.claimed(catalog)
+        described = replace(claimed, executor="ssh", options={"host": "there"}, mirror="/shared/x", said=7)
+        assert units.note(described)
+        catalog.boards.end(claimed.board_id, exit_status="stopped", reason="stopped")
+        catalog.boards.delete(claimed.board_id)
+        assert (units.find(claimed.unit), list(units.list())) == (described, [described])
+        units.gone(claimed.board_id, claimed.unit, UnitState.STOPPED, exit_status="stopped", reason="stopped")
+        assert (units.find(claimed.unit), list(units.list())) == (None, [])
+
+    def test_one_takes_it_over_and_who_was_away_changes_nothing(self, catalog):
+        units = catalog.boards.units
+        claimed = self.claimed(catalog)
+        assert units.claim(claimed.board_id, "another", "there:/home") is None
+        assert units.take(claimed, "there:/home")
+        assert not units.take(claimed, "elsewhere:/home")
+        assert not units.note(replace(claimed, executor="local"))
+        assert catalog.boards.get(claimed.board_id).unit_host == "there:/home"
+        assert units.find(claimed.unit) == replace(claimed, host="there:/home")
+
+    @pytest.mark.parametrize(
+        ("state", "then"),
+        [
+            (UnitState.RUNNING, UnitState.LOST),
+            (UnitState.STOPPING, UnitState.STOPPED),
+            (UnitState.FAILED, UnitState.FAILED),
+        ],
+    )
+    def test_a_board_goes_on_without_a_unit_that_nobody_reaches(self, catalog, state, then):
+        units = catalog.boards.units
+        claimed = self.claimed(catalog)
+        catalog.boards.change_state(claimed.board_id, state)
+        assert not units.part(replace(claimed, host="there:/home"), reason="gone")
+        units.part(claimed, reason="gone")
+        board = catalog.boards.get(claimed.board_id)
+        assert (board.state, board.unit, board.unit_host) == (then, "", "")
+        assert list(units.list()) == [claimed], "its host ends it"
+        catalog.boards.change_state(claimed.board_id, UnitState.PENDING)
+        assert units.claim(claimed.board_id, "another", "there:/home")
+
+    def test_what_an_earlier_version_claimed_is_added(self, catalog):
+        claimed = self.claimed(catalog)
+        board = catalog.boards.get(claimed.board_id)
+        catalog.database.write(lambda connection: connection.exec_driver_sql("DELETE FROM board_units"))
+        for _ in range(2):
+            catalog.boards.units.add_missing(board)
+        assert list(catalog.boards.units.list()) == [
+            BoardUnit(unit=claimed.unit, board_id=claimed.board_id, host=claimed.host)
+        ]

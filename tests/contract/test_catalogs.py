@@ -444,6 +444,15 @@ class TestFields:
         assert catalog.fields.hparams(["ws1"]) == ["b", "lr"]
         assert catalog.fields.metrics(["ws1"]) == ["loss"]
 
+    def test_tags_are_those_of_runs_that_are_seen_and_not_in_the_bin(self, catalog):
+        put_named(catalog, "a", tags={"team": "vision", "best": ""})
+        put_named(catalog, "b", workspace="ws2", tags={"team": "text", "other": ""})
+        (deleted,) = put_named(catalog, "c", tags={"gone": ""})
+        catalog.bin.delete_runs([deleted.number])
+        assert catalog.fields.tags() == ["best", "other", "team"]
+        assert catalog.fields.tags(["ws1"]) == ["best", "team"]
+        assert catalog.seen_by(frozenset({"ws2"})).fields.tags() == ["other", "team"]
+
     def test_an_unknown_name_is_told_with_the_nearest(self, catalog):
         put_named(catalog, "a", hparams={"learning_rate": 1}, metrics={"loss": metric(1.0)})
         text = "hparams.learning_rate > 0 and metrics.los.min < 1"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import http.client
+import threading
+import time
 from collections.abc import Generator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -127,6 +129,28 @@ def test_ports_are_forwarded_under_tls_and_no_connection_stays_open() -> None:
         finally:
             close()
     until(lambda: this.num_fds() <= before + 2, PATIENCE)  # those of the server end by and by
+
+
+@pytest.mark.usefixtures("api")
+def test_a_connection_is_closed_only_when_nobody_reads_from_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number may be that of another connection by then, as one that shakes hands."""
+    executor = Kubernetes()
+    handle, port = _serving(executor)
+    stream, close = executor.forwarded(handle).connect(port)
+    socket, receive = stream.websocket.sock, stream.websocket.recv_frame
+    read_from: list[int] = []
+
+    def receive_slowly() -> object:
+        time.sleep(0.5)
+        read_from.append(socket.fileno())
+        return receive()
+
+    monkeypatch.setattr(stream.websocket, "recv_frame", receive_slowly)
+    close()
+    assert socket.fileno() == -1
+    until(lambda: not any("port forward" in thread.name for thread in threading.enumerate()), PATIENCE)
+    assert read_from
+    assert -1 not in read_from
 
 
 def test_a_new_token_is_taken_up(api: KubernetesApi, account: Path) -> None:

@@ -209,7 +209,7 @@ def all_pages(catalog: Catalog, limit: int, **asked) -> list[str]:
             return found
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @example(where="not (hparams.x == 1 or user == 'a')", workspaces=["ws1"], sort="-hparams.x", limit=9)
 @example(where="hparams.x != 0.5 and metrics.loss.min < 1", workspaces=None, sort="metrics.loss.last", limit=9)
 @example(where='hparams.x > "x" and hparams.x not like "a%"', workspaces=None, sort='hparams."odd key"', limit=50)

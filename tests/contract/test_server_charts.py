@@ -87,6 +87,17 @@ def test_an_opening_has_runs_tags_and_reduced_curves(client: Client):
     np.testing.assert_array_equal(np.frombuffer(loss["other", ""].values), [5.0, 4.0])
 
 
+def test_an_opening_tells_means_to_who_smooths(client: Client):
+    _, curves = opening(client, points=100, means="true")
+    loss = {one.about["name"]: one for one in curves if (one.about["tag"], one.about["logdir"]) == ("loss", "")}
+    base = loss["base"]
+    assert base.means is not None
+    assert base.counts is not None
+    assert np.frombuffer(base.counts).sum() == len(LONG)
+    assert loss["other"].means is None
+    np.testing.assert_array_equal(np.frombuffer(loss["other"].values), [5.0, 4.0])
+
+
 def test_an_opening_has_as_many_charts_as_are_seen_and_pinned_ones_first(client: Client):
     head, curves = opening(client, charts=2, tag=["zeta", "none"])
     assert head["charts"] == ["zeta", "acc/top2"]

@@ -181,3 +181,22 @@ def test_a_client_that_reads_nothing_holds_up_nobody(tmp_path: Path, store: Stor
             until(lambda: len(watcher.events) >= 30, 30)
             assert time.monotonic() - began < 30
             watcher.close()
+
+
+def test_what_happens_after_any_answer_is_told_to_who_begins_there(tmp_path: Path, store: Store):
+    with serving(tmp_path, store) as client:
+        known = answered_with(client, "runs")
+        store_run(store, name="meanwhile")
+        until(lambda: client.runs.count() == 1)
+        watcher = Watcher(client, f"?after={known}")
+        until(lambda: watcher.changes() == [("meanwhile", ["seen"])], 20)
+        watcher.close()
+
+
+def answered_with(client: Client, path: str) -> str:
+    """The change that an answer says it knows."""
+    host, _, port = client.url.removeprefix("http://").partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=60)
+    with contextlib.closing(connection):
+        connection.request("GET", f"/api/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+        return connection.getresponse().headers["X-Changes"]

@@ -94,6 +94,26 @@ def test_lists_are_filtered_sorted_and_paged(client: Client, store: Store):
     assert client.runs.fields(workspaces="ws2").metrics == ()
 
 
+def test_values_of_a_field_are_given_as_a_filter_writes_them(client: Client, store: Store):
+    for number, optimizer in enumerate(("adam", 'a "b"', "adam")):
+        store_run(store, name=f"r{number}", hparams={"opt": optimizer, "lr": 0.5}, tags={"team": "vision"})
+    store_run(store, name="other", workspace="ws2", tags={"place": ""})
+    assert client.runs.count() == 4
+    assert client.runs.fields().tags == ("place", "team")
+    assert client.runs.fields(workspaces="ws1").tags == ("team",)
+    found = client.runs.field_values("hparams.opt", prefix="A")
+    assert [(one.text, one.runs) for one in found] == [('"adam"', 2), ('"a \\"b\\""', 1)]
+    assert [one.text for one in client.runs.field_values("params.lr", workspaces="ws1")] == ["0.5"]
+    assert client.runs.field_values("tags.team", workspaces="ws2") == ()
+    for wrong, words in (("colour", "no field"), ("hparams.op", r"nearest: hparams\.opt"), ("created", "not listed")):
+        with pytest.raises(InvalidValue, match=words):
+            client.runs.field_values(wrong)
+    with pytest.raises(UnknownName, match="no workspace 'ws3'"):
+        client.runs.field_values("user", workspaces="ws3")
+    with pytest.raises(InvalidValue):
+        client.runs.field_values("user", limit=0)
+
+
 def test_times_in_a_filter_are_those_of_the_asker(client: Client, store: Store, monkeypatch: pytest.MonkeyPatch):
     store_run(store, name="base")
     zones = {"UTC0": timedelta(), "EAST-9": timedelta(hours=9), "WEST+7:30": timedelta(hours=-7, minutes=-30)}

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.run_states import RunState
 from aboard.store import Store, open_store
 from support.http_asking import ask
-from support.logged_runs import log_more, logged_run
+from support.logged_runs import log_more, logged_run, tb_folder
 from support.processes import until
 from support.stored_runs import put_manifest, serving_runs
 
+FAR = 2**53 + 1
 NOISE = [math.sin(step / 7) * step for step in range(5000)]
 
 
@@ -37,7 +39,9 @@ def client(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     first = logged_run(store, name="base", curves={"loss": [3.0, 2.0, math.nan, 1.0], "lr": [0.5] * 4})
     log_more(store, first, curves={"loss": [9.0, 8.0]}, logdir="val")
     logged_run(store, name="other", curves={"loss": [5.0, -math.inf, 4.0], "acc/top1": [0.1, 0.2], "acc/top5": [0.5]})
-    logged_run(store, name="long", curves={"noise": NOISE})
+    long = logged_run(store, name="long", curves={"noise": NOISE})
+    with SummaryWriter(str(tb_folder(store, long, "far"))) as writer:
+        writer.add_scalar("far", 1.0, FAR)
     catalog = tmp_path_factory.mktemp("catalog") / "catalog.sqlite"
     with Catalog.open(catalog) as opened, serving_runs(opened, store.uri) as made:
         until(lambda: made.runs.count() == 3)
@@ -76,6 +80,11 @@ def test_logdirs_narrow(client: Client):
     assert named(client.series.get("base", "loss", logdirs=".")) == [("base", "", "loss")]
 
 
+def test_a_step_that_no_float_is_keeps_its_digits(client: Client):
+    (far,) = client.series.get("long", "far")
+    assert far.steps.tolist() == [FAR]
+
+
 def test_a_reduced_curve_keeps_extremes_and_ends(client: Client):
     (whole,) = client.series.get("long", "noise")
     (reduced,) = client.series.get("long", "noise", points=100)
@@ -85,6 +94,30 @@ def test_a_reduced_curve_keeps_extremes_and_ends(client: Client):
     assert (reduced.steps[0], reduced.steps[-1]) == (0, 4999)
 
 
+def test_points_of_a_reduced_curve_tell_the_mean_of_what_they_stand_for(client: Client):
+    (reduced,) = client.series.get("long", "noise", points=100, means=True)
+    (plain,) = client.series.get("long", "noise", points=100)
+    assert reduced.means is not None
+    assert reduced.counts is not None
+    assert (plain.means, plain.counts) == (None, None)
+    assert reduced.steps.tolist() == plain.steps.tolist()
+    assert reduced.counts.tolist() == np.diff(reduced.steps, prepend=-1).tolist()
+    parts = np.split(np.array(NOISE), reduced.steps[:-1] + 1)
+    np.testing.assert_allclose(reduced.means, [part.mean() for part in parts], rtol=1e-5, atol=1e-4)
+
+
+def test_only_what_was_reduced_has_means(client: Client):
+    query = "/api/v1/series?run=base&run=long&tag=loss&tag=noise&logdir=.&points=100&means=true"
+    loss, noise = json.loads(ask(client, query).body)["items"]
+    assert "means" not in loss
+    assert len(noise["means"]) == len(noise["counts"]) == len(noise["values"])
+    whole, reduced = client.series.get(["base", "long"], ["loss", "noise"], logdirs=".", points=100, means=True)
+    assert whole.means is None
+    assert reduced.means is not None
+    assert reduced.means.tolist() == noise["means"]
+    assert sum(noise["counts"]) == 5000
+
+
 def test_windows_by_step_and_by_time(client: Client):
     (part,) = client.series.get("long", "noise", from_step=100, to_step=110)
     assert part.steps.tolist() == list(range(99, 112))
@@ -92,6 +125,40 @@ def test_windows_by_step_and_by_time(client: Client):
     assert part.steps.tolist() == list(range(99, 112))
     (part,) = client.series.get("long", "noise", since=1e9)
     assert len(part) == 0
+
+
+def test_a_window_between_two_points_has_both(client: Client):
+    (part,) = client.series.get("long", "noise", since=1100.25, until=1100.75)
+    assert part.steps.tolist() == [100, 101]
+    (part,) = client.series.get("long", "noise", since=1100.25, until=1100.75, from_step=4000)
+    assert len(part) == 0
+
+
+@pytest.mark.parametrize(
+    ("windows", "steps"),
+    [
+        ("from_step=0&from_step=4000&to_step=1&to_step=4002", {"base": [0, 1, 2], "long": list(range(3999, 4004))}),
+        ("since=1001&until=1001&until=1003", {"base": [0, 1, 2], "long": list(range(5))}),
+        ("to_step=1", {"base": [0, 1, 2], "long": [0, 1, 2]}),
+    ],
+    ids=["both edges by run", "one edge for all", "one for all"],
+)
+def test_each_run_may_have_a_window_of_its_own(client: Client, windows: str, steps: dict[str, list[int]]):
+    query = f"/api/v1/series?run=base&run=long&tag=loss&tag=noise&logdir=.&{windows}"
+    items = json.loads(ask(client, query).body)["items"]
+    assert {item["name"]: item["steps"] for item in items} == steps
+
+
+@pytest.mark.parametrize(
+    ("windows", "told"),
+    [
+        ("from_step=1&from_step=2&from_step=3", "3 windows are named for 2 different runs"),
+        ("from_step=1&from_step=2&until=1&until=2&until=3", "are named 2, 0, 0 and 3 times"),
+    ],
+)
+def test_windows_that_fit_no_runs_are_refused(client: Client, windows: str, told: str):
+    status, _, body = ask(client, f"/api/v1/series?run=base&run=long&{windows}")
+    assert (status, told in body.decode(), "once for each run" in body.decode()) == (400, True, True)
 
 
 def test_json_and_csv_say_the_same(client: Client):

@@ -126,6 +126,30 @@ def test_the_page_and_a_board_are_reached_through_the_login(site: Site, page: An
     assert (cookie["name"], cookie["path"], cookie["secure"]) == ("__Secure-aboard_session", PATH, True)
 
 
+def test_a_view_is_saved_and_opened_and_who_leaves_is_out(site: Site, page: Any):
+    needs("" if (FOLDER / "index.html").exists() else "the page was not built: run make page")
+    page.set_default_timeout(MILLISECONDS)
+    page.goto(f'{site.url}/w/vision/runs?where=name == "nobody"')
+    log_in(page, site.server.tokens["ann"])
+    page.get_by_role("button", name="Saved views").click()
+    panel = page.get_by_role("dialog", name="Saved views")
+    panel.get_by_label("Name of this view").fill("nobody")
+    panel.get_by_role("button", name="Save", exact=True).click()
+    panel.get_by_role("link", name="nobody").wait_for()
+    page.goto(f"{site.url}/w/vision/runs")
+    page.locator("a.name", has_text="base").wait_for()
+    page.get_by_role("button", name="Saved views").click()
+    panel.get_by_role("link", name="nobody").click()
+    page.locator("a.name").wait_for(state="detached")
+    assert page.url.startswith(f"{site.url}/w/vision/runs?where=")
+    page.get_by_role("button", name="Who you are").click()
+    page.get_by_role("button", name="Log out").click()
+    page.wait_for_url(f"{site.url}/login**")
+    assert page.context.cookies() == []
+    page.goto(f"{site.url}/w/vision/runs")
+    page.wait_for_url(f"{site.url}/login?next=**")
+
+
 @pytest.mark.parametrize("way", ["passing", "stripping"])
 def test_redirections_stay_below_the_path(site: Site, way: str):
     place: Place = getattr(site, way)

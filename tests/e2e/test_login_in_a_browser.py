@@ -16,6 +16,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.cli.browser_login import browser_login
 from aboard.model.user import Role
 from aboard.store import open_store
+from support.accessibility import violations
 from support.browsing import chromium
 from support.processes import until
 from support.stored_runs import store_run
@@ -63,6 +64,18 @@ def test_a_board_is_behind_the_login_and_works_with_all_headers(server: TeamServ
     assert [text for text in said if "frame-ancestors" in text or "Refused to load the script" in text] == []
     # A page elsewhere cannot show it in a frame, nor read the cookie.
     assert page.evaluate("document.cookie") == ""
+    context.close()
+
+
+def test_the_login_is_fit_for_all(server: TeamServer, browser: Any):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{server.url}/login?next=/", timeout=MILLISECONDS)
+    page.fill("input[name=token]", "wrong")
+    found = violations(page, "login", says_theme=False)
+    page.click("button")
+    page.wait_for_selector("text=This token opens nothing here", timeout=MILLISECONDS)
+    assert found + violations(page, "wrong token", says_theme=False) == []
     context.close()
 
 

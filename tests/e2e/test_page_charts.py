@@ -13,6 +13,8 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.model.run_states import RunState
+from support.chart_files import card
+from support.chart_zoom import drag, zoom_of
 from support.logged_runs import log_more, logged_run, tb_folder
 from support.page_world import World, media_runs, page_world, sweep
 from support.processes import until
@@ -30,32 +32,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
 
 
-def card(page: Any, tag: str) -> Any:
-    found = page.locator(f"section[data-tag='{tag}']").first
-    found.locator("canvas").first.wait_for()
-    return found
-
-
 def footer(page: Any, tag: str, text: str | re.Pattern[str]) -> None:
     card(page, tag).locator("footer").filter(has_text=text).wait_for()
 
 
 def compare(world: World, *names: str, more: str = "") -> str:
     return f"/w/lab/compare?runs={','.join(str(world.number(name)) for name in names)}{more}"
-
-
-def drag(page: Any, tag: str, start: float, end: float) -> None:
-    box = card(page, tag).locator(".u-over").bounding_box()
-    y = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + box["width"] * start, y)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * end, y, steps=4)
-    page.mouse.up()
-
-
-def zoom_of(page: Any) -> tuple[float, float]:
-    first, last = parse_qs(urlsplit(page.url).query)["zoom"][0].split("~")
-    return float(first), float(last)
 
 
 def test_all_scalars_are_charts_in_sections_and_zoom_asks_for_every_point(visit, world):
@@ -157,7 +139,7 @@ def test_a_metric_is_derived_from_others_and_pinned(visit, world):
     card(page, "loss").get_by_role("button", name="Pin").click()
     page.reload()
     footer(page, "test/loss - train/loss", "2 curves")
-    assert page.locator("section[data-tag='loss']").count() == 2
+    until(lambda: page.locator("section[data-tag='loss']").count() == 2)
 
 
 def test_a_chart_is_saved_as_picture_and_as_numbers(visit, world):
@@ -268,14 +250,30 @@ def test_media_of_two_runs_stand_at_one_step(visit, world):
     page.get_by_text("<b>step 10</b>").first.wait_for()
     page.get_by_label("Step", exact=True).press("Home")
     page.get_by_text("<b>step 0</b>").first.wait_for()
-    assert page.get_by_role("img", name="picture of dim at step 0").count() == 1
+    page.get_by_role("img", name="picture of dim at step 0").wait_for()
     page.get_by_role("button", name="Difference").click()
     page.get_by_text(re.compile("% of the pixels differ")).wait_for()
     page.get_by_role("button", name="Wipe").click()
     page.get_by_label("Wipe between the pictures").wait_for()
     page.get_by_label("Find tags").fill("weights|tone")
     page.locator("svg[aria-label^='Histogram'] path.current").first.wait_for(state="attached")
-    assert page.locator("audio").count() == 2
+    until(lambda: page.locator("audio").count() == 2)
+
+
+def test_histograms_of_runs_stand_on_one_axis(visit, world):
+    numbers = f"{world.number('dim')},{world.number('bright')}"
+    page = visit(f"/w/media/compare?runs={numbers}&tab=media&media=weights")
+    page.get_by_role("checkbox", name="Histograms on one axis").check()
+    together = page.get_by_role("img", name="weights: histograms of 2 runs")
+    together.wait_for()
+    at_end = [path.get_attribute("d") for path in together.locator("path").all()]
+    assert len(at_end) == 2
+    assert at_end[0] != at_end[1]
+    page.get_by_label("Step", exact=True).press("Home")
+    page.get_by_text("step 0").first.wait_for()
+    until(lambda: [path.get_attribute("d") for path in together.locator("path").all()] != at_end)
+    page.reload()
+    together.wait_for()
 
 
 def test_texts_are_markdown_without_becoming_markup(visit, world):
@@ -309,7 +307,7 @@ def test_several_pictures_of_a_step_are_all_shown(visit, world):
 def test_parameters_against_a_metric_choose_what_is_plotted(visit, world):
     page = visit('/w/lab/compare?tab=parameters&where=name like "sweep%25"')
     page.get_by_text("4 runs; drag along an axis").wait_for()
-    assert page.locator("svg .line").count() == 4
+    until(lambda: page.locator("svg .line").count() == 4)
     axis = page.locator("rect.handle").first.bounding_box()
     page.mouse.move(axis["x"] + 12, axis["y"] + 2)
     page.mouse.down()
@@ -318,4 +316,15 @@ def test_parameters_against_a_metric_choose_what_is_plotted(visit, world):
     page.get_by_text("1 run of 4 chosen").wait_for()
     page.get_by_role("button", name="Plot these").click()
     page.get_by_text("1 of 4 runs plotted").wait_for()
-    assert page.locator("circle.plotted").count() == 1
+    until(lambda: page.locator("circle.plotted").count() == 1)
+
+
+def test_a_large_chart_tells_which_line_is_of_which_logdir(visit, world):
+    page = visit(f"/w/lab/compare?runs={world.number('sweep-0')}&tags=loss&large=loss")
+    lines = page.get_by_role("dialog").get_by_role("listitem")
+    drawn = {kind: lines.filter(has_text=kind).locator("path") for kind in ("train", "test")}
+    for path in drawn.values():
+        path.first.wait_for(state="attached")  # a line has no height, which counts as hidden
+    dashes = {kind: path.first.get_attribute("stroke-dasharray") for kind, path in drawn.items()}
+    assert dashes["train"] != dashes["test"]
+    assert drawn["train"].first.get_attribute("stroke") == drawn["test"].first.get_attribute("stroke")

@@ -6,10 +6,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 from aboard.model.board import BoardKind
+from aboard.store.run.file_row import FileRow
+from aboard.store.run.outputs import Outputs
+from aboard.store.run.run_folder import RunFolder
+from support.logged_runs import log_more, logged_run
 from support.page_world import World, hostile_runs, page_world, restarted_run, sweep, trained_run
 from support.processes import until
 
@@ -81,15 +86,38 @@ def test_what_a_run_printed_is_searched(visit, world):
     page.locator("mark", has_text="ERRORS").wait_for()
 
 
-def test_files_code_and_machine_of_a_run(visit, world):
+def test_files_and_code_of_a_run(visit, world):
     page = visit(run_page(world, "trained", "files"))
     page.get_by_role("link", name=re.compile("log.1")).first.wait_for()
+    files = page.locator("tbody tr")
+    count = files.count()
+    page.get_by_label("Find a file").fill("LOG/1")
+    until(lambda: 0 < files.count() < count)
+    found = files.all_inner_texts()
+    page.reload()
+    files.first.wait_for()
+    assert page.get_by_label("Find a file").input_value() == "LOG/1"
+    assert files.all_inner_texts() == found
     page.goto(page.url.replace("tab=files", "tab=code"))
     page.locator(".added", has_text="a change that nobody committed").wait_for()
     page.get_by_role("heading", name="Packages").wait_for()
     page.get_by_text(re.compile(r"python\S* train.py")).first.wait_for()
-    page.goto(page.url.replace("tab=code", "tab=system"))
-    page.get_by_text(re.compile("curve|was not measured")).first.wait_for()
+
+
+def test_the_use_of_the_machine_has_charts_of_its_own(visit, world):
+    uid = world.uids["measured"] = logged_run(
+        world.store, name="measured", workspace="lab", curves={"loss": [1.0, 2.0]}
+    )
+    log_more(world.store, uid, curves={"cpu/percent": [10.0, 50.0, 90.0]}, logdir="system")
+    page = visit(run_page(world, "measured", "charts"))
+    page.locator("section[data-tag=loss] footer", has_text="1 curve · 2 points").wait_for()
+    assert page.locator("section[data-tag]").count() == 1
+    page.get_by_role("tab", name="System").click()
+    page.locator("section[data-tag='cpu/percent'] footer", has_text="1 curve · 3 points").wait_for()
+    page.locator("section[data-tag='cpu/percent'] canvas").first.wait_for()
+    assert page.locator("section[data-tag]").count() == 1
+    page.goto(world.url + run_page(world, "sweep-0", "system"))
+    page.get_by_text("The use of the machine was not measured").wait_for()
 
 
 def test_runs_are_opened_as_a_board_which_is_stopped_started_and_deleted(visit, world):
@@ -136,6 +164,27 @@ def test_a_process_is_chosen_for_a_board(visit, world, monkeypatch, tmp_path):
     until(lambda: not list((tmp_path / "units").glob("0*")), 60)
 
 
+def test_profiler_traces_are_opened_in_a_process(visit, world, monkeypatch, tmp_path):
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path))
+    folder = RunFolder(world.store, world.client.runs.get("sweep-1").uid)
+    path = "output/tensorboard/plugins/profile/2026_11_16/host.xplane.pb"
+    world.store.put(folder.key(path), b"a trace")
+    folder.write_outputs(Outputs(serial=1, files=(FileRow(path=path, source=path, bytes=7, crc32=crc32(b"a trace")),)))
+    page = visit(run_page(world, "sweep-1", "files"))
+    offer = page.get_by_role("group", name="Open the profiler traces")
+    offer.get_by_role("combobox", name="Where the board runs").wait_for()
+    assert offer.get_by_role("option").first.inner_text() == "process: local"
+    with page.context.expect_page() as opened:
+        offer.get_by_role("button").click()
+    opened.value.wait_for_url("**/w/lab/boards/**")
+    opened.value.close()
+    (board,) = [one for one in world.client.boards.iterate() if one.kind is BoardKind.PROCESS]
+    assert board.settings["executor"] == "local"
+    until(lambda: "aboard[profile]" in str(world.client.boards.logs(board.id)), 60)
+    world.client.boards.delete(board.id)
+    until(lambda: not list((tmp_path / "units").glob("0*")), 60)
+
+
 def test_names_are_text_wherever_they_are_shown(visit, world):
     page = visit("/w/odd/runs")
     page.locator("a.name", has_text="<img src=x").wait_for()
@@ -169,6 +218,13 @@ def test_a_step_beyond_what_browsers_count_is_told_digit_by_digit(visit, world):
     assert re.search(
         rf"step {2**53 + 1}\b|step {2**53 + 3}\b|step {2**53 + 5}\b", page.locator(".tooltip").inner_text()
     )
+
+
+def test_a_zoom_of_other_charts_leaves_steps_beyond_what_browsers_count_whole(visit, world):
+    page = visit(f"/w/odd/compare?runs={world.number('far')}&tags=far&zoom=0~100")
+    page.locator(
+        "section[data-tag='far'] footer", has_text=f"1 curve · 3 points · steps counted from {2**53 + 1}"
+    ).wait_for()
 
 
 def test_a_server_that_goes_away_and_comes_back_is_told(visit, world):

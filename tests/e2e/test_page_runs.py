@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from support.logged_runs import logged_run
+from support.page_questions import count_questions
 from support.page_world import World, page_world, sweep
 from support.processes import until
 from support.stored_runs import store_run
@@ -65,6 +66,40 @@ def test_a_filter_is_completed_while_it_is_typed_and_stands_in_the_address(visit
     assert query(page)["where"] == ["hparams.lr < 0.05"]
 
 
+def test_values_that_runs_have_are_offered_while_a_filter_is_typed(visit):
+    page = visit(RUNS)
+    rows(page)
+    page.keyboard.press("/")
+    page.keyboard.type("hparams.optimizer == ")
+    page.get_by_role("option", name='"adam"').wait_for()
+    page.keyboard.type('"S')
+    page.get_by_role("option", name='"adam"').wait_for(state="detached")
+    page.get_by_role("option", name='"sgd"').click()
+    page.keyboard.type("and tags.")
+    page.get_by_role("option", name="tags.best").click()
+    page.keyboard.type("== ")
+    page.get_by_role("option", name='""').click()
+    page.keyboard.type("and hparams.lr in [0.0")
+    page.get_by_role("option", name="0.001").click()
+    page.keyboard.type("]")
+    page.keyboard.press("Enter")
+    shows(page, "1 run that match")
+    assert query(page)["where"] == ['hparams.optimizer == "sgd" and tags.best == "" and hparams.lr in [0.001 ]']
+
+
+def test_a_question_for_values_that_fails_leaves_the_completion_as_it_is(visit):
+    page = visit(RUNS)
+    rows(page)
+    page.route("**/api/v1/field-values?*", lambda route: route.fulfill(status=400, body="{}"))
+    page.keyboard.press("/")
+    with page.expect_response("**/api/v1/field-values?field=user*"):
+        page.keyboard.type("user == ")
+    page.keyboard.type('"x" or status == "comp')
+    page.get_by_role("option", name='"completed"').click()
+    page.keyboard.press("Enter")
+    shows(page, "7 runs that match")
+
+
 def test_an_error_in_a_filter_is_told_at_its_place(visit):
     page = visit(f"{RUNS}?where=hparams.lr %3C and 1")
     alert = page.locator("#query-error")
@@ -111,6 +146,23 @@ def test_columns_are_chosen_sorted_widened_pinned_and_hidden(visit):
     head.get_by_role("button", name="Column test/acc max").click()
     page.get_by_role("button", name="Hide").click()
     head.wait_for(state="detached")
+
+
+def test_a_column_that_is_widened_asks_for_nothing(visit):
+    page = visit(f"{RUNS}?columns=status")
+    rows(page)
+    shows(page, "8 runs")
+    questions = count_questions(page, "/run-marks?")
+    grip = page.get_by_role("columnheader", name="status").locator(".grip").bounding_box()
+    page.mouse.move(grip["x"] + 2, grip["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(grip["x"] + 82, grip["y"] + 5, steps=8)
+    page.mouse.up()
+    page.wait_for_url("**widths=status*")
+    assert questions() == 0
+    page.get_by_role("columnheader", name="status").get_by_role("button", name="status", exact=True).click()
+    page.wait_for_url("**sort=status*")
+    assert questions() == 1
 
 
 def test_a_small_curve_stands_beside_a_metric(visit):

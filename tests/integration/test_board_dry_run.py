@@ -97,7 +97,7 @@ def documents(*arguments: object) -> list[dict[str, Any]]:
 
 def test_the_manifests_of_kubernetes(place: Path) -> None:
     config = ["--config", "image=tb/own:1", "--config", 'tensorboard_args=["--reload_interval=9"]']
-    deployment, service = documents("run1", "--executor", "kubernetes", *config)
+    service, deployment = documents("run1", "--executor", "kubernetes", *config)
     for manifest in (deployment, service):
         kubernetes_validate.validate(manifest, "1.31", strict=True)
         assert manifest["metadata"]["namespace"] == "lab"
@@ -109,11 +109,14 @@ def test_the_manifests_of_kubernetes(place: Path) -> None:
     assert container["image"] == "tb/own:1"
     assert "--reload_interval=9" in container["command"]
     assert any(word.startswith(f"--logdir={place / 'shared'}/") for word in container["command"])
-    assert container["volumeMounts"] == [{"name": "claim-runs", "mountPath": str(place / "shared")}]
+    (mount,) = container["volumeMounts"]
+    shared = f"{place / 'shared'}/"
+    assert (mount["name"], mount["readOnly"], mount["mountPath"]) == ("claim-runs", True, shared + mount["subPath"])
+    assert f"--logdir={mount['mountPath']}/logs" in container["command"]
 
 
 def test_a_longest_time_makes_it_a_job() -> None:
-    job, _ = documents("run1", "--executor", "kubernetes", "--max-runtime", "1h")
+    _, job = documents("run1", "--executor", "kubernetes", "--max-runtime", "1h")
     kubernetes_validate.validate(job, "1.31", strict=True)
     assert (job["kind"], job["spec"]["activeDeadlineSeconds"] > 3600) == ("Job", True)
 
@@ -140,7 +143,7 @@ def test_what_the_server_keeps_to_itself_is_not_printed() -> None:
 def test_a_config_file_may_say_where(tmp_path: Path) -> None:
     (tmp_path / "board.yaml").write_text("sources: [exp1]\nexecutor: kubernetes\n", encoding="utf-8")
     kinds = [one["kind"] for one in documents("--config-file", tmp_path / "board.yaml")]
-    assert kinds == ["Deployment", "Service"]
+    assert kinds == ["Service", "Deployment"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,7 @@ def test_what_cannot_be_made_is_refused_as_when_it_is_made(arguments: list[str],
 
 def test_from_python(server: TeamServer) -> None:
     preview = server.client("ann").boards.preview("exp1", executor=Kubernetes())
-    assert [one["kind"] for one in preview.documents] == ["Deployment", "Service"]
+    assert [one["kind"] for one in preview.documents] == ["Service", "Deployment"]
     with pytest.raises(InvalidValue, match="given to no executor") as refused:
         server.client("ann").boards.preview("run1")
     assert "`executor`" in refused.value.hint

@@ -16,10 +16,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, insert, update
 
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.schema import boards
+from aboard.catalog.schema import board_units, boards
 from aboard.errors import UnknownName
 from aboard.executors.local import Local
 from aboard.model.board import Board, BoardKind
@@ -55,9 +55,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[TeamServer]:
             spec = UnitSpec(name="echo", command=command, ports=(Port(name="http"),), grace=0)
             handle = Local().submit(spec)
             catalog.boards.add(replace(board, state=UnitState.STOPPED))
-            # As if a server had been killed after it had submitted the unit.
-            values = {"state": "starting", "unit": spec.id, "unit_host": running.control.processes.host}
-            catalog.database.write(lambda connection: connection.execute(update(boards).values(**values)))
+            # As if a server had been killed after it had copied the runs and submitted the unit.
+            copies = home / "copies"
+            copies.mkdir()
+            host = running.control.processes.host
+            kept = {"unit": spec.id, "board_id": board.id, "host": host, "executor": "local", "said": 0}
+            options = Local().written_out().options
+
+            def killed_in_between(connection: Connection) -> None:
+                connection.execute(insert(board_units).values(**kept, options=options, mirror=str(copies)))
+                connection.execute(update(boards).values(state="starting", unit=spec.id, unit_host=host))
+
+            catalog.database.write(killed_in_between)
             running.board = board.id
             until(lambda: catalog.boards.get(board.id).state is UnitState.RUNNING, 60)
             yield running

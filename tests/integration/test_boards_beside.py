@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -12,20 +11,22 @@ import sys
 import textwrap
 import urllib.error
 import urllib.request
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import aboard
-from aboard.compat.xmanager import xm, xm_local
+from aboard.compat.xmanager import xm, xm_local, xm_slurm
 from aboard.compat.xmanager.contrib import tensorboard
 from aboard.errors import AboardError, InvalidType, InvalidValue
-from aboard.executors import Local
+from aboard.executors import Local, Slurm
 from aboard.executors.docker_container import container_options
 from aboard.jobs.experiment import Experiment
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_states import UnitState
+from support.job_home import job_home
 from support.processes import until
 
 PATIENCE = 60.0
@@ -34,11 +35,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    for name in ("ABOARD_SERVER", "ABOARD_TOKEN", "ABOARD_STORE", "ABOARD_CONFIG", "ABOARD_JOBS_EXECUTOR"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path / "home"
+    return job_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -76,6 +73,39 @@ def test_it_ends_with_the_experiment(logs: Path, port: int) -> None:
     job.cancel()
     assert board.wait(PATIENCE).state is UnitState.STOPPED
     assert _runs(port) is None
+
+
+def test_it_stays_for_a_delay_after_the_experiment(logs: Path, port: int) -> None:
+    delay = 6.0
+    with Experiment("delayed") as experiment:
+        board = aboard.add_tensorboard(experiment, logs, port, executor=Local(), termination_delay_secs=delay)
+        job = experiment.add(aboard.submit("true"))
+        until(lambda: _runs(port) == ["0"], PATIENCE)
+        over = job.wait(PATIENCE).ended
+    closed = datetime.now(UTC)
+    assert over is not None
+    ended = board.wait(PATIENCE)
+    assert ended.state is UnitState.STOPPED
+    assert ended.ended is not None
+    assert delay <= (ended.ended - max(over, closed)).total_seconds() < delay + 30
+
+
+def test_a_board_of_a_launch_script_may_be_a_job_of_slurm(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In both signatures; tests/cluster has such a board on a real one."""
+    given: list[tuple[object, object]] = []
+
+    def noted(experiment: object, log_dir: object, port: object, *_: object, **options: object) -> NotAsked:
+        given.append((port, options["executor"]))
+        return NotAsked()
+
+    class NotAsked:
+        port_forward_line = ""
+
+    monkeypatch.setattr(tensorboard, "add_beside", noted)
+    with xm_local.create_experiment("slurm") as experiment:
+        tensorboard.add_tensorboard(experiment, str(logs), xm_slurm.Slurm(partition="low"))
+        tensorboard.add_tensorboard(experiment, str(logs), 7000, executor=xm_slurm.Slurm(partition="low"))
+    assert given == [(None, Slurm(partition="low")), (7000, Slurm(partition="low"))]
 
 
 def test_it_ends_when_the_launcher_was_killed(tmp_path: Path, logs: Path, port: int) -> None:
@@ -126,7 +156,6 @@ def test_a_port_that_is_taken_is_told(logs: Path, port: int) -> None:
         ({"log_dir": None}, "one log folder", "gs://"),
         ({"log_dir": ""}, "no path", "gs://"),
         ({"port": Local(), "executor": Local()}, "two executors", "one of them"),
-        ({"executor": "slurm"}, "cannot be a job of slurm", "job.tensorboard"),
         ({"executor": "kubernetes"}, "cannot see '/logs'", "gs://"),
     ],
 )

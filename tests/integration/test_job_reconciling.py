@@ -6,10 +6,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -19,12 +22,15 @@ from aboard.catalog.catalog import Catalog
 from aboard.control.control import Control, ControlOptions
 from aboard.control.job_reconciler import JobReconciler
 from aboard.errors import UnknownName
+from aboard.executors import Local
 from aboard.jobs.job_record import JobRecords
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.unit_status import EndReason, UnitStatus
+from support.job_home import job_home
+from support.kept_runs import kept_run
 from support.processes import finish, start, until
 
 PATIENCE = 60.0
@@ -41,12 +47,9 @@ TRAINING = """
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    for name in ("ABOARD_SERVER", "ABOARD_TOKEN", "ABOARD_STORE", "ABOARD_CONFIG", "ABOARD_JOBS_EXECUTOR"):
-        monkeypatch.delenv(name, raising=False)
+    home = job_home(tmp_path, monkeypatch)
     (tmp_path / "train.py").write_text(textwrap.dedent(TRAINING))
-    yield tmp_path / "home"
+    yield home
     for job in aboard.Job.list():
         job.cancel()
         job.wait(PATIENCE)
@@ -69,8 +72,8 @@ def looked_after(catalog: Catalog, home: Path) -> Iterator[Control]:
         control.close()
 
 
-def submitted(tmp_path: Path, name: str = "long") -> aboard.Job:
-    job = aboard.submit(["python", str(tmp_path / "train.py")], name=name)
+def submitted(tmp_path: Path, name: str = "long", **options: Any) -> aboard.Job:
+    job = aboard.submit(["python", str(tmp_path / "train.py")], name=name, **options)
     until(lambda: b"under way" in b"".join(job.logs()), PATIENCE)
     return job
 
@@ -133,6 +136,90 @@ def test_a_job_that_was_to_end_ends_though_who_said_so_died(tmp_path: Path, home
         until(lambda: job.status.is_ended, PATIENCE)
         assert job.info.reason is EndReason.STOPPED
         until(lambda: status_of(catalog) is RunState.CANCELLED, PATIENCE)
+
+
+def test_a_job_whose_time_is_over_has_failed(tmp_path: Path, home: Path, catalog: Catalog):
+    """Its run says so without any server; and nobody starts it again, though it may be."""
+    job = submitted(tmp_path, timeout=8, restarts=2)
+    assert (job.wait(PATIENCE).reason, job.info.attempt) == (EndReason.TIMEOUT, 1)
+    run = kept_run(str(home / "store"))
+    assert (run.status, run.reason) == (RunState.FAILED, "its time of 8 s was over")
+    assert len(run.attempts) == 1
+    with looked_after(catalog, home):
+        until(lambda: status_of(catalog) is RunState.FAILED, PATIENCE)
+
+
+def test_a_job_whose_time_is_over_has_failed_though_it_was_started_again(tmp_path: Path, home: Path):
+    """All starts share the time of a unit, so the last one is younger than that."""
+    job = submitted(tmp_path, timeout=25, restarts=1)
+    supervisor = supervisor_of(job)
+    until(lambda: time.time() - supervisor.create_time() > 8, PATIENCE)
+    supervisor.kill()
+    until(lambda: b"".join(job.logs()).count(b"under way") == 2, PATIENCE)
+    assert (job.wait(PATIENCE).reason, job.info.attempt) == (EndReason.TIMEOUT, 2)
+    run = kept_run(str(home / "store"))
+    assert (run.status, run.reason) == (RunState.FAILED, "its time of 25 s was over")
+
+
+@pytest.mark.parametrize(
+    ("blind", "state", "why"),
+    [
+        ({"ABOARD_CANCEL_MARK": "/nowhere"}, RunState.CANCELLED, "(stopped)"),
+        ({"ABOARD_UNIT_TIMEOUT": ""}, RunState.FAILED, "(timeout): its time of 8 s was over"),
+    ],
+)
+def test_a_run_that_cannot_know_why_it_ended_is_told_by_its_job(
+    tmp_path: Path, home: Path, catalog: Catalog, blind: dict[str, str], state: RunState, why: str
+):
+    job = submitted(tmp_path, environment=blind, timeout=8 if state is RunState.FAILED else None)
+    if state is RunState.CANCELLED:
+        job.cancel()
+    job.wait(PATIENCE)
+    assert kept_run(str(home / "store")).status is RunState.PREEMPTED
+    with looked_after(catalog, home):
+        until(lambda: status_of(catalog) is state, PATIENCE)
+        run = run_of(catalog)
+        assert run is not None
+        assert why in run.reason
+        assert run.ended is not None
+
+
+def test_jobs_that_have_ended_are_not_asked_for_ever(
+    tmp_path: Path, home: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+):
+    completed = aboard.submit("true", name="short")
+    stopped = submitted(tmp_path, environment={"ABOARD_CANCEL_MARK": "/nowhere"})
+    forgotten = aboard.submit("true", name="gone")
+    stopped.cancel()
+    for job in (completed, stopped, forgotten):
+        job.wait(PATIENCE)
+    forgotten.executor.forget(UnitHandle.parse(forgotten.record.handle))
+    with looked_after(catalog, home):
+        until(lambda: status_of(catalog) is RunState.CANCELLED, PATIENCE)
+    asked: list[str] = []
+    status = Local.status
+
+    def counted(self: Local, handle: UnitHandle) -> UnitStatus:
+        asked.append(handle.unit)
+        return status(self, handle)
+
+    monkeypatch.setattr(Local, "status", counted)
+    reconciler = JobReconciler(catalog, JobRecords(home), lambda _: None)
+    reconciler.look()
+    assert set(asked) == {completed.id, stopped.id, forgotten.id}
+    reconciler.look()
+    assert len(asked) == 3, "they are settled"
+    JobRecords(home).remove(forgotten.id)
+
+
+def test_a_job_that_its_scheduler_takes_after_it_was_cancelled_does_nothing(tmp_path: Path, home: Path):
+    words = [sys.executable, "-m", "aboard", "run", "--name=late", "--", "touch", str(tmp_path / "begun")]
+    (tmp_path / "mark").touch()
+    environment = {**os.environ, "ABOARD_CANCEL_MARK": str(tmp_path / "mark")}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, "its job was cancelled" in done.stderr) == (143, True), done.stderr
+    assert not (tmp_path / "begun").exists()
+    assert not (home / "store").exists()
 
 
 DIES = """

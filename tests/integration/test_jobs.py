@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import psutil
@@ -28,6 +28,7 @@ from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
 from support.commands import aboard as command
+from support.job_home import job_home
 from support.processes import until
 
 PATIENCE = 90.0
@@ -60,11 +61,7 @@ KILLED_ONCE = """
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    home = tmp_path / "home"
-    monkeypatch.setenv("ABOARD_HOME", str(home))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    for name in ("ABOARD_SERVER", "ABOARD_TOKEN", "ABOARD_STORE", "ABOARD_CONFIG", "ABOARD_JOBS_EXECUTOR"):
-        monkeypatch.delenv(name, raising=False)
+    home = job_home(tmp_path, monkeypatch)
     yield home
     for job in aboard.Job.list():
         job.cancel()
@@ -87,9 +84,33 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
+def _is_queue(words: list[str]) -> bool:
+    return "aboard.jobs.unit_queue" in words
+
+
 def _launched(example: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(EXAMPLES / example)]
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def _supervisor(name: str) -> psutil.Process:
+    """That of a job of this test: others name theirs as they like, at the same time."""
+    (found,) = [one for one in _own_processes() if f"--name={name}" in one.info["cmdline"]]
+    return found
+
+
+def _own_processes() -> Iterator[psutil.Process]:
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        is_own = (process.info["environ"] or {}).get("ABOARD_HOME") == os.environ["ABOARD_HOME"]
+        if is_own and process.info["cmdline"]:
+            yield process
+
+
+def _kill(process: psutil.Process) -> None:
+    """With all below it, from above: nobody is left to say how it ended."""
+    for one in (process, *process.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may end with its supervisor
+            one.kill()
 
 
 def _printed(job: aboard.Job) -> str:
@@ -184,10 +205,7 @@ def test_a_killed_job_is_submitted_again_and_its_run_goes_on(source: Path) -> No
     with pytest.raises(Conflict, match="killed is running") as refused:
         job.again()
     assert "cancel it first" in refused.value.hint
-    (supervisor,) = [one for one in psutil.process_iter(["cmdline"]) if "--name=killed" in (one.info["cmdline"] or ())]
-    for process in (supervisor, *supervisor.children(recursive=True)):
-        with contextlib.suppress(psutil.NoSuchProcess):  # it may end with its supervisor
-            process.kill()
+    _kill(_supervisor("killed"))
     assert job.wait(PATIENCE).state is UnitState.FAILED
     made = command("jobs", "again", "--experiment", "again")
     assert made.code == 0, made.err
@@ -204,6 +222,66 @@ def test_a_killed_job_is_submitted_again_and_its_run_goes_on(source: Path) -> No
     refused_again = command("jobs", "again", "killed")
     assert (refused_again.code, "has completed" in refused_again.err) == (1, True)
     assert "--experiment NAME" in command("jobs", "again").err
+
+
+def test_a_job_that_loses_its_supervisor_and_then_its_keeper_goes_on_by_itself(source: Path) -> None:
+    held = """
+        import os, time
+        from aboard import Run
+        with Run() as run:
+            checkpoint = run.resume()
+            first = checkpoint.state["step"] + 1 if checkpoint else 0
+            for step in range(first, first + 4 if os.environ["ABOARD_ATTEMPT"] != "3" else 12):
+                run.log_metrics({"step": step, "loss": 0.5}, step_name="step", stage="train")
+                run.checkpoint({"step": step})
+            if os.environ["ABOARD_ATTEMPT"] != "3":
+                print("held", flush=True)
+                time.sleep(600)
+    """
+    (source / "train.py").write_text(textwrap.dedent(held))
+    job = aboard.submit("python train.py", source_dir=source, name="tough", restarts=2)
+    until(lambda: _printed(job).count("held") == 1, PATIENCE)
+    _kill(_supervisor("tough"))
+    until(lambda: _printed(job).count("held") == 2, PATIENCE)
+    keeper = _supervisor("tough").parent()
+    assert keeper is not None
+    _kill(keeper)
+    status = job.wait(PATIENCE)  # who waits looks after it
+    assert (status.has_succeeded, status.attempt) == (True, 3), (status, _printed(job))
+    run = job.wait_for_run(PATIENCE)
+    until(lambda: Client().runs.get(run.uid).status is RunState.COMPLETED, PATIENCE)
+    run = Client().runs.get(run.uid)
+    (series,) = Client().runs.series(run.uid, tags="loss")
+    assert list(series.steps) == list(range(12))
+    assert [one.details["unit"] for one in run.attempts] == [job.id] * 3
+
+
+def test_starts_after_failures_and_after_kills_are_counted_together(source: Path) -> None:
+    # One failure, which `aboard run` answers, then kills of `aboard run`, which its keeper answers.
+    script = "import os, signal; os.environ['ABOARD_ATTEMPT'] == '1' and exit(3); os.kill(os.getppid(), signal.SIGKILL)"
+    (source / "train.py").write_text(script)
+    job = aboard.submit("python train.py", source_dir=source, name="doomed", restarts=2)
+    status = job.wait(PATIENCE)
+    assert (status.state, status.exit_code) == (UnitState.FAILED, 1), status
+    assert "doomed was started again 2 times, which is all it may" in _printed(job)
+    run = job.wait_for_run(PATIENCE)
+    until(lambda: len(Client().runs.get(run.uid).attempts) == 3, PATIENCE)
+
+
+def test_the_queue_of_a_sweep_that_was_killed_goes_on(source: Path) -> None:
+    sweep = aboard.sweep(
+        "python train.py {hparams.lr} 30", {"lr": [1, 2, 3]}, source_dir=source, experiment="queued", at_once=1
+    )
+    until(lambda: sweep.jobs[0].status is UnitState.RUNNING, PATIENCE)
+    (queue,) = [one for one in _own_processes() if _is_queue(one.info["cmdline"])]
+    keeper = queue.parent()
+    assert keeper is not None
+    queue.kill()
+    until(lambda: sweep.jobs[1].status is UnitState.RUNNING, PATIENCE)
+    for process in [keeper, *(one for one in keeper.children() if _is_queue(one.cmdline()))]:
+        process.kill()
+    assert sweep.wait(PATIENCE) == {UnitState.STOPPED: 3}
+    assert all(job.info.attempt == 1 for job in sweep.jobs), [job.info for job in sweep.jobs]
 
 
 def test_a_sweep_runs_so_many_at_a_time_in_one_experiment(source: Path) -> None:

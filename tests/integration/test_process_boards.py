@@ -126,7 +126,9 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
             server.client().boards.create("run1", kind=BoardKind.PROCESS, template="{run}")
         with pytest.raises(Conflict, match="has read its runs"):
             server.client().boards.change(board.id, template="{run}")
-        assert any("TensorBoard 2" in line.text for line in server.client().boards.logs(board.id))
+        logs = server.client().boards.logs(board.id)
+        assert any("TensorBoard 2" in line.text for line in logs)
+        assert sum("pip install 'aboard[profile]', or xprof, where local starts it" in line.text for line in logs) == 1
 
         server.client().boards.stop(board.id)
         until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED, 30)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -90,6 +91,45 @@ def test_no_store_at_the_end_and_a_new_start_that_finishes_it(machine: Machine, 
     assert ended.out == "2\n"
     assert all_steps(kept) == list(range(20))
     assert [str(attempt.status) for attempt in kept.run().attempts] == ["completed", "completed"]
+
+
+FAILING = """
+    import pathlib, sys, time
+    print("begun", flush=True)
+    while not pathlib.Path("go").exists():
+        time.sleep(0.02)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("asks", "has_mark", "end"),
+    [
+        pytest.param(True, True, ("cancelled", "its job was cancelled"), id="cancelled"),
+        pytest.param(True, False, ("preempted", "ended by SIGTERM"), id="preempted"),
+        pytest.param(False, True, ("cancelled", "its job was cancelled"), id="cancelled without a signal"),
+    ],
+)
+def test_an_end_that_is_wanted_while_a_failed_attempt_is_shipped_is_the_last(
+    machine: Machine, kept: Kept, proxy: FaultProxy, tmp_path: Path, asks: bool, has_mark: bool, end: tuple[str, str]
+) -> None:
+    mark = tmp_path / "mark"
+    process = machine.start_run(FAILING, "--restarts", 5, ABOARD_CANCEL_MARK=str(mark))
+    until(lambda: status_of(kept) == "running", 30)
+    proxy.hold(method="PUT")
+    (machine.folder / "go").touch()
+    assert process.stderr is not None
+    while b"shipping what is left" not in process.stderr.readline():
+        assert process.poll() is None
+    if has_mark:
+        mark.touch()
+    if asks:
+        process.send_signal(signal.SIGTERM)
+    proxy.release()
+    ended = finish(process)
+    assert (ended.code, ended.out) == (3, "begun\n")
+    run = kept.run()
+    assert (str(run.status), run.reason, len(run.attempts)) == (*end, 1)
 
 
 @pytest.mark.parametrize("store", ["s3://no-such-bucket", "/dev/null/no-such-folder"])

@@ -39,3 +39,14 @@ def test_a_database_that_is_down_is_told_and_waited_for(tmp_path: Path):
                 return False
 
         until(is_back, 60)
+
+
+def test_a_database_that_was_made_without_a_language(tmp_path: Path):
+    store = open_store(str(tmp_path / "store"), create=True)
+    store_run(store, name="größer")
+    with (
+        postgres_server() as database,
+        Catalog.open(database.database_without_language()) as catalog,
+        serving_runs(catalog, store.uri) as client,
+    ):
+        until(lambda: [run.name for run in client.runs.list(where='name == "größer"').items] == ["größer"], 20)

@@ -158,7 +158,7 @@ def test_one_follows_the_store_and_another_goes_on_when_it_is_killed(three: Thre
         until(lambda: all(server.client.runs.count() == 3 for server in others), 60)
     finally:
         follower.process.send_signal(signal.SIGCONT)
-    until(lambda: max(server.asks_of_store() for server in others) > 0, 10)
+    until(lambda: max(server.asks_of_store() for server in others) > 0)
     others[0].client.runs.delete("three", files=True)
     until(lambda: all(server.client.runs.count() == 2 for server in three.servers), 60)
 
@@ -196,8 +196,8 @@ def test_a_board_is_there_through_each_of_them(three: Three):
         until(lambda server=server: server.shows(board.id) == {"ws1_one_train", "ws1_two_train"}, 30)
     assert second.client.boards.create("exp1").board.id == board.id
     second.client.boards.stop(board.id)
-    until(lambda: third.ask(f"/boards/{board.id}/")[0] == 409, 10)
-    until(lambda: first.ask(f"/boards/{board.id}/")[0] == 409, 10)
+    until(lambda: third.ask(f"/boards/{board.id}/")[0] == 409)
+    until(lambda: first.ask(f"/boards/{board.id}/")[0] == 409)
 
 
 def test_what_changes_through_one_is_heard_through_another(three: Three):
@@ -337,7 +337,7 @@ def test_retention_is_done_by_one_and_by_another_when_that_one_is_killed(three: 
 def retained(team: Three, count: int) -> Server:
     """The server that has put so many runs into the bin, when one run is left; no other has done anything."""
     until(lambda: all(server.client.runs.count() == 1 for server in team.servers), 120)
-    until(lambda: any("Retention: " in server.log.read_text() for server in team.servers), 10)
+    until(lambda: any("Retention: " in server.log.read_text() for server in team.servers))
     (found,) = [server for server in team.servers if "Retention: " in server.log.read_text()]
     assert found.log.read_text().count(f"Retention: {count} runs") == 1
     return found

@@ -87,7 +87,7 @@ def test_no_network_at_the_start_and_in_the_middle(store, proxy, followed, tmp_p
     assert len(collection.runs) == 0
     proxy.heal()
     until(lambda: points(collection, "live/train") == 5, 60)
-    until(lambda: not collection.store_problems, 10)
+    until(lambda: not collection.store_problems)
     proxy.cut()
     run.log(range(5, 9))
     run.ship()
@@ -141,7 +141,7 @@ def test_one_object_that_fails_hides_nothing_else(store, proxy, followed, tmp_pa
     assert points(collection, "bad/train") == 0
     proxy.heal()
     until(lambda: points(collection, "bad/train") == 40, 60)
-    until(lambda: not collection.store_problems, 10)
+    until(lambda: not collection.store_problems)
     assert len(told(caplog, "tried again")) == 1
     assert good.uid not in caplog.text
 

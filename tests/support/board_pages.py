@@ -16,7 +16,7 @@ from aboard.model.run_states import RunState
 from aboard.store import Store
 from aboard.writer.summary_writer import SummaryWriter
 from support.processes import until
-from support.stored_runs import TOKEN, store_run
+from support.stored_runs import SERVER_COUNT, TOKEN, store_run
 
 
 class PageAnswer(NamedTuple):
@@ -72,8 +72,8 @@ def shown_runs(client: Client, uri: str) -> set[str]:
 
 
 def until_shown(client: Client, uri: str, *names: str) -> None:
-    """Wait until a board shows just these runs."""
-    until(lambda: shown_runs(client, uri) == set(names), 60)
+    """Wait until a board shows just these runs: by all servers, each of which opens it for itself."""
+    until(lambda: all(shown_runs(client, uri) == set(names) for _ in range(SERVER_COUNT)), 60)
 
 
 def logged_run(

@@ -10,13 +10,16 @@ from typing import Any
 
 from support.processes import needs
 
-CHROMIUM = Path("/usr/bin/chromium")
+SHELL = Path("/usr/bin/chromium-headless-shell")
+"""Debian's Chromium without windows: it draws the same, and starts with a third of the work."""
+WHOLE = Path("/usr/bin/chromium")
+"""The one that people use."""
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
+def chromium(program: Path = SHELL) -> Iterator[Any]:
     """Debian's Chromium, driven by playwright."""
-    needs("" if CHROMIUM.exists() else f"there is no browser at {CHROMIUM}")
+    needs("" if program.exists() else f"there is no browser at {program}")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -24,6 +27,6 @@ def chromium() -> Iterator[Any]:
         raise
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+        browser = playwright.chromium.launch(executable_path=str(program), args=arguments)
         yield browser
         browser.close()

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executors for the contract suite: each bench says how a shell script becomes a unit there.
 
-All are real but the API server of Kubernetes, which `kubernetes_api` and `kubernetes_node` stand in for.
+All are real but the API server of Kubernetes, which `kubernetes_api` and `kubernetes_node` stand in for unless
+KUBERNETES_UNDER_TEST names a cluster, and Vertex AI, for which `vertex_api` and `vertex_machines` do.
 
-EXECUTORS_UNDER_TEST names those to be tested: `make test` takes local processes, `make test-cluster` the others.
+EXECUTORS_UNDER_TEST names those to be tested: `make test` takes local processes, `make test-vertex` Vertex and
+`make test-cluster` all others; the end of each report says what was real.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from aboard.executors import Executor, Local, Ssh
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
@@ -22,6 +26,7 @@ from aboard.model.unit_parts import Mount
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import UnitStatus
 from support.ssh_server import ssh_server
+from support.what_was_real import local_stood_on_this_machine
 
 UNDER_TEST = os.environ.get("EXECUTORS_UNDER_TEST", "local").split()
 PATIENCE = 60.0
@@ -36,6 +41,15 @@ class Bench:
     handles: list[UnitHandle] = field(default_factory=list)
     keeps_output: bool = True
     """Whether what a unit printed is still there when it was stopped."""
+    keeps_files: bool = True
+    """Whether a unit that is started again finds what it has written."""
+    lacks: dict[str, str] = field(default_factory=dict)
+    """What units cannot have there, and why."""
+
+    def needs(self, part: str) -> None:
+        """Pass over a test of what units cannot have there."""
+        if part in self.lacks:
+            pytest.skip(f"{self.executor.name}: {self.lacks[part]}")
 
     def spec(self, script: str = "", **parts: Any) -> UnitSpec:
         command = parts.pop("command", ("sh", "-c", script))
@@ -77,6 +91,7 @@ class Bench:
 
 @contextlib.contextmanager
 def local_bench(folder: Path) -> Generator[Bench]:
+    local_stood_on_this_machine()
     yield Bench(Local(folder=str(folder / "units")))
 
 
@@ -108,10 +123,27 @@ def slurm_bench(folder: Path) -> Generator[Bench]:
 @contextlib.contextmanager
 def kubernetes_bench(folder: Path) -> Generator[Bench]:
     from aboard.executors import Kubernetes
-    from support.kubernetes_node import kubernetes_cluster
+    from support.kubernetes_under_test import OwnCluster, kubernetes_under_test
 
-    with kubernetes_cluster(folder) as (_, config):
-        yield Bench(Kubernetes(kubeconfig=str(config)), {"image": "python:3"}, keeps_output=False)
+    with kubernetes_under_test(folder) as cluster:
+        keeps_files = isinstance(cluster, OwnCluster)  # whose pods are processes of this machine
+        executor = Kubernetes(kubeconfig=str(cluster.config))
+        yield Bench(executor, {"image": cluster.image}, keeps_output=False, keeps_files=keeps_files)
+
+
+@contextlib.contextmanager
+def vertex_bench(folder: Path) -> Generator[Bench]:
+    from aboard.executors import Vertex
+    from support.vertex_machines import vertex_machines
+
+    lacks = {
+        "ports": "jobs of Vertex cannot be connected to, and units with ports are refused",
+        "restarts": "Vertex starts a job again after failures of its own alone",
+        "start errors": "what Vertex says of a container that cannot be started is not known",
+    }
+    with vertex_machines(folder) as api:
+        executor = Vertex(project="lab", endpoint_address=api.address, poll_seconds=0.1)
+        yield Bench(executor, {"image": "image:1"}, lacks=lacks)
 
 
 BENCHES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Bench]]] = {
@@ -120,4 +152,5 @@ BENCHES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Bench]]] =
     "docker": docker_bench,
     "slurm": slurm_bench,
     "kubernetes": kubernetes_bench,
+    "vertex": vertex_bench,
 }

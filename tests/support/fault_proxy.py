@@ -67,6 +67,7 @@ class FaultProxy:
         self._log: list[Asked] = []
         self._cut = False
         self._over = threading.Event()
+        self._released = threading.Event()
         self.port = 0
 
     @property
@@ -89,6 +90,17 @@ class FaultProxy:
     def delay(self, seconds: float, **which: object) -> None:
         """Wait before passing on."""
         self._add(Fault("delay", seconds=seconds, **which))
+
+    def hold(self, **which: object) -> None:
+        """Wait for `release` before passing on."""
+        self._released.clear()
+        self._add(Fault("hold", **which))
+
+    def release(self) -> None:
+        """Pass on what is held, and no more of it is; the other faults stay."""
+        with self._lock:
+            self._faults = [fault for fault in self._faults if fault.kind != "hold"]
+        self._released.set()
 
     def truncate(self, after_bytes: int, **which: object) -> None:
         """End the connection in the middle of the server's answer."""
@@ -125,6 +137,7 @@ class FaultProxy:
     def stop(self) -> None:
         """Release what hangs."""
         self._over.set()
+        self._released.set()
 
     def _add(self, fault: Fault) -> None:
         with self._lock:
@@ -145,6 +158,9 @@ class FaultProxy:
     def sleep(self, seconds: float) -> None:
         self._over.wait(seconds)
 
+    def wait_for_release(self) -> None:
+        self._released.wait(MAX_HANG_SECONDS)
+
 
 class _Handler(AnyMethodHandler):
     proxy: FaultProxy
@@ -160,6 +176,8 @@ class _Handler(AnyMethodHandler):
         for fault in self.proxy.take_fault(asked, target):
             if fault.kind == "delay":
                 self.proxy.sleep(fault.seconds)
+            elif fault.kind == "hold":
+                self.proxy.wait_for_release()
             elif fault.kind == "answer":
                 return self._answer(fault.status, fault.headers, fault.body)
             elif fault.kind == "truncate":

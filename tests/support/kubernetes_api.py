@@ -2,8 +2,8 @@
 """A Kubernetes API server of the tests' own at the HTTP level: the real client talks to it over a socket.
 
 It keeps objects as a server does (409 for a name that is taken, 404 with a Status, merge patches, label and field
-selectors, secrets in base64, port-forwarding by WebSocket). What becomes of pods is said by the tests, or by
-`kubernetes_node`, which runs them as processes.
+selectors, secrets in base64, port-forwarding by WebSocket), and allows what the Role of aboard allows. What becomes of
+pods is said by the tests, or by `kubernetes_node`, which runs them as processes.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from support.http_serving import AnyMethodHandler, serving
+from support.kubernetes_rights import may, verb_of
 from support.port_forwarding import forward_ports
+from support.what_was_real import kubernetes_stood_on_own_server
 
-_PATH = re.compile(r"/(?:api|apis)/(?:[a-z]+/)?v1/namespaces/([^/]+)/([a-z]+)(?:/([^/]+))?(?:/(log|portforward))?")
+_PATH = re.compile(r"/(?:api|apis)/(?:([a-z]+)/)?v1/namespaces/([^/]+)/([a-z]+)(?:/([^/]+))?(?:/(log|portforward))?")
 
 
 class KubernetesApi:
@@ -38,12 +40,18 @@ class KubernetesApi:
         self.events: list[dict[str, Any]] = []
         self.namespaces = {"default", "lab"}
         self.refuse: tuple[int, str] | None = None
+        self.refuse_kinds: dict[str, tuple[int, str]] = {}
+        """What is answered to who makes an object of a kind."""
+        self.refuse_changes: tuple[int, str] | None = None
         self.token = ""
         """What has to be shown with every request; empty: everybody is let in."""
         self.port = 0
         self.deleted_with: list[str] = []
+        self.claims: dict[str, str] = {}
+        """Path of a claim → what pods see there instead of the folder of this name."""
         self.end_pod: Callable[[str, int | None], None] = self.drop_pod
         """Called when a pod is to end, with its grace if one is named."""
+        self.evict_pod: Callable[[str], None] = self.drop_pod
         self.follow: Callable[[str, bool], Iterator[bytes]] = lambda name, _: iter([self.logs[name]])
         self._numbers = itertools.count()
 
@@ -70,7 +78,8 @@ class KubernetesApi:
     def warn(self, kind: str, name: str, message: str) -> None:
         """An event as controllers write it when they cannot go on."""
         about = {"kind": kind, "name": name}
-        self.events.append({"metadata": {"name": "e"}, "involvedObject": about, "type": "Warning", "message": message})
+        event = {"metadata": {"name": "e"}, "involvedObject": about, "type": "Warning", "message": message}
+        self.events.insert(0, {**event, "lastTimestamp": self.now()})  # listed by name, and not by time
 
     def now(self) -> str:
         return dt.datetime.now(dt.UTC).isoformat()
@@ -80,11 +89,17 @@ class KubernetesApi:
             return self.refuse[0], _status(*self.refuse)
         match = _PATH.fullmatch(path)
         assert match is not None, path
-        namespace, kind, name, part = match.groups()
-        if namespace not in self.namespaces:
-            return 404, _status(404, f'namespaces "{namespace}" not found')
+        group, namespace, kind, name, part = match.groups()
+        resource, verb = f"{kind}/{part}" if part else kind, verb_of(method, names_one=name is not None)
+        if not may(verb, group or "", resource):
+            return 403, _status(403, f'{resource} is forbidden: User "person" cannot {verb} resource "{resource}"')
         with self.lock:
             if method == "POST":
+                # Only who makes something is told that there is no namespace for it.
+                if namespace not in self.namespaces:
+                    return 404, _status(404, f'namespaces "{namespace}" not found')
+                if kind in self.refuse_kinds:
+                    return self.refuse_kinds[kind][0], _status(*self.refuse_kinds[kind])
                 return self._create(kind, body)
             if name is None:
                 return 200, self._list(kind, query)
@@ -93,6 +108,8 @@ class KubernetesApi:
             if part == "log":
                 return self._log(name, query)
             if method == "PATCH":
+                if self.refuse_changes is not None:
+                    return self.refuse_changes[0], _status(*self.refuse_changes)
                 _merge(self.objects[kind, name], _stored(copy.deepcopy(body)))
             elif method == "DELETE":
                 return 200, self._delete(kind, name, query, body)
@@ -106,7 +123,8 @@ class KubernetesApi:
     def pod_port(self, path: str) -> bool:
         """Whether the path is that of a pod's ports."""
         match = _PATH.fullmatch(path)
-        return match is not None and match[4] == "portforward" and ("pods", match[3]) in self.objects
+        is_there = match is not None and match[5] == "portforward" and ("pods", match[4]) in self.objects
+        return is_there and all(may(verb, "", "pods/portforward") for verb in ("get", "create"))
 
     def _create(self, kind: str, body: Any) -> tuple[int, Any]:
         key = kind, body["metadata"]["name"]
@@ -182,7 +200,9 @@ def _merge(into: dict[str, Any], change: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def kubernetes_api(folder: Path, certificate: Path | None = None) -> Generator[tuple[KubernetesApi, Path]]:
+def kubernetes_api(
+    folder: Path, certificate: Path | None = None, *, has_node: bool = False
+) -> Generator[tuple[KubernetesApi, Path]]:
     """A server, and a kubeconfig that leads to it; with a certificate it speaks TLS alone."""
     api = KubernetesApi()
 
@@ -214,6 +234,7 @@ def kubernetes_api(folder: Path, certificate: Path | None = None) -> Generator[t
                     self.wfile.flush()
             self.wfile.write(b"0\r\n\r\n")
 
+    kubernetes_stood_on_own_server(has_node=has_node)
     with serving(Handler, tells_errors=True, certificate=certificate) as port:
         api.port = port
         cluster = {"server": f"http://127.0.0.1:{port}"}

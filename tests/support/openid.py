@@ -27,7 +27,8 @@ CLIENT_SECRET = "a secret of the tests"
 
 def why_no_provider() -> str:
     """Why it cannot be started here; nothing if it can."""
-    return "" if (MODULES / "node_modules/oidc-provider").exists() and node() else "run scripts/ensure-oidc-provider"
+    is_there = (MODULES / "node_modules/oidc-provider").exists() and node()
+    return "" if is_there else "run scripts/ensure-services oidc-provider"
 
 
 @contextlib.contextmanager

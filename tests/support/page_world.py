@@ -116,7 +116,7 @@ def media_runs(world: World) -> None:
                 writer.add_image("picture", picture, step)
                 writer.add_text("words", f"<b>step {step}</b>", step)
                 writer.add_text("report", REPORT, step)
-                writer.add_histogram("weights", np.linspace(-1, 1 + step, 100), step)
+                writer.add_histogram("weights", np.linspace(-1, 1 + step + shade, 100), step)
                 writer.add_audio("tone", np.sin(np.arange(800) / 5), step, sample_rate=8000)
         pictures = [encode_png(np.full((8, 8, 3), 60 * number, np.uint8)) for number in range(3)]
         write_event_file(tb_folder(world.store, uid), (10, 1010.0, image_batch("batch", 8, 8, pictures)), name="batch")

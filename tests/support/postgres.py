@@ -74,6 +74,12 @@ class PostgresServer:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE'")
         return self.url(name)
 
+    def database_without_language(self) -> str:
+        """As `initdb` makes it where nothing is said of one."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute("CREATE DATABASE plain TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'")
+        return self.url("plain")
+
     def copied_database(self, url: str) -> str:
         """The URL of a copy of a database that nobody is connected to."""
         name = f"t{uuid.uuid4().hex}"

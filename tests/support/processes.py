@@ -70,12 +70,13 @@ def succeed(folder: Path, script: str, *arguments: object, **environment: str) -
     return ended
 
 
-def until(condition: Callable[[], object], seconds: float = 10) -> None:
-    """Wait until `condition` holds."""
-    end = time.monotonic() + seconds
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Wait until `condition` holds, which is asked less and less often: most of these ask a server."""
+    end, pause = time.monotonic() + seconds, 0.01
     while not condition():
         assert time.monotonic() < end, f"did not come true in {seconds} s"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 1.4, 0.2)
 
 
 def files(folder: Path) -> list[Path]:

@@ -20,6 +20,7 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort={port}
 AccountingStoragePass={folder}/munge/socket
+AccountingStorageEnforce=associations,limits,qos
 JobAcctGatherType=jobacct_gather/none
 """
 _DBD = """

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Slurm of the tests' own: munge, controller and one node, on loopback; partitions low and high."""
+"""A real Slurm of the tests' own: munge, controller and one node, on loopback; partitions low and high.
+
+The node has two GPUs of type t4 as far as Slurm can tell: /dev/null in their place.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -12,8 +16,10 @@ import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
+from aboard.model.unit_handle import UnitHandle
 from support.processes import needs, until
 from support.slurm_accounts import accounts_conf, start_accounts, why_no_accounts
+from support.what_was_real import first_line, stood_on
 
 _SHORT_MEMORY = 3  # seconds
 _CONF = """
@@ -48,7 +54,8 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
 SlurmdParameters=config_overrides
-NodeName=localhost NodeAddr=127.0.0.1 CPUs=8 RealMemory=4000
+GresTypes=gpu
+NodeName=localhost NodeAddr=127.0.0.1 CPUs=8 RealMemory=4000 Feature=fast Gres=gpu:t4:2
 PartitionName=low Nodes=localhost Default=YES MaxTime=60 State=UP PriorityTier=1 PreemptMode=REQUEUE
 PartitionName=high Nodes=localhost MaxTime=60 State=UP PriorityTier=10 PreemptMode=OFF
 """
@@ -66,14 +73,17 @@ def why_no_slurm() -> str:
 class SlurmCluster:
     """A running cluster of one node."""
 
-    def __init__(self, folder: Path, *, keeps_accounts: bool) -> None:
+    def __init__(self, folder: Path, *, keeps_accounts: bool, more: str) -> None:
         self.folder = folder
         self.conf = folder / "slurm.conf"
         for name in ("munge", "state", "spool"):
             (folder / name).mkdir()
         remembers = _SHORT_MEMORY if keeps_accounts else 300
         conf = _CONF.format(folder=folder, controller=16817, node=16818, remembers=remembers).lstrip()
-        self.conf.write_text(conf + (accounts_conf(folder) if keeps_accounts else ""))
+        self.conf.write_text(conf + (accounts_conf(folder) if keeps_accounts else "") + more)
+        for device in ("nvidia0", "nvidia1"):
+            (folder / device).symlink_to("/dev/null")  # any device will do
+        (folder / "gres.conf").write_text(f"NodeName=localhost Name=gpu Type=t4 File={folder}/nvidia[0-1]\n")
         self._start_munge()
         self._accounts = start_accounts(folder) if keeps_accounts else []
         if keeps_accounts:
@@ -101,6 +111,15 @@ class SlurmCluster:
         for pid in _stepd_trees():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, 9)
+
+    def kill_job(self, handle: UnitHandle) -> None:
+        """All processes of a job on its node, as its kernel does: `scancel --signal=KILL` would cancel it."""
+        import psutil
+
+        keeper = psutil.Process(json.loads((Path(handle.place["folder"]) / "state.json").read_text())["keeper"])
+        for process in (keeper, *keeper.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def start_node(self) -> None:
         self.node = self._started("slurmd", "-D", "-f", self.conf, "-N", "localhost")
@@ -138,16 +157,21 @@ class SlurmCluster:
 
 
 @contextlib.contextmanager
-def slurm_cluster(*, keeps_accounts: bool = False) -> Generator[SlurmCluster]:
-    """A cluster for a while; SLURM_CONF leads to it. With accounts its controller forgets jobs after seconds."""
+def slurm_cluster(*, keeps_accounts: bool = False, more: str = "") -> Generator[SlurmCluster]:
+    """A cluster for a while; SLURM_CONF leads to it. With accounts its controller forgets jobs after seconds.
+
+    `more` is the end of its slurm.conf.
+    """
     needs(why_no_slurm() or (why_no_accounts() if keeps_accounts else ""))
     folder = Path(tempfile.mkdtemp(prefix="aboard-slurm-", dir="/tmp"))
     folder.chmod(0o755)
     earlier = os.environ.get("SLURM_CONF")
     cluster = None
     try:
-        cluster = SlurmCluster(folder, keeps_accounts=keeps_accounts)
+        cluster = SlurmCluster(folder, keeps_accounts=keeps_accounts, more=more)
         os.environ["SLURM_CONF"] = str(cluster.conf)
+        parts = "slurmctld, slurmd, munged" + (", slurmdbd" if keeps_accounts else "")
+        stood_on("slurm", f"real: {first_line('sinfo', '--version')} ({parts}) with one node")
         yield cluster
     finally:
         if cluster is not None:
@@ -157,6 +181,11 @@ def slurm_cluster(*, keeps_accounts: bool = False) -> Generator[SlurmCluster]:
         else:
             os.environ["SLURM_CONF"] = earlier
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def slurm_number(handle: UnitHandle) -> str:
+    """The number under which Slurm has a unit."""
+    return json.loads((Path(handle.place["folder"]) / "job.json").read_text())["job"]
 
 
 def _stepd_trees() -> list[int]:

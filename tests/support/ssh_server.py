@@ -12,6 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from support.processes import needs, until
+from support.what_was_real import first_line, stood_on
 
 
 def why_no_sshd() -> str:
@@ -45,6 +46,7 @@ def ssh_server(folder: Path) -> Generator[Path]:
     server = subprocess.Popen([str(_sshd()), "-D", "-e", "-f", str(folder / "sshd_config")], stderr=subprocess.DEVNULL)
     try:
         until(lambda: _answers(port), 20)
+        stood_on("ssh", f"real: sshd on this machine, {first_line('ssh', '-V')}")
         yield config
     finally:
         server.terminate()

@@ -36,6 +36,7 @@ from support.processes import until
 from support.round_robin import round_robin
 
 TOKEN = "a-token-for-tests-only"
+SERVER_COUNT = int(os.environ.get("SERVERS_UNDER_TEST", "1"))
 
 
 def store_run(
@@ -93,7 +94,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
 
     Where SERVERS_UNDER_TEST says so, several over one PostgreSQL, of which each connection gets the next.
     """
-    count = int(os.environ.get("SERVERS_UNDER_TEST", "1")) if catalog.is_shared else 1
+    count = SERVER_COUNT if catalog.is_shared else 1
     with contextlib.ExitStack() as stack:
         catalogs = [catalog, *(stack.enter_context(Catalog.open(str(catalog))) for _ in range(count - 1))]
         ports = [stack.enter_context(_serving(one, *stores, personal=personal, **options)) for one in catalogs]
@@ -103,7 +104,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
 
 @contextlib.contextmanager
 def _serving(catalog: Catalog, *stores: str, personal: bool, **options: Any) -> Iterator[int]:
-    given = {"folder_interval": 0.05, "bucket_interval": 0.2, "fresh_seconds": 0.0, **options}
+    given = {"folder_interval": 0.2, "bucket_interval": 0.2, "fresh_seconds": 0.0, "look_seconds": 30.0, **options}
     given["may_add_stores"] = personal
     control = Control(catalog, ControlOptions(stores=stores, **given))
     app = api_app(control, personal=personal, private=False, actor="tester", remember=lambda _: None)

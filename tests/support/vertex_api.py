@@ -2,20 +2,22 @@
 """Vertex AI and Cloud Logging of the tests' own at the HTTP level: Google's library talks to it over a socket.
 
 It keeps custom jobs and TensorBoard instances as the REST API describes them, filters by labels and display names, and
-pages. Tests say what becomes of jobs.
+pages. What becomes of jobs is said by the tests, or by `vertex_machines`, which runs them as processes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 import re
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from support.http_serving import AnyMethodHandler, serving
+from support.what_was_real import vertex_stood_on_own_server
 
 _PATH = re.compile(r"/v1/(projects/[^/]+/locations/[^/]+)/([a-zA-Z]+)(?:/([^/:]+))?(?::([a-z]+))?")
 _PAGE = 2
@@ -32,6 +34,13 @@ class VertexApi:
         self.asked: list[tuple[str, str, Any]] = []
         self.refuse: tuple[int, str, str] | None = None
         self.before_create = threading.Barrier(1)
+        self.lists_late = False
+        """Whether what was made is not listed yet, as can be where several machines answer."""
+        self.cancel: Callable[[dict[str, Any]], None] = lambda job: job.update(state="JOB_STATE_CANCELLED")
+        self.printed: Callable[[str], list[dict[str, Any]]] = lambda number: [
+            each for each in self.entries if each["job"] == number
+        ]
+        """The entries of Cloud Logging for a job, given by its number."""
         self._count = 0
 
     @property
@@ -76,7 +85,7 @@ class VertexApi:
         if name not in self.objects:
             return 404, {"error": {"code": 404, "status": "NOT_FOUND", "message": f"{name} is not found."}}
         if verb == "cancel":
-            self.objects[name]["state"] = "JOB_STATE_CANCELLED"
+            self.cancel(self.objects[name])
             return 200, {}
         if method == "DELETE":
             del self.objects[name]
@@ -86,7 +95,8 @@ class VertexApi:
     def _made(self, parent: str, kind: str, body: dict[str, Any]) -> dict[str, Any]:
         self._count += 1
         name = f"{parent}/{kind}/{1000 + self._count}"
-        made = {**body, "name": name, "createTime": f"2026-11-16T06:00:{self._count:02}Z"}
+        moment = dt.datetime(2026, 11, 16, 6, tzinfo=dt.UTC) + dt.timedelta(seconds=self._count)
+        made = {**body, "name": name, "createTime": moment.isoformat()}
         if kind == "customJobs":
             made["state"] = "JOB_STATE_PENDING"
         self.objects[name] = made
@@ -98,7 +108,8 @@ class VertexApi:
 
     def _page(self, parent: str, kind: str, query: dict[str, Any]) -> dict[str, Any]:
         name, _, value = query.get("filter", [""])[0].partition("=")
-        found = [each for key, each in self.objects.items() if key.startswith(f"{parent}/{kind}/")]
+        all_there = {} if self.lists_late else self.objects
+        found = [each for key, each in all_there.items() if key.startswith(f"{parent}/{kind}/")]
         if name.startswith("labels."):
             found = [each for each in found if each.get("labels", {}).get(name[7:]) == value]
         elif name:
@@ -112,15 +123,16 @@ class VertexApi:
         number = re.search(r'resource.labels.job_id="(\d+)"', body["filter"])
         assert number is not None
         assert body["orderBy"] == "timestamp asc"
-        found = [each for each in self.entries if each["job"] == number[1]]
+        found = self.printed(number[1])
         start = int(body.get("pageToken", 0))
         more = {"nextPageToken": str(start + _PAGE)} if start + _PAGE < len(found) else {}
         return {"entries": found[start : start + _PAGE], **more}
 
 
 @contextlib.contextmanager
-def vertex_api() -> Generator[VertexApi]:
+def vertex_api(*, has_machines: bool = False) -> Generator[VertexApi]:
     """A server."""
+    vertex_stood_on_own_server(has_machines=has_machines)
     api = VertexApi()
 
     class Handler(AnyMethodHandler):

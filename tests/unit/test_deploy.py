@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from aboard.config.settings import load_settings
+from support.kubernetes_rights import ROLE
 from support.processes import needs
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -43,6 +44,25 @@ def test_the_schemas_of_kubernetes_hold(manifests: list[dict[str, Any]]) -> None
     assert "Secret" not in kinds, "secrets are referred to, never written here"
 
 
+def test_the_role_for_units_holds_no_more_than_units_need() -> None:
+    (role,) = yaml.safe_load_all(ROLE.read_text())
+    kubernetes_validate.validate(role, SCHEMAS, strict=True)
+    assert role["kind"] == "Role", "of one namespace, never of a cluster"
+    assert "namespace" not in role["metadata"], "it is applied to the namespace that units are in"
+    rights = {
+        (group, what, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for what in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert not [right for right in rights if "*" in right]
+    # That it is enough is seen by all tests on the tests' own cluster, which allows nothing else.
+    made = {what for _, what, verb in rights if verb == "create"}
+    assert made == {"jobs", "deployments", "services", "secrets", "pods/portforward"}
+    assert ("", "secrets", "list") not in rights, "who submits units is not to see the secrets of others"
+
+
 def test_what_selects_pods_finds_them(manifests: list[dict[str, Any]]) -> None:
     (deployment,) = [one for one in manifests if one["kind"] == "Deployment"]
     labels = deployment["spec"]["template"]["metadata"]["labels"]
@@ -62,6 +82,7 @@ def test_pods_may_do_little_and_what_they_write_is_a_volume(manifests: list[dict
     pods = _pods(manifests)
     (container,) = pods["containers"]
     assert pods["securityContext"]["runAsNonRoot"]
+    assert pods["enableServiceLinks"] is False, "ABOARD_PORT and its like are not settings"
     assert container["securityContext"]["readOnlyRootFilesystem"]
     assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
     mounted = {mount["mountPath"] for mount in container["volumeMounts"]}

@@ -2,7 +2,7 @@
 """Vertex: Google's own library over REST against a server at the HTTP level (`support/vertex_api.py`).
 
 Real are the library, its requests and its reading of the answers; Vertex AI itself, its machines and Cloud Logging are
-not to be had, and are the tests' own.
+not to be had, and are the tests' own. `make test-vertex` runs the contract suite of executors there too.
 """
 
 from __future__ import annotations
@@ -25,16 +25,24 @@ from aboard.compat.xmanager import xm, xm_local
 from aboard.compat.xmanager.contrib import tensorboard
 from aboard.errors import Conflict, ExecutorUnavailable, InvalidValue, UnitRefused, UnknownName
 from aboard.executors import Vertex, executor_of, make_executor
+from aboard.executors.registry import has_ports
 from aboard.executors.vertex_tensorboard import create_tensorboard
+from aboard.model.run_states import RunState
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Mount, Port, Resources
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
+from aboard.store import open_store
+from support.kept_runs import kept_run
+from support.object_servers import S3Server
+from support.processes import until
 from support.vertex_api import VertexApi, vertex_api
+from support.vertex_machines import vertex_machines
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
+PATIENCE = 60.0
 PARENT = "projects/lab/locations/us-central1"
 
 
@@ -76,6 +84,7 @@ def test_a_unit_is_a_custom_job(executor: Vertex, api: VertexApi) -> None:
     told = job["jobSpec"]
     assert (told["serviceAccount"], told["network"]) == ("me@lab", "projects/1/global/networks/n")
     assert told["scheduling"] == {"timeout": "91s", "disableRetries": True}
+    assert asking.preview([_spec(restarts=1)])[0]["customJob"]["job_spec"]["scheduling"] == {"disable_retries": False}
     (pool,) = told["workerPoolSpecs"]
     machine = {"machineType": "n1-standard-8", "acceleratorCount": 2, "acceleratorType": "NVIDIA_TESLA_T4"}
     assert {**pool["machineSpec"], "acceleratorType": _accelerator(pool)} == machine
@@ -101,6 +110,14 @@ def test_a_unit_is_made_once_and_found_again(executor: Vertex, api: VertexApi) -
     assert executor_of(UnitHandle.parse(handle.text())) == executor
     with pytest.raises(UnitRefused, match=spec.id):
         executor.submit(dataclasses.replace(spec, command=("other",)))
+
+
+def test_a_job_that_is_not_listed_yet_is_known(executor: Vertex, api: VertexApi) -> None:
+    api.lists_late = True
+    handle = executor.submit(_spec())
+    assert handle.place["job"] == api.jobs[0]["name"]
+    api.lists_late = False
+    assert executor.find(handle.unit) == handle
 
 
 def test_of_two_that_submit_at_once_one_job_stays(executor: Vertex, api: VertexApi) -> None:
@@ -287,6 +304,39 @@ def test_jobs_keep_a_copy_where_their_tensorboard_reads(executor: Vertex, api: V
     job.forget()
 
 
+def test_a_run_on_vertex_knows_that_it_was_cancelled(
+    tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is, there is another home, and no file of who cancels."""
+    store = "s3://contract/cancelled-on-vertex"
+    for name, value in {**s3_server.environment(), "ABOARD_STORE": store}.items():
+        monkeypatch.setenv(name, value)
+    with vertex_machines(tmp_path) as api:
+        job = aboard.submit(
+            ["sh", "-c", "echo under way; exec sleep 600"],
+            executor=Vertex(project="lab", endpoint_address=api.address, poll_seconds=0.05),
+            image="image:1",
+            program=_program(tmp_path),
+            environment={"ABOARD_HOME": str(tmp_path / "other home")},
+        )
+        until(lambda: b"under way" in b"".join(job.logs()), PATIENCE)
+        job.cancel()
+        assert job.wait(PATIENCE).reason is EndReason.STOPPED
+        run = kept_run(store)
+        assert (run.status, run.reason) == (RunState.CANCELLED, "its job was cancelled")
+        job.forget()
+    assert not list(open_store(store).list("_cancelled"))
+
+
+def _program(folder: Path) -> str:
+    """aboard of this environment, as an image has it."""
+    program = folder / "bin" / "aboard"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m aboard "$@"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
 def test_the_example_of_a_launch_script(api: VertexApi) -> None:
     command = [sys.executable, EXAMPLES / "xmanager_vertex.py", "--project", "lab", "--endpoint", api.address]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=100, env=dict(os.environ))
@@ -302,6 +352,25 @@ def test_the_example_of_a_launch_script(api: VertexApi) -> None:
     assert told["baseOutputDirectory"] == {"outputUriPrefix": "gs://bucket/line"}
     assert told["serviceAccount"] == "xmanager@lab.iam.gserviceaccount.com"
     assert json.dumps(told["workerPoolSpecs"]).count("--lr=0.1") == 1
+
+
+def test_the_example_of_pai(tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Jobs are processes of this machine, which know the keys of the store as the account of a job would.
+    program = Path(_program(tmp_path))
+    keys = {**s3_server.environment(), "ABOARD_STORE": "s3://contract/pai-on-vertex"}
+    path = f"{program.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    with vertex_machines(tmp_path) as api:
+        executor = f"vertex:project=lab,poll_seconds=0.1,endpoint_address={api.address}"
+        for name, value in {**keys, "PATH": path, "ABOARD_JOBS_EXECUTOR": executor}.items():
+            monkeypatch.setenv(name, value)
+        words = [sys.executable, str(EXAMPLES / "pai_estimator.py"), "--image", "image:1"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        (job,) = api.jobs
+    assert "loss 3.34e-08 after 20 steps" in done.stdout, "the hyperparameter did not arrive"
+    assert "Running http://" in done.stdout
+    (pool,) = job["jobSpec"]["workerPoolSpecs"]
+    assert (pool["containerSpec"]["imageUri"], "runs without" in done.stderr) == ("image:1", False)
 
 
 def test_names_of_xmanager(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,3 +391,8 @@ def test_unknown_options_are_errors_that_list_the_known_ones() -> None:
     with pytest.raises(TypeError, match="no option 'region'") as refused:
         make_executor("vertex", {"region": "x"})
     assert "location" in str(refused.value.hint)  # type: ignore[attr-defined]
+
+
+def test_that_it_has_no_ports_is_known_without_its_library():
+    assert not has_ports("vertex")
+    assert not Vertex.has_ports

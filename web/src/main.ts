@@ -2,9 +2,13 @@
 // The first script that runs: puts the page into the document.
 import { mount } from "svelte";
 import "./theme/theme.css";
+import { earlyAnswers } from "./api/early";
 import App from "./shell/App.svelte";
 import { applyTheme } from "./theme/theme.svelte";
 
+const NEAR = 80; // milliseconds; a frame without charts costs more than waiting so long for them
+
 applyTheme();
 const target = document.getElementById("page");
+await earlyAnswers(NEAR);
 if (target) mount(App, { target });

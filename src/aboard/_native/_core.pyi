@@ -89,6 +89,8 @@ class Points:
     def __len__(self) -> int: ...
     def reduced(self, budget: int, /) -> Points:
         """At most `budget` points that keep first, last, smallest, largest and NaN of every bucket."""
+    def reduced_with_means(self, budget: int, /) -> tuple[Points, NDArray[np.float64], NDArray[np.float64]]:
+        """The same, and for each of them the mean of the finite values since the one before, and how many these are."""
     def window(self, first: int, last: int, /) -> Points:
         """The points with steps in [first, last] and one more on either side; steps must be ascending."""
     def json(self, objects: bool, /) -> bytes: ...

@@ -18,7 +18,7 @@ _STEPS = {"f8": "d", "i8": "q"}
 
 
 class Columns(NamedTuple):
-    """What is said of one curve, and its three columns as bytes: little-endian, eight bytes a number."""
+    """What is said of one curve, and its columns as bytes: little-endian, eight bytes a number."""
 
     about: Mapping[str, Any]
     steps_kind: str
@@ -26,6 +26,9 @@ class Columns(NamedTuple):
     steps: memoryview
     wall_times: memoryview
     values: memoryview
+    means: memoryview | None = None
+    """Of what each point of a reduced curve stands for, where they were asked for."""
+    counts: memoryview | None = None
 
 
 def read_columns(data: bytes) -> tuple[list[Columns], list[Any]]:
@@ -50,8 +53,9 @@ def _parts(body: memoryview, items: list[Any]) -> Iterator[Columns]:
     for item in items:
         about = cast("Mapping[str, Any]", item)
         length = int(about["points"]) * _WIDTH
-        if about["steps"] not in _STEPS or length < 0 or at + 3 * length > len(body):
+        count = 5 if about.get("means") else 3
+        if about["steps"] not in _STEPS or length < 0 or at + count * length > len(body):
             raise InvalidValue("the columns are shorter than their head says")
-        parts = [body[at + column * length : at + (column + 1) * length] for column in range(3)]
-        at += 3 * length
+        parts = [body[at + column * length : at + (column + 1) * length] for column in range(count)]
+        at += count * length
         yield Columns(about, str(about["steps"]), *parts)

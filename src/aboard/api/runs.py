@@ -73,10 +73,28 @@ class RunMarks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldNames:
-    """Names of all hyperparameters and metrics that runs have."""
+    """Names of all hyperparameters and metrics that runs have, and of the tags of the newest of them."""
 
     hparams: tuple[str, ...]
     metrics: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldValue:
+    """A value that runs have in a field."""
+
+    text: str
+    """As a filter writes it: texts in quotes, numbers without."""
+    runs: int
+    """How many of the runs that were looked at have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldValues:
+    """Values of a field, the most frequent first."""
+
+    items: tuple[FieldValue, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

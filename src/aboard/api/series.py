@@ -29,6 +29,10 @@ class Curve:
     steps: tuple[int, ...]
     wall_times: tuple[float, ...]
     values: tuple[float, ...]
+    means: tuple[float, ...] | None = None
+    """Where they were asked for and the curve was reduced: of the finite values since the point before each."""
+    counts: tuple[int, ...] | None = None
+    """And how many these are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from aboard.catalog.boards import Boards
 from aboard.catalog.candidates import FEW
 from aboard.catalog.database import Database
 from aboard.catalog.experiments import Experiments
+from aboard.catalog.field_values import FieldValues
 from aboard.catalog.fields import Fields
 from aboard.catalog.file_systems import refuse_network_file_system
 from aboard.catalog.leases import Leases
@@ -51,6 +52,7 @@ class SeenCatalog:
         self.runs = Runs(database, seen, few=few)
         self.selected = SelectedRuns(database, seen)
         self.fields = Fields(database, seen)
+        self.field_values = FieldValues(database, seen)
         self.usage = UsageOfRuns(database, seen)
         self.saved_views = SavedViews(database, seen)
         # These do not tell people what there is; who may use them is decided above.

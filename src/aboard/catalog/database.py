@@ -150,9 +150,11 @@ def _sqlite_engine(address: CatalogAddress) -> Engine:
 
 
 def _postgresql_engine(address: CatalogAddress) -> Engine:
-    timeout = {} if "connect_timeout" in address.url.query else {"connect_timeout": _CONNECT_SECONDS}
+    # Of a database that was made without a language (SQL_ASCII) the driver would otherwise give bytes for texts.
+    defaults: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "client_encoding": "utf8"}
+    own = {name: value for name, value in defaults.items() if name not in address.url.query}
     try:
-        engine = create_engine(address.url, pool_size=8, max_overflow=24, pool_pre_ping=True, connect_args=timeout)
+        engine = create_engine(address.url, pool_size=8, max_overflow=24, pool_pre_ping=True, connect_args=own)
     except ImportError as error:
         raise MissingPackage("PostgreSQL needs psycopg", hint="pip install 'aboard[server]'") from error
 

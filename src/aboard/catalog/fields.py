@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of hyperparameters and metrics that the runs of workspaces have: for completion, columns and good errors."""
+"""Names of hyperparameters, metrics and tags that the runs of workspaces have: for completion, columns, good errors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from sqlalchemy import Connection, select
 
 from aboard.catalog.database import Database
 from aboard.catalog.keys import stored_key
-from aboard.catalog.schema import fields
+from aboard.catalog.schema import fields, tags
+from aboard.catalog.scope import Scope
 from aboard.catalog.seen import Seen, inside_seen
 from aboard.catalog.workspace_names import workspace_ids
 from aboard.errors import QueryError
 from aboard.model.query.syntax import Hparam, Metric, Query, conditions
+
+NEWEST = 10_000
+"""So many runs are looked at, the newest, for what no table keeps apart from them: names of tags, and values."""
 
 
 class Fields:
@@ -32,6 +36,13 @@ class Fields:
         """The names of all metrics, sorted."""
         with self._database.reading() as connection:
             return self._names(connection, "metric", workspaces)
+
+    def tags(self, workspaces: Sequence[str] | None = None) -> list[str]:
+        """The names of all tags of the newest runs, sorted."""
+        with self._database.reading() as connection:
+            newest = Scope.of(connection, workspaces, [], seen=self._seen).newest(NEWEST)
+            query = select(tags.c.name).distinct().join_from(tags, newest, newest.c.id == tags.c.run_id)
+            return list(connection.scalars(query.order_by(tags.c.name)))
 
     def check(self, query: Query, text: str, workspaces: Sequence[str] | None = None) -> None:
         """Refuse a filter that names a hyperparameter or metric which no run has, telling the nearest that one has.

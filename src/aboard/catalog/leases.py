@@ -21,6 +21,8 @@ _TAKE = text(
     WHERE held.holder = excluded.holder OR held.until < {_NOW}"""  # noqa: S608 - no value of anybody is in it
 )
 _READ = text("SELECT facts FROM leases WHERE name = :name")
+_HELD = text(f"SELECT name FROM leases WHERE until >= {_NOW}")  # noqa: S608
+_CLEAR = text(f"DELETE FROM leases WHERE holder = name AND until < {_NOW} - :lasting")  # noqa: S608
 _LEAVE = text("DELETE FROM leases WHERE holder = :holder")
 
 
@@ -40,6 +42,16 @@ class Leases:
         with self._database.reading() as connection:
             found = connection.execute(_READ, {"name": name}).scalar()
         return {} if found is None else json.loads(found)
+
+    def held(self) -> set[str]:
+        """The leases that somebody has now."""
+        with self._database.reading() as connection:
+            return set(connection.execute(_HELD).scalars())
+
+    def clear(self, seconds: float) -> None:
+        """Remove leases that stood for their holder alone, and ran out so long ago."""
+        row = {"lasting": int(seconds * 1e6)}
+        self._database.write(lambda connection: connection.execute(_CLEAR, row))
 
     def leave(self, holder: str) -> None:
         """Give all leases of a process back."""

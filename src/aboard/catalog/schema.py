@@ -341,6 +341,19 @@ boards = Table(
     Index("ix_boards_workspace_id", "workspace_id", "created"),
 )
 
+# From before a unit is submitted until nothing is left of it, whatever becomes of the board meanwhile.
+board_units = Table(
+    "board_units",
+    metadata,
+    Column("unit", Words, primary_key=True),
+    Column("board_id", Words, nullable=False),
+    Column("host", Words, nullable=False),  # whose servers look after it
+    Column("executor", Words, nullable=False),  # empty as long as nothing was submitted
+    Column("options", Json, nullable=False),
+    Column("mirror", Words, nullable=False),
+    Column("said", BigInteger, nullable=False),
+)
+
 board_lines = Table(
     "board_lines",
     metadata,

@@ -23,6 +23,7 @@ from aboard.control.boards import BoardRules
 from aboard.control.control import Control, ControlOptions
 from aboard.control.first_administrator import code_for, ensure_administrator, has_way_in
 from aboard.control.regular_retention import ACTOR, RegularRetention
+from aboard.control.source_cleaning import clean_stores
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.model.access import Access
 from aboard.model.board_limits import BoardLimits
@@ -135,11 +136,12 @@ class CatalogServer:
         )
         control = Control(catalog, options)
         stack.callback(control.close)
-        upkeep = control.leases.lease("retention") if self._settings.retention else None
+        upkeep = control.leases.lease("retention")
         retention = RegularRetention(
             control.seen_by(Access.whole(ACTOR)).retain,
             [_asked(rule) for rule in self._settings.retention],
-            is_ours=lambda: upkeep is None or upkeep.is_held,
+            is_ours=lambda: upkeep.is_held,
+            chores=[lambda: clean_stores([one.uri for one in control.stores()])],
         )
         stack.callback(retention.stop)
         return control

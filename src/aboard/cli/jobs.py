@@ -64,11 +64,13 @@ def logs(
 @app.command()
 def cancel(jobs: _Jobs) -> None:
     """Ask for the end of jobs; those that wait do not begin."""
-    from aboard.jobs.job import Job
+    from aboard.jobs.job import Job, for_each
 
-    for found in [Job(job) for job in jobs]:
-        found.cancel()
-        say(f"Cancelled {found.name}.", sys.stderr)
+    def cancelled(job: Job) -> None:
+        job.cancel()
+        say(f"Cancelled {job.name}.", sys.stderr)
+
+    for_each([Job(job) for job in jobs], cancelled)
 
 
 @app.command()
@@ -105,7 +107,10 @@ def again(
 
     if bool(jobs) == (experiment is not None):
         raise InvalidValue("Nothing says which jobs.", hint="Name jobs, or give --experiment NAME.")
-    for found in incomplete_jobs(experiment) if experiment is not None else [Job(job) for job in jobs or ()]:
+    missed, forgotten = ([Job(job) for job in jobs or ()], []) if experiment is None else incomplete_jobs(experiment)
+    for found in forgotten:
+        say(f"Left out {found.name}, which its executor has forgotten: name it, if it did not complete.", sys.stderr)
+    for found in missed:
         made = found.again()
         typer.echo(made.id)
         say(f"Submitted {made.name} to {made.record.executor} again.", sys.stderr)
@@ -114,10 +119,9 @@ def again(
 @app.command()
 def forget(jobs: _Jobs) -> None:
     """Remove what ended jobs left here; their runs stay."""
-    from aboard.jobs.job import Job
+    from aboard.jobs.job import Job, for_each
 
-    for found in [Job(job) for job in jobs]:
-        found.forget()
+    for_each([Job(job) for job in jobs], Job.forget)
 
 
 def _row(job: Any) -> dict[str, Any]:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +28,7 @@ from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.supervise import supervise
 from aboard.run.supervisor.talk import Talk, TalkingHandler
 
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
@@ -61,13 +65,32 @@ def run(options: RunOptions) -> int:
     logger.addHandler(TalkingHandler(talk))
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    return supervise(request_of(options), talk)
+    request, source_is_done = request_of(options)
+    code = supervise(request, talk)
+    if code == 0:
+        with _unheard_signals():
+            source_is_done()
+    return code
 
 
-def request_of(options: RunOptions) -> RunRequest:
-    """The options as a request; raises InvalidValue for what is not allowed."""
+@contextlib.contextmanager
+def _unheard_signals() -> Generator[None]:
+    """The command has completed, and nothing is to make a failure of that: for a moment nobody ends this process."""
+    if threading.current_thread() is not threading.main_thread():  # where signals are none of its business
+        yield
+        return
+    earlier = {which: signal.signal(which, signal.SIG_IGN) for which in _ENDING}
+    try:
+        yield
+    finally:
+        for which, handler in earlier.items():
+            signal.signal(which, handler)
+
+
+def request_of(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
+    """The options as a request, and what to call after a good end; raises InvalidValue for what is not allowed."""
     settings = client_settings({"store": options.store, "workspace": options.workspace})
-    enter_source(os.environ, settings.store, settings.home)
+    source_is_done = enter_source(os.environ, settings.store, settings.home)
     if not options.command:
         raise InvalidValue(
             "There is no command to run.", hint="Write it behind two dashes: aboard run -- python train.py"
@@ -85,7 +108,7 @@ def request_of(options: RunOptions) -> RunRequest:
     hparams = job_hparams(os.environ)
     for path in options.configs:
         hparams |= flat_hparams(read_config_file(Path(path), "--config"))
-    return RunRequest(
+    request = RunRequest(
         command=tuple(options.command),
         home=settings.home,
         store=store,
@@ -106,6 +129,7 @@ def request_of(options: RunOptions) -> RunRequest:
         capture_code=options.capture_code,
         must_ship=options.must_ship,
     )
+    return request, source_is_done
 
 
 def job_hparams(environ: Mapping[str, str]) -> dict[str, HparamValue]:

@@ -46,7 +46,9 @@ def submit(
     ] = "",
     timeout: Annotated[str | None, typer.Option(help="Longest time, as 2h or 1m30s.")] = None,
     grace: Annotated[float, typer.Option(min=0, help="Seconds to end in, when it is asked to.")] = 30.0,
-    restarts: Annotated[int, typer.Option(min=0, max=1000, help="How often to start again after a failure.")] = 0,
+    restarts: Annotated[
+        int, typer.Option(min=0, max=1000, help="How often to start again after failures and kills.")
+    ] = 0,
     program: Annotated[
         str, typer.Option(help="The program aboard on the other side.", show_default="this one, or `aboard`")
     ] = "",

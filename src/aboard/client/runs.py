@@ -11,6 +11,8 @@ from aboard.api.page import Page, on_all_pages
 from aboard.api.runs import (
     Comparison,
     FieldNames,
+    FieldValue,
+    FieldValues,
     HeartbeatAnswer,
     NewRun,
     RetentionAsked,
@@ -132,8 +134,15 @@ class RunsClient:
         return self._transport().send(Selected, "POST", "selections/resolve", asked)
 
     def fields(self, *, workspaces: RunNames | None = None) -> FieldNames:
-        """Names of all hyperparameters and metrics that runs have: for columns, filters and orders."""
+        """Names of all hyperparameters, metrics and tags that runs have: for columns, filters and orders."""
         return self._transport().get(FieldNames, "fields", {"workspace": several(workspaces or ())})
+
+    def field_values(
+        self, field: str, *, workspaces: RunNames | None = None, prefix: str = "", limit: int = 20
+    ) -> tuple[FieldValue, ...]:
+        """Values that runs have in a field, as a filter writes them, the most frequent first."""
+        query = {"field": field, "workspace": several(workspaces or ()), "prefix": prefix, "limit": limit}
+        return self._transport().get(FieldValues, "field-values", query).items
 
     def metrics(self, run: str) -> Mapping[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""

@@ -41,6 +41,10 @@ class CurveColumns:
     steps: NDArray[np.int64]
     wall_times: NDArray[np.float64]
     values: NDArray[np.float64]
+    means: NDArray[np.float64] | None = None
+    """Where they were asked for and the curve was reduced: of the finite values since the point before each."""
+    counts: NDArray[np.float64] | None = None
+    """And how many these are."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -65,9 +69,11 @@ class SeriesClient:
         since: datetime | float | None = None,
         until: datetime | float | None = None,
         points: int = 0,
+        means: bool = False,
     ) -> list[CurveColumns]:
         """Curves of one or more runs, all or those named; every point, or at most `points` that keep the shape.
 
+        With `means`, the points of a curve that was reduced also tell the mean of what they stand for.
         Runs whose store does not answer are an error here; `get_partly` tells them beside the others.
         """
         found, problems = self.get_partly(
@@ -81,6 +87,7 @@ class SeriesClient:
             since=since,
             until=until,
             points=points,
+            means=means,
         )
         if problems:
             raise AboardError(
@@ -101,6 +108,7 @@ class SeriesClient:
         since: datetime | float | None = None,
         until: datetime | float | None = None,
         points: int = 0,
+        means: bool = False,
     ) -> tuple[list[CurveColumns], list[RunProblem]]:
         """As `get`, and runs that could not be read."""
         query: dict[str, object] = {
@@ -114,6 +122,7 @@ class SeriesClient:
             "since": _seconds(since),
             "until": _seconds(until),
             "points": points,
+            "means": means,
             "format": "columns",
         }
         data = self._transport().bytes("series", query, accept=COLUMNS_TYPE)
@@ -145,6 +154,8 @@ def _made(columns: Columns) -> CurveColumns:
         steps=np.frombuffer(columns.steps, f"<{columns.steps_kind}").astype(np.int64, copy=False),
         wall_times=np.frombuffer(columns.wall_times, "<f8"),
         values=np.frombuffer(columns.values, "<f8"),
+        means=None if columns.means is None else np.frombuffer(columns.means, "<f8"),
+        counts=None if columns.counts is None else np.frombuffer(columns.counts, "<f8"),
     )
 
 

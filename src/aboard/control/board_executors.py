@@ -8,22 +8,15 @@ people they are the server's, apart from a few that say no more than which part 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from aboard.errors import Forbidden, InvalidValue
+from aboard.errors import Forbidden, InvalidType, InvalidValue, MissingPackage
 from aboard.executors.executor import Executor
-from aboard.executors.registry import executor_class, executor_names
+from aboard.executors.registry import executor_class, executor_names, has_ports
 from aboard.jobs.executor_text import executor_from, parse_executor
 from aboard.model.board import Board
 from aboard.model.process_settings import ProcessSettings, parse_process_settings
-
-_WITH_IMAGES = frozenset({"docker", "kubernetes"})
-_WITHOUT_PORTS = frozenset({"vertex"})
-_FOR_EVERYBODY: Mapping[str, frozenset[str]] = {
-    "slurm": frozenset({"partition", "account", "qos", "time_limit", "constraint"}),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +46,7 @@ class BoardExecutors:
         """What people may name."""
         own = [_name(text) for text in self.allowed]
         others = executor_names() if self.is_personal else ()
-        return [name for name in dict.fromkeys([_name(self.default), *own, *others]) if name not in _WITHOUT_PORTS]
+        return [name for name in dict.fromkeys([_name(self.default), *own, *others]) if has_ports(name)]
 
     def check(self) -> None:
         """Refuse what can never work, before anybody asks for a board."""
@@ -67,13 +60,12 @@ class BoardExecutors:
         """What a person asked for, with the server's choice where they said nothing; refuses what may not be."""
         chosen = replace(asked, executor=asked.executor or _name(self.default))
         executor = self.made(chosen.executor)
-        takes_images = executor.name in _WITH_IMAGES
-        if (chosen.image or chosen.mounts) and not takes_images:
-            hint = f"executors with images: {', '.join(sorted(_WITH_IMAGES & {*self.names})) or 'none on this server'}"
+        if (chosen.image or chosen.mounts) and not executor.takes_images:
+            hint = f"executors with images: {', '.join(filter(_takes_images, self.names)) or 'none on this server'}"
             raise InvalidValue(f"a board on {executor.name} has neither image nor mounts", hint=hint)
-        if takes_images:
+        if executor.takes_images:
             chosen = replace(chosen, image=self._image(chosen.image))
-        if chosen.mounts and executor.name != "docker":
+        if chosen.mounts and not executor.takes_mounts:
             hint = "pods see what the claims of the server's executor show them"
             raise InvalidValue(f"{executor.name} mounts no folders of a machine", hint=hint)
         for mount in chosen.mounts:
@@ -92,16 +84,15 @@ class BoardExecutors:
                 f"boards may not run on {name!r} here",
                 hint=f"this server allows: {', '.join(own)}; who runs it adds others to boards.executors",
             )
-        if name in _WITHOUT_PORTS:
+        if not has_ports(name):
             hint = f"its own boards are part of its jobs; boards of this server run on: {', '.join(self.names)}"
             raise InvalidValue(f"{name.capitalize()} serves no boards of aboard", hint=hint)
         kind, asked = parse_executor(text)
-        may = _FOR_EVERYBODY.get(name, frozenset[str]())
         for option in asked:
-            if not self.is_personal and option not in may:
+            if not self.is_personal and option not in kind.open_options:
                 raise Forbidden(
                     f"the option {option!r} of {name} is settled by who runs this server",
-                    hint=f"options that you may set: {', '.join(sorted(may)) or 'none'}",
+                    hint=f"options that you may set: {', '.join(sorted(kind.open_options)) or 'none'}",
                 )
         settled = parse_executor(own[name])[1] if name in own else {}
         return kind(**{**settled, **asked})
@@ -112,12 +103,11 @@ class BoardExecutors:
 
     def hides(self, executor: str, option: str) -> bool:
         """Whether an option is the server's own affair, so that people are not told its value."""
-        return not self.is_personal and option not in _FOR_EVERYBODY.get(executor, frozenset[str]())
+        return not self.is_personal and option not in executor_class(executor).open_options
 
     def mirror_place(self, executor: Executor, own: Path) -> Path:
         """The folder for the copies of a board's runs, which the executor's units see; `own` is one of this machine."""
-        sees_this_machine = executor.name == "local" or bool(getattr(executor, "is_here", False))
-        if sees_this_machine:
+        if executor.is_here:
             return own
         if self.shared_folder is None:
             hint = (
@@ -128,10 +118,6 @@ class BoardExecutors:
         place = self.shared_folder / self.owner / own.name
         executor.check_path(str(place))
         return place
-
-    def shared_place(self, own: Path) -> Path | None:
-        """Where copies may be that other machines see."""
-        return None if self.shared_folder is None else self.shared_folder / self.owner / own.name
 
     def _image(self, image: str) -> str:
         known = (self.image, *self.images)
@@ -150,6 +136,13 @@ class BoardExecutors:
             f"{source!r} may not be shown in a container",
             hint=f"this server allows what is below: {below}; who runs it adds folders to boards.mounts",
         )
+
+
+def _takes_images(name: str) -> bool:
+    try:
+        return executor_class(name).takes_images
+    except (MissingPackage, InvalidType):  # it cannot be used here
+        return False
 
 
 def _name(text: str) -> str:

@@ -21,6 +21,7 @@ from aboard.control.mirror_names import MirrorNames, safe_path
 from aboard.control.mirror_sources import SourceFile, StoredRunSource, files_below
 from aboard.control.open_folders import OpenFolders
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
+from aboard.events.file_names import is_profile
 from aboard.model.board import Board
 from aboard.model.name_template import BOARD_FIELDS, NameTemplate
 from aboard.model.selected_run import SelectedRun
@@ -78,6 +79,11 @@ class BoardMirror:
             self._remove(self.logs / folder)
         self._copy_folders(selection.folders)
 
+    @property
+    def has_profiles(self) -> bool:
+        """Whether a profiler left something in what it shows."""
+        return any(is_profile(path.as_posix()) for path in self._sizes)
+
     def _remove(self, folder: Path) -> None:
         """The files of a run that left; runs whose names begin with its name are below the same folder."""
         with contextlib.suppress(OSError):
@@ -119,8 +125,11 @@ class BoardMirror:
             raise InvalidValue(f"its runs have more than {self._most_bytes >> 20:,} MB of event files", hint=hint)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("ab") as copy:
-                return _append(copy.fileno(), file)
+            copy = os.open(target, os.O_WRONLY | os.O_CREAT, 0o644)
+            try:
+                return _append(copy, file)
+            finally:
+                os.close(copy)
         except AboardError as error:
             self.problems.append(f"{file.name}: {error}")
         except OSError as error:
@@ -139,6 +148,7 @@ def _append(copy: int, file: SourceFile) -> bool:
             return False
         view = memoryview(data)
         while view:
-            view = view[os.write(copy, view) :]
-        have += len(data)
+            # Where it belongs, and not at the end: a server that slept may write what another has written meanwhile.
+            written = os.pwrite(copy, view, have)
+            view, have = view[written:], have + written
     return True

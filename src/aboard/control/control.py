@@ -78,6 +78,8 @@ class ControlOptions:
     bucket_interval: float = 5.0
     fresh_seconds: float = 0.2
     """How long a look at the stores is good enough for who wants to see the latest."""
+    look_seconds: float = 3.0
+    """How long who wants to see the latest waits for stores that are slow."""
     roots: Sequence[str] | None = None
     """Folders and URIs below which boards may show plain event files; None for anywhere: the server of one person."""
     boards: BoardRules = field(default_factory=BoardRules)
@@ -238,11 +240,11 @@ class Control:
             )
         return self._follow(uri).status()
 
-    def look_now(self, seconds: float) -> None:
-        """Have all stores looked at, unless that was done just now; a slow one is not waited for longer than this."""
+    def look_now(self) -> None:
+        """Have all stores looked at, unless that was done just now; those that are slow are waited for only so long."""
         if time.monotonic() - self._looked < self._options.fresh_seconds:
             return
-        end = time.monotonic() + seconds
+        end = time.monotonic() + self._options.look_seconds
         for follower in list(self._followers.values()):
             follower.look_now(max(0.0, end - time.monotonic()))
         self._looked = time.monotonic()
@@ -291,7 +293,7 @@ class Control:
         found = readable_runs(named, self.place_of)
         if not found.places:
             self.place_of(named[0])
-        return curves_of(self.open_runs, found, asked)
+        return curves_of(self.open_runs, found, asked, asked.windows_of([run.uid for run in named]))
 
     def register(self, new: NewRun) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""

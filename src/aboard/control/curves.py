@@ -6,13 +6,16 @@ from __future__ import annotations
 import difflib
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aboard._native import Points
 from aboard.api.runs import RunProblem
+from aboard.control.curve_window import CurveWindow
 from aboard.control.open_run import OpenRun
 from aboard.control.open_runs import OpenRuns
 from aboard.control.readable_runs import ReadableRuns
@@ -23,7 +26,6 @@ from aboard.reader.run_reader import DataClass, RunReader, Tag
 
 _MOST_CURVES = 20_000
 _MOST_POINTS = 5_000_000
-_LOWEST_STEP, _HIGHEST_STEP = -(2**63), 2**63 - 1
 _PROCESS = secrets.token_hex(8)  # versions count from the start of a process
 
 
@@ -36,12 +38,30 @@ class CurvesAsked:
     pattern: str = ""
     """A regular expression that is searched for in tags."""
     logdirs: Sequence[str] | None = None
-    first_step: int | None = None
-    last_step: int | None = None
-    since: float | None = None
-    until: float | None = None
+    windows: Sequence[CurveWindow] = ()
+    """One for all runs, or one for each in their order."""
     points: int = 0
     """At most so many of each curve; 0 for all."""
+    means: bool = False
+    """Whether the points of a reduced curve also tell the mean of what they stand for."""
+
+    def windows_of(self, uids: Sequence[str]) -> dict[str, CurveWindow]:
+        """The window of each run."""
+        if len(self.windows) <= 1:
+            return dict.fromkeys(uids, self.windows[0] if self.windows else CurveWindow())
+        if len(self.windows) != len(uids):
+            raise InvalidValue(
+                f"{len(self.windows)} windows are named for {len(uids)} different runs",
+                hint="name from_step, to_step, since and until once for all runs, or once for each run in their order",
+            )
+        return dict(zip(uids, self.windows, strict=True))
+
+
+class PartMeans(NamedTuple):
+    """For each point of a reduced curve the mean of the finite values since the one before, and how many these are."""
+
+    means: NDArray[np.float64]
+    counts: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +73,8 @@ class FoundCurve:
     tag: str
     total: int
     points: Points
+    parts: PartMeans | None = None
+    """Where the curve was reduced and they were asked for."""
 
 
 class FoundCurves:
@@ -73,7 +95,7 @@ class FoundCurves:
 
     def points(self) -> list[FoundCurve]:
         """The points of all curves, in their windows, reduced."""
-        found = [one.cut(self._asked) for one in self._curves]
+        found = [one.cut(self._asked.points, self._asked.means) for one in self._curves]
         told = sum(len(one.points) for one in found)
         if told > _MOST_POINTS:
             raise InvalidValue(
@@ -83,15 +105,22 @@ class FoundCurves:
         return found
 
 
-def curves_of(pool: OpenRuns, readable: ReadableRuns, asked: CurvesAsked) -> FoundCurves:
-    """The curves of runs. Of several runs, those that cannot be read are told beside the others."""
+def curves_of(
+    pool: OpenRuns, readable: ReadableRuns, asked: CurvesAsked, windows: Mapping[str, CurveWindow] | None = None
+) -> FoundCurves:
+    """The curves of runs, in windows by their uids. Those that cannot be read are told beside the others."""
     runs = readable.places
     wanted = _Wanted(asked)
     with pool.fresh(list(runs)) as opened:
         failed = {run.place: error for run in opened if (error := run.failure) is not None}
         if failed and len(failed) == len(opened):
             raise next(iter(failed.values()))
-        found = [one for run in opened if run.place not in failed for one in _curves(run, runs[run.place], wanted)]
+        found = [
+            _Curve(runs[run.place], logdir, tag, (windows or {}).get(runs[run.place].uid, CurveWindow()))
+            for run in opened
+            if run.place not in failed
+            for logdir, tag in _meant(run, wanted)
+        ]
         if not failed and not readable.problems:
             _refuse_unknown(asked, opened, found)
     if len(found) > _MOST_CURVES:
@@ -124,13 +153,17 @@ class _Curve:
     run: SelectedRun
     logdir: str
     tag: Tag
+    window: CurveWindow
 
-    def cut(self, asked: CurvesAsked) -> FoundCurve:
-        points = _window(self.tag.points(), asked)
+    def cut(self, most: int, means: bool) -> FoundCurve:
+        points, parts = self.window.of(self.tag.points()), None
         total = len(points)
-        if asked.points and total > asked.points:
-            points = points.reduced(asked.points)
-        return FoundCurve(self.run, self.logdir, self.tag.name, total, points)
+        if most and total > most and means:
+            points, *columns = points.reduced_with_means(most)
+            parts = PartMeans(*columns)
+        elif most and total > most:
+            points = points.reduced(most)
+        return FoundCurve(self.run, self.logdir, self.tag.name, total, points, parts)
 
 
 def scalar_tags(reader: RunReader) -> dict[str, Tag]:
@@ -142,28 +175,12 @@ def scalar_tags(reader: RunReader) -> dict[str, Tag]:
     return found
 
 
-def _curves(opened: OpenRun, run: SelectedRun, wanted: _Wanted) -> Iterator[_Curve]:
+def _meant(opened: OpenRun, wanted: _Wanted) -> Iterator[tuple[str, Tag]]:
+    """By logdir and name."""
     for logdir, reader in sorted(opened.logdirs.items()):
         if wanted.logdir(logdir):
             tags = {name: tag for name, tag in scalar_tags(reader).items() if wanted.tag(name)}
-            yield from (_Curve(run, logdir, tags[name]) for name in sorted(tags))
-
-
-def _window(points: Points, asked: CurvesAsked) -> Points:
-    """One point more on either side, so that a line can be drawn to the edge."""
-    first, last = asked.first_step, asked.last_step
-    if asked.since is not None or asked.until is not None:
-        times = points.wall_times
-        since = -np.inf if asked.since is None else asked.since
-        until = np.inf if asked.until is None else asked.until
-        inside = np.flatnonzero((times >= since) & (times <= until))
-        if not len(inside):
-            return points.window(_HIGHEST_STEP, _LOWEST_STEP)
-        begin, end = int(points.steps[inside[0]]), int(points.steps[inside[-1]])
-        first, last = begin if first is None else max(first, begin), end if last is None else min(last, end)
-    if first is None and last is None:
-        return points
-    return points.window(_LOWEST_STEP if first is None else first, _HIGHEST_STEP if last is None else last)
+            yield from ((logdir, tags[name]) for name in sorted(tags))
 
 
 def _refuse_unknown(asked: CurvesAsked, opened: Sequence[OpenRun], found: Sequence[_Curve]) -> None:

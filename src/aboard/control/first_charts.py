@@ -24,6 +24,7 @@ class FirstAsked:
 
     charts: int
     points: int
+    means: bool = False
     pinned: Sequence[str] = ()
 
 
@@ -38,7 +39,7 @@ def first_charts(pool: OpenRuns, runs: ReadableRuns, tags: SharedTags, asked: Fi
     """The curves of the charts that are seen first, of fewer where there are many runs; none while runs are read."""
     charts = min(asked.charts, max(1, _MOST_POINTS // max(1, len(runs.places) * asked.points)))
     wanted = _in_sight(tags.items, asked.pinned)[:charts] if tags.read == tags.wanted else []
-    question = CurvesAsked(tags=wanted, points=asked.points)
+    question = CurvesAsked(tags=wanted, points=asked.points, means=asked.means)
     if not wanted:
         return FirstCharts((), FoundCurves(question, (), ()))
     return FirstCharts(wanted, curves_of(pool, runs, question))

@@ -98,7 +98,7 @@ class StoreFollower:
 
     def _own_status(self) -> StoreStatus:
         with self._state:
-            state = "failing" if self._problem else ("following" if self._rounds else "starting")
+            state = "failing" if self._problem else ("following" if self._seen else "starting")
             return StoreStatus(
                 uri=self.store.uri,
                 state=state,
@@ -118,7 +118,7 @@ class StoreFollower:
             self._repeated.wake()
             if self._round_takes() > seconds:
                 return  # as when thousands of runs are read for the first time
-            self._state.wait_for(lambda: self._rounds >= wanted or bool(self._problem), seconds)
+            self._state.wait_for(lambda: self._rounds >= wanted, seconds)
 
     def heard_of(self, uid: str) -> None:
         """Note a sign of life that came another way."""
@@ -131,8 +131,9 @@ class StoreFollower:
         self._damaged.pop(uid, None)
 
     def _round_takes(self) -> float:
-        """Seconds that the round under way has taken so far, or the last one took."""
-        return time.monotonic() - self._round_began if self._is_looking else self._round_took
+        """Seconds that the round under way has taken so far, or the last took; if that failed, the longer of both."""
+        so_far = time.monotonic() - self._round_began if self._is_looking else self._round_took
+        return max(so_far, self._round_took) if self._problem else so_far
 
     def _follow(self) -> float:
         if not self._is_ours():
@@ -178,8 +179,8 @@ class StoreFollower:
             self._is_looking = False
             self._round_took = time.monotonic() - self._round_began
             self._problem = problem
+            self._rounds += 1
             if not problem:
-                self._rounds += 1
                 self._seen = now()
             self._state.notify_all()
         return problem

@@ -29,7 +29,10 @@ _REST, _SHARE = 3.0, 20  # schedulers are asked by processes: at most this part 
 _SHIPPING = timedelta(seconds=10)
 """What a run has said at its very end may be on its way into the catalog for so long."""
 _WITHOUT_RUN = timedelta(hours=1)
-_OPEN = frozenset({RunState.CREATED, RunState.QUEUED, RunState.RUNNING, RunState.LOST})
+_TAKEN_UP = timedelta(hours=1)
+"""What was preempted has by then been queued again, or is not any more."""
+_OPEN = frozenset({RunState.CREATED, RunState.QUEUED, RunState.RUNNING, RunState.PREEMPTED, RunState.LOST})
+"""A run that was asked to end may not know who asked, and calls itself preempted."""
 _ENDS = {
     EndReason.STOPPED: RunState.CANCELLED,
     EndReason.PREEMPTED: RunState.PREEMPTED,
@@ -98,12 +101,18 @@ class JobReconciler:
             if status.state is not UnitState.STOPPING and self._records.cancel_mark(record.id).exists():
                 job.cancel()  # who asked for its end died before the executor heard of it
             return False
+        if status.has_succeeded or status.reason is EndReason.FORGOTTEN:
+            return True  # what its run has still to say comes from the store
         run = self._run_of(record)
         if run is None:
             return now() - parse_time(record.created) > _WITHOUT_RUN
         if run.status not in _OPEN:
-            return run.status.is_ended
-        self._end(run, status)
+            return True
+        state = _ENDS.get(status.reason) if status.reason is not None else None
+        if state is RunState.PREEMPTED and run.status is state:
+            return status.ended is not None and now() - status.ended > _TAKEN_UP
+        if state is not None:
+            self._end(run, state, status)
         return False
 
     def _run_of(self, record: JobRecord) -> Run | None:
@@ -118,9 +127,8 @@ class JobReconciler:
                 return whole
         return None
 
-    def _end(self, run: Run, status: UnitStatus) -> None:
-        state = _ENDS.get(status.reason) if status.reason is not None else None
-        if state is None or run.number is None or (status.ended and now() - status.ended < _SHIPPING):
+    def _end(self, run: Run, state: RunState, status: UnitStatus) -> None:
+        if run.number is None or (status.ended and now() - status.ended < _SHIPPING):
             return
         words = status.message or (f"exit code {status.exit_code}" if status.exit_code is not None else "")
         reason = f"Its job ended ({str(status.reason).replace('_', ' ')}){f': {words}' if words else ''}."

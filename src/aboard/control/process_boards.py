@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The boards that are processes: started, watched, ended, and found for who wants to look at them.
 
-Of all server processes of a machine one looks after a board: the one that holds the lock beside its folder. When that
-process dies, the system drops the lock and another takes over. A board that was claimed on one machine is left alone by
-the others.
+Of all server processes of a host one looks after a board: the one that holds the lock beside its folder. When that
+process dies, the system drops the lock and another takes over. A unit that was claimed on one host is left alone by the
+others for as long as that host says that it is there. Then another takes it over, if it can reach it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,20 +23,23 @@ from typing import Any
 
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_executors import BoardExecutors
+from aboard.control.board_host import BoardHost
 from aboard.control.board_mirror import LOGS, BoardMirror
 from aboard.control.board_preview import board_preview
+from aboard.control.board_unit import executor_for, handle_of
 from aboard.control.hosting import check_running, check_seen, touch_seconds
 from aboard.control.open_folders import OpenFolders
 from aboard.control.process_board import ProcessBoard
 from aboard.control.repeated_rounds import RepeatedRounds
 from aboard.control.tensorboard_unit import PORT, TensorBoardPlace
-from aboard.control.unit_record import UnitRecord
 from aboard.errors import AboardError, CatalogUnavailable, Conflict, ServerUnavailable, UnknownName
 from aboard.executors.registry import executor_of
 from aboard.model.access import Access
 from aboard.model.board import Board
+from aboard.model.board_unit import BoardUnit
 from aboard.model.times import now
 from aboard.model.uid import new_uid
+from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import Endpoint
 from aboard.process_lock import LockHeld, ProcessLock
@@ -45,6 +49,7 @@ _log = logging.getLogger("aboard.control")
 _REST, _QUIET_REST = 0.5, 5.0
 _THREADS = 8
 _KNOWN_SECONDS, _KNOWN_WITHOUT_CATALOG_SECONDS = 1.0, 300.0
+_JUDGE_SECONDS = 10.0  # between two looks at a unit of a host that is gone
 _ENDPOINT_SECONDS = 15.0  # a scheduler is asked by a process of its own, which takes longer than a request
 
 
@@ -69,6 +74,15 @@ class Target:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a unit was reached, at a moment."""
+
+    handle: UnitHandle
+    endpoint: Endpoint
+    at: float
+
+
 @dataclass(slots=True)
 class _Kept:
     board: ProcessBoard
@@ -77,7 +91,7 @@ class _Kept:
 
 
 class ProcessBoards:
-    """Looks after the boards of one catalog on this machine."""
+    """Looks after the boards of one catalog on this host."""
 
     def __init__(
         self,
@@ -95,9 +109,11 @@ class ProcessBoards:
         self.host = f"{socket.gethostname()}:{self._place}"
         own = hashlib.sha256(self.host.encode()).hexdigest()[:12]
         self._executors = replace(options.executors, owner=f"aboard-boards-{own}")
+        self._host = BoardHost(catalog, self.host)
         self._kept: dict[str, _Kept] = {}
         self._known: dict[str, Target] = {}
-        self._endpoints: dict[str, tuple[str, Endpoint, float]] = {}
+        self._ways: dict[str, _Way] = {}
+        self._judged: dict[str, float] = {}
         self._used: dict[str, float] = {}
         self._noted: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -197,52 +213,111 @@ class ProcessBoards:
         return target
 
     def _endpoint(self, board: Board) -> Endpoint | None:
-        if board.unit_host != self.host or self._place is None or not board.unit:
+        if self._place is None or not board.unit:
             return None
-        unit, endpoint, at = self._endpoints.get(board.id, ("", None, 0.0))
-        if unit == board.unit and time.monotonic() - at < _ENDPOINT_SECONDS:
-            return endpoint
-        record = UnitRecord.read(self._place / board.id)
-        handle = record.handle() if record is not None and record.unit == board.unit else None
+        way = self._ways.get(board.id)
+        if way is not None and way.handle.unit == board.unit and time.monotonic() - way.at < _ENDPOINT_SECONDS:
+            return way.endpoint
+        unit = self._catalog.boards.units.find(board.unit)
+        if unit is None or not (unit.host == self.host or _is_reached_here(unit)):
+            return None
         found: Endpoint | None = None
         with contextlib.suppress(UnknownName):  # it has just ended
+            handle = handle_of(unit)
             found = None if handle is None else executor_of(handle).endpoint(handle, PORT)
-        if found is not None:
-            self._endpoints[board.id] = board.unit, found, time.monotonic()
+            if handle is not None and found is not None:
+                self._ways[board.id] = _Way(handle, found, time.monotonic())
         return found
 
     def _round(self) -> float:
+        self._host.stay()
+        here, shared = self._left_here()  # before units are read, so that none which is just claimed is taken for left
         boards = {board.id: board for board in self._catalog.boards.units.cared_for()}
+        units = self._units(boards)
+        own = {unit.board_id for unit in units if unit.host == self.host}
         for board in boards.values():
-            if board.state is UnitState.PENDING and not board.unit:
-                if self._catalog.boards.units.claim(board.id, new_uid(), self.host):
-                    self._look_after(self._catalog.boards.get(board.id))
-            elif board.unit_host == self.host:
-                self._look_after(board)
-        self._end_leftovers(boards)
+            if board.state is UnitState.PENDING and not board.unit and board.id not in own:
+                claimed = self._catalog.boards.units.claim(board.id, new_uid(), self.host)
+                if claimed is not None:
+                    own.add(board.id)
+                    self._look_after(claimed, self._catalog.boards.get(board.id))
+        for unit in units:
+            board = boards.get(unit.board_id)
+            if unit.host == self.host:
+                self._look_after(unit, board if board is not None and board.unit == unit.unit else None)
+        self._hand_over([unit for unit in units if unit.host != self.host])
+        living = own | {unit.board_id for unit in units}
+        self._clear((here - own) | (shared - living), living)
+        self._close_ways(boards)
         self._note_uses(boards)
-        moving = any(board.state is not UnitState.RUNNING for board in boards.values())
+        moving = not own <= boards.keys() or any(board.state is not UnitState.RUNNING for board in boards.values())
         return _REST if moving else min(_QUIET_REST, _REST * 4 if boards else _QUIET_REST)
 
-    def _look_after(self, board: Board) -> None:
-        kept = self._take(board.id)
+    def _units(self, boards: Mapping[str, Board]) -> Sequence[BoardUnit]:
+        """All units, read after the boards: what a board has is among them."""
+        units = self._catalog.boards.units.list()
+        known = {unit.unit for unit in units}
+        missing = [board for board in boards.values() if board.unit and board.unit not in known]
+        for board in missing:
+            self._catalog.boards.units.add_missing(board)
+        return self._catalog.boards.units.list() if missing else units
+
+    def _look_after(self, unit: BoardUnit, board: Board | None) -> None:
+        kept = self._take(unit.board_id)
         if kept is not None and not kept.is_busy:
             kept.is_busy = True
-            self._threads.submit(self._step, kept, board)
+            self._threads.submit(self._step, kept, unit, board)
 
-    def _step(self, kept: _Kept, board: Board) -> None:
+    def _step(self, kept: _Kept, unit: BoardUnit, board: Board | None) -> None:
+        name = unit.board_id if board is None else board.name
         try:
-            if kept.board.step(board):
-                self._known.pop(board.id, None)
-                with contextlib.suppress(UnknownName):
-                    self._told(self._catalog.boards.get(board.id), "state")
-                self.wake()
+            if board is None:
+                kept.board.leave(unit)
+            elif kept.board.step(board, unit):
+                self._tell(board.id)
         except AboardError as error:
-            _log.warning("The board %s is looked after later: %s", board.name, error.message)
+            _log.warning("The board %s is looked after later: %s", name, error.message)
         except Exception:
-            _log.exception("Looking after the board %s failed", board.name)
+            _log.exception("Looking after the board %s failed", name)
         finally:
             kept.is_busy = False
+
+    def _tell(self, board_id: str) -> None:
+        self._known.pop(board_id, None)
+        with contextlib.suppress(UnknownName):
+            self._told(self._catalog.boards.get(board_id), "state")
+        self.wake()
+
+    def _hand_over(self, units: Sequence[BoardUnit]) -> None:
+        """Look at the units of hosts that are gone."""
+        living = self._host.others_that_live() if units else None
+        at = time.monotonic()
+        self._judged = {one.unit: self._judged[one.unit] for one in units if one.unit in self._judged}
+        for unit in units:
+            if living is not None and unit.host not in living and at >= self._judged.get(unit.unit, 0.0):
+                self._judged[unit.unit] = at + _JUDGE_SECONDS
+                self._threads.submit(self._take_over, unit)
+
+    def _take_over(self, unit: BoardUnit) -> None:
+        """Look after a unit in place of a host that is gone; one that only that host can reach is left to it."""
+        units = self._catalog.boards.units
+        try:
+            # Nothing was submitted of what has no executor yet, so it can begin here.
+            if self._host.is_alone or not unit.executor or _is_reached_here(unit):
+                if units.take(unit, self.host):
+                    _log.info("A unit of %s, which is gone, is looked after here: %s", unit.machine, unit.unit)
+                    self.wake()
+                return
+            reason = (
+                f"the server on {unit.machine}, which alone can reach its process, is gone; start the board again, "
+                "and what is left of the process ends when that server is back"
+            )
+            if units.part(unit, reason=reason):
+                self._tell(unit.board_id)
+        except AboardError as error:
+            _log.warning("The unit %s of %s is looked at later: %s", unit.unit, unit.machine, error.message)
+        except Exception:
+            _log.exception("Looking at a unit of %s failed", unit.machine)
 
     def _take(self, board_id: str) -> _Kept | None:
         """The board, if this process is the one that looks after it."""
@@ -271,39 +346,51 @@ class ProcessBoards:
             most_bytes=options.most_bytes,
         )
 
-    def _end_leftovers(self, boards: Mapping[str, Board]) -> None:
-        """Folders of boards that were deleted, or have nothing left to look after."""
+    def _left_here(self) -> tuple[set[str], set[str]]:
+        """Boards of which something is on this host, and those of which it has made copies for other machines."""
         assert self._place is not None
-        own = {board_id for board_id, board in boards.items() if board.unit_host == self.host}
-        left = {path.name for path in self._place.iterdir() if path.is_dir()} | self._shared_leftovers()
-        for board_id in (left | self._kept.keys()) - own:
+        shared = self._shared_place()
+        copied = _folders(shared) if shared is not None and shared.is_dir() else set[str]()
+        return _folders(self._place) | self._kept.keys(), copied
+
+    def _shared_place(self) -> Path | None:
+        """The folder of this host below the one that other machines see."""
+        folder = self._options.executors.shared_folder
+        return None if folder is None else folder / self._executors.owner
+
+    def _clear(self, left: set[str], living: set[str]) -> None:
+        """Remove what is here of boards that have no unit, or whose unit another host has taken over."""
+        for board_id in left:
             kept = self._take(board_id)
             if kept is not None and not kept.is_busy:
                 kept.is_busy = True
-                self._threads.submit(self._leave, board_id, kept)
+                self._threads.submit(self._remove, board_id, kept, is_living=board_id in living)
 
-    def _leave(self, board_id: str, kept: _Kept) -> None:
+    def _remove(self, board_id: str, kept: _Kept, *, is_living: bool) -> None:
         try:
-            if not kept.board.leave():
-                return
-            self._endpoints.pop(board_id, None)
+            shared = self._shared_place()
+            if shared is not None and not is_living:
+                shutil.rmtree(shared / board_id, ignore_errors=True)
+            kept.board.remove()
             with self._lock:
                 self._kept.pop(board_id, None)
             kept.lock.release()  # its empty file stays: whoever removes a lock lets two have it
-        except AboardError as error:
-            _log.warning("What is left of the board %s is ended later: %s", board_id, error.message)
         except Exception:
-            _log.exception("Ending what is left of the board %s failed", board_id)
+            _log.exception("Removing what is left of the board %s failed", board_id)
         finally:
             kept.is_busy = False
 
-    def _shared_leftovers(self) -> set[str]:
-        """Copies for other machines, also of boards of which this one knows nothing else any more."""
-        assert self._place is not None
-        shared = self._executors.shared_place(self._place)
-        if shared is None or not shared.parent.is_dir():
-            return set()
-        return {path.name for path in shared.parent.iterdir() if path.is_dir()}
+    def _close_ways(self, boards: Mapping[str, Board]) -> None:
+        """Tunnels to units of other hosts end with them."""
+        for board_id, way in list(self._ways.items()):
+            board = boards.get(board_id)
+            if board is None or board.unit != way.handle.unit:
+                del self._ways[board_id]
+                self._threads.submit(self._close_way, way.handle)
+
+    def _close_way(self, handle: UnitHandle) -> None:
+        with contextlib.suppress(AboardError):  # also of what is ended just now, and looked after elsewhere
+            executor_of(handle).forget(handle)
 
     def _note_uses(self, boards: Mapping[str, Board]) -> None:
         """Write down when boards were used: not at every request, but before it would make a difference."""
@@ -317,3 +404,11 @@ class ProcessBoards:
             ) > touch_seconds(board):
                 self._noted[board_id] = time.monotonic()
                 self._catalog.boards.touch(board_id, now())
+
+
+def _folders(place: Path) -> set[str]:
+    return {path.name for path in place.iterdir() if path.is_dir()}
+
+
+def _is_reached_here(unit: BoardUnit) -> bool:
+    return bool(unit.executor) and executor_for(unit).is_reached_from_anywhere

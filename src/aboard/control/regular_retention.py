@@ -34,11 +34,14 @@ class RegularRetention:
         is_ours: Callable[[], bool] = lambda: True,
         first_after: float = _FIRST_AFTER,
         every: float = _EVERY,
+        chores: Sequence[Callable[[], None]] = (),
     ) -> None:
+        """`chores` are done after the rules, also where there are none."""
         for rule in rules:
             if rule.where:
                 parse_query(rule.where)
         self._retain, self._is_ours = retain, is_ours
+        self._chores = tuple(chores)
         self._rules = [replace(rule, dry_run=False) for rule in rules]
         self._every = every
         self._rounds = RepeatedRounds(
@@ -48,7 +51,7 @@ class RegularRetention:
             rest_after_failure=every,
             first_after=first_after,
         )
-        if rules:
+        if rules or chores:
             self._rounds.start()
 
     def stop(self) -> None:
@@ -60,6 +63,9 @@ class RegularRetention:
         for rule in self._rules:
             if not self._rounds.is_stopped and self._is_ours():
                 self._apply(rule)
+        for chore in self._chores:
+            if not self._rounds.is_stopped and self._is_ours():
+                chore()
         return rest
 
     def _apply(self, rule: RetentionAsked) -> None:

@@ -24,9 +24,10 @@ _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", 
 _LATER = timedelta(minutes=5)
 _LOGS_INSIDE = "/aboard/logs"
 _LOOPBACK, _ALL = "127.0.0.1", "0.0.0.0"  # noqa: S104 - of a container, or of a node that is reached over a network
+_SEEN = f'test -r "$0" || {{ echo "This machine does not see $0, the folder of the board." >&2; exit {UNSEEN}; }}; '
+_IN_POD = f'{_SEEN}exec "$@"'  # a claim may be mounted that is not the one the server copies to
 _ELSEWHERE = (
-    f'test -r "$0" || {{ echo "This machine does not see $0, the folder of the board." >&2; exit {UNSEEN}; }}; '
-    'exec env -i PATH="$PATH" HOME="$HOME" LANG=C.UTF-8 CUDA_VISIBLE_DEVICES= PYTHONUNBUFFERED=1 '
+    f'{_SEEN}exec env -i PATH="$PATH" HOME="$HOME" LANG=C.UTF-8 CUDA_VISIBLE_DEVICES= PYTHONUNBUFFERED=1 '
     'ABOARD_UNIT_ID="$ABOARD_UNIT_ID" "$@"'
 )
 
@@ -74,27 +75,30 @@ def prefix_of(board_id: str) -> str:
 
 def _process(board: Board, settings: ProcessSettings, place: TensorBoardPlace) -> tuple[str, ...]:
     here = (sys.executable, "-m", "tensorboard.main")
-    if place.executor.name == "local":
+    if place.executor.is_here:
         kept = [f"{name}={os.environ[name]}" for name in _KEPT_VARIABLES if os.environ.get(name)]
         # By the last of these the process is found when its keeper was killed.
         own = (f"HOME={place.home}", "CUDA_VISIBLE_DEVICES=", "PYTHONUNBUFFERED=1", "ABOARD_UNIT_ID=$(ABOARD_UNIT_ID)")
         return ("/usr/bin/env", "-i", *kept, *own, *here, *_flags(board, settings, str(place.logs), _LOOPBACK))
     # Nodes of a cluster see the environment of the server as a rule; ports of other machines come through a tunnel.
-    is_slurm = place.executor.name == "slurm"
-    program = tuple(shlex.split(place.rules.program)) or (here if is_slurm else ("tensorboard",))
-    flags = _flags(board, settings, str(place.logs), _ALL if is_slurm else _LOOPBACK)
+    program = tuple(shlex.split(place.rules.program)) or (here if place.executor.shares_files else ("tensorboard",))
+    flags = _flags(board, settings, str(place.logs), _ALL if place.executor.is_on_network else _LOOPBACK)
     return ("/bin/sh", "-c", _ELSEWHERE, str(place.logs), *program, *flags)
 
 
 def _contained(board: Board, settings: ProcessSettings, place: TensorBoardPlace) -> tuple[str, ...]:
-    logs = _LOGS_INSIDE if place.executor.name == "docker" else str(place.logs)
+    logs = _LOGS_INSIDE if place.executor.takes_mounts else str(place.logs)
     program = tuple(shlex.split(place.rules.program)) or ("tensorboard",)
-    return (*program, *_flags(board, settings, logs, _ALL))
+    looking = ("/bin/sh", "-c", _IN_POD, logs) if not place.executor.takes_mounts else ()
+    return (*looking, *program, *_flags(board, settings, logs, _ALL))
 
 
 def _mounts(settings: ProcessSettings, place: TensorBoardPlace) -> tuple[Mount, ...]:
-    if place.executor.name != "docker":
-        return ()  # pods see the folder through a claim
+    if not place.executor.takes_mounts:
+        # Pods see it through a claim, and nothing else of that. A node makes the folder where the claim does not have
+        # it, so it is the one above the copies: they are then missed.
+        folder = str(place.logs.parent)
+        return (Mount(source=folder, target=folder, read_only=True),)
     return (Mount(source=str(place.logs), target=_LOGS_INSIDE, read_only=True), *settings.mounts)
 
 

@@ -8,15 +8,15 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
-from aboard.errors import InvalidValue, MissingPackage, UnitRefused
-from aboard.executors.executor import Executor, refuse_parts
-from aboard.executors.filled_command import spec_digest
+from aboard.errors import AboardError, InvalidValue, MissingPackage, UnitRefused
+from aboard.executors.executor import Executor, refuse_gpu_type, refuse_parts
+from aboard.executors.filled_command import begin_of_time, spec_digest
 from aboard.executors.local import Local, running_unit, unknown_unit
 from aboard.executors.source_archive import source_archive
 from aboard.model.uid import check_uid
@@ -35,15 +35,17 @@ try:
         container_name,
         container_options,
     )
-    from aboard.executors.docker_ender import mark_container
-    from aboard.executors.docker_faults import explained, pull_refusal
+    from aboard.executors.docker_ender import LIVE, mark_container
+    from aboard.executors.docker_faults import FAILURES, explained, pull_refusal
     from aboard.executors.docker_status import container_status
 except ImportError as error:
     raise MissingPackage("the executor docker needs the docker SDK", hint="pip install 'aboard[docker]'") from error
 
 _PULLS = ("missing", "never", "always")
 _CREATE_SECONDS = 30.0
+_FOLLOW_SECONDS = 0.2
 _HERE = "unix:///var/run/docker.sock"
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Docker(Executor):
     """
 
     name: ClassVar[str] = "docker"
+    takes_images: ClassVar[bool] = True
+    takes_mounts: ClassVar[bool] = True
+    brings_source: ClassVar[bool] = True
+    restarts_failures: ClassVar[bool] = True
+    publishes_ports: ClassVar[bool] = True
 
     address: str = ""
     """Where the daemon is, as DOCKER_HOST says it; default: that variable, or the one of this machine."""
@@ -85,17 +92,29 @@ class Docker(Executor):
         """Whether the daemon is on this machine."""
         return self._address().startswith("unix://")
 
+    @property
+    def is_reached_from_anywhere(self) -> bool:
+        return not self.is_here and urlsplit(self._address()).hostname not in _LOOPBACK
+
+    def written_out(self) -> Self:
+        return replace(self, address=self._address())
+
     def submit(self, spec: UnitSpec) -> UnitHandle:
         refuse_parts(self.name, spec, {"service_account": "mount credentials instead: credentials=('gcloud',)"})
+        refuse_gpu_type(self.name, spec)
         if not spec.image:
             raise InvalidValue(f"unit {spec.name} has no image", hint="give image=, or use the executor local")
         with explained(self._address()), self._client() as client:
-            container = self._found(client, spec.id) or self._created(client, spec)
+            container = self._found(client, spec.id)
+            packed = b""
+            if spec.source and (container is None or _was_never_started(container)):
+                packed = source_archive(spec.source, below=SOURCE)  # one that cannot be read leaves no container
+            container = container or self._created(client, spec)
             if container.labels.get(DIGEST_LABEL) != spec_digest(spec):
                 hint = "submit a changed unit under a new id"
                 raise UnitRefused(f"there is another unit with the id {spec.id}", hint=hint)
             if _was_never_started(container):
-                self._start(container, spec)
+                self._start(container, spec, packed)
         return self.handle(spec.id)
 
     def find(self, unit: str) -> UnitHandle | None:
@@ -109,24 +128,32 @@ class Docker(Executor):
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
         with explained(self._address()), self._client() as client:
-            skipped = 0
-            for piece in self._known(client, handle).logs(stream=True, follow=follow):
-                wanted = piece[max(0, start - skipped) :]
-                skipped += len(piece)
-                if wanted:
-                    yield wanted
+            sent = start
+            while True:
+                container = self._known(client, handle)
+                passed = 0
+                for piece in container.logs(stream=True, follow=follow):
+                    wanted = piece[max(0, sent - passed) :]
+                    passed += len(piece)
+                    sent = max(sent, passed)
+                    if wanted:
+                        yield wanted
+                # The daemon ends what is followed with each start of a container; asked before, so nothing is missed.
+                if not follow or container.status not in LIVE:
+                    return
+                time.sleep(_FOLLOW_SECONDS)
 
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
         with explained(self._address()), self._client() as client:
             container = self._known(client, handle)
-            if container.status != "running":
+            if container.status not in LIVE:
                 return
             mark_container(container, "stopped")
             seconds = float(container.labels.get("aboard.grace", "10")) if grace is None else grace
             if seconds <= 0:
                 container.kill()
                 return
-            self._ender("stops").submit(self._ending(handle.unit, str(container.id), 0.0, seconds, "stopped"))
+            self._end_after(self._ending(handle.unit, str(container.id), 0.0, seconds, "stopped"))
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         with explained(self._address()), self._client() as client:
@@ -153,16 +180,12 @@ class Docker(Executor):
     def forget(self, handle: UnitHandle) -> None:
         with explained(self._address()), self._client() as client:
             container = self._found(client, handle.unit)
-            if container is not None and container.status in {"running", "paused", "restarting"}:
+            if container is not None and container.status in LIVE:
                 raise running_unit(handle)
             if container is not None:
                 container.remove(v=True)
         for kind in ("stops", "timeouts"):
-            ender = self._ender(kind)
-            if (timer := ender.find(handle.unit)) is not None:
-                ender.stop(timer, grace=0)
-                ender.wait(timer, 10)
-                ender.forget(timer)
+            _remove(self._ender(kind), handle.unit)
 
     def _address(self) -> str:
         return self.address or os.environ.get("DOCKER_HOST", "") or _HERE
@@ -177,7 +200,7 @@ class Docker(Executor):
         return container
 
     def _found(self, client: Client, unit: str) -> Container | None:
-        found = client.containers.list(all=True, filters={"label": f"{UNIT_LABEL}={unit}"})
+        found = client.containers.list(all=True, ignore_removed=True, filters={"label": f"{UNIT_LABEL}={unit}"})
         return found[0] if found else None
 
     def _created(self, client: Client, spec: UnitSpec) -> Container:
@@ -185,6 +208,7 @@ class Docker(Executor):
         options["labels"]["aboard.grace"] = f"{spec.grace:g}"
         options["labels"]["aboard.timeout"] = f"{spec.timeout or 0:g}"
         self._have_image(client, spec.image)
+        options["environment"].update(begin_of_time(spec))
         try:
             return client.containers.create(**options)
         except docker.errors.APIError as error:
@@ -207,20 +231,38 @@ class Docker(Executor):
         except docker.errors.APIError as error:
             raise pull_refusal(image, error) from error
 
-    def _start(self, container: Container, spec: UnitSpec) -> None:
-        if spec.source:
-            container.put_archive("/", source_archive(spec.source, below=SOURCE))
+    def _start(self, container: Container, spec: UnitSpec, packed: bytes) -> None:
+        if packed:
+            try:
+                container.put_archive("/", packed)
+            except FAILURES:
+                _discard(container)
+                raise
         try:
             container.start()
         except docker.errors.APIError as error:
             if not _is_about_the_command(str(error.explanation)):
-                # Nothing ran, and under the same id it may be tried again.
-                container.remove(force=True)
+                _discard(container)
                 raise
             return  # the container tells it when its status is asked
         if spec.timeout is not None:
             timer = self._ending(spec.id, str(container.id), spec.timeout, spec.grace, "timeout")
-            self._ender("timeouts").submit(timer)
+            try:
+                self._ender("timeouts").submit(timer)
+            except AboardError:
+                _discard(container, force=True)  # nobody would end it
+                raise
+
+    def _end_after(self, ending: UnitSpec) -> None:
+        """Have the container ended. Whoever asks again with another grace, or after an ender that died, is heard."""
+        ender = self._ender("stops")
+        try:
+            if not ender.status(ender.submit(ending)).state.is_ended:
+                return
+        except UnitRefused:  # one with another grace
+            pass
+        _remove(ender, ending.id)
+        ender.submit(ending)
 
     def _ender(self, kind: str) -> Local:
         return Local(folder=str(machine_folder(load_settings().home) / "docker" / kind))
@@ -229,6 +271,13 @@ class Docker(Executor):
         module = "aboard.executors.docker_ender"
         command = (sys.executable, "-m", module, self._address(), container, f"{after}", f"{grace}", word)
         return UnitSpec(id=unit, name=f"docker-{word}", command=command)
+
+
+def _remove(ender: Local, unit: str) -> None:
+    if (timer := ender.find(unit)) is not None:
+        ender.stop(timer, grace=0)
+        ender.wait(timer, 10)
+        ender.forget(timer)
 
 
 def _created_by_another(client: Client, name: str) -> Container:
@@ -245,6 +294,12 @@ def _created_by_another(client: Client, name: str) -> Container:
 
 def _was_never_started(container: Container) -> bool:
     return container.status == "created" and not container.attrs["State"]["Error"]
+
+
+def _discard(container: Container, *, force: bool = False) -> None:
+    """Leave nothing of what failed: under the same id it may be tried again. What another has started runs on."""
+    with contextlib.suppress(*FAILURES):
+        container.remove(v=True, force=force)
 
 
 def _is_about_the_command(said: str) -> bool:

@@ -60,6 +60,9 @@ def container_options(options: Docker, spec: UnitSpec) -> dict[str, Any]:
         arguments["user"] = options.user
     if spec.source:
         arguments["working_dir"] = f"/{SOURCE}"
+    if spec.restarts:
+        # The daemon cannot tell a killed process from one that failed: both are started again, and counted together.
+        arguments["restart_policy"] = {"Name": "on-failure", "MaximumRetryCount": spec.restarts}
     if asked.memory:
         arguments["mem_limit"] = asked.memory
     if asked.cpus:

@@ -21,6 +21,10 @@ _NEXT_STEPS = {
 }
 
 
+FAILURES = (docker.errors.DockerException, requests.exceptions.RequestException)
+"""All that the client library raises."""
+
+
 @contextlib.contextmanager
 def explained(address: str) -> Generator[None]:
     """Errors of the client library become aboard's own."""
@@ -28,7 +32,7 @@ def explained(address: str) -> Generator[None]:
         yield
     except docker.errors.APIError as error:
         raise _refusal(error) from error
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+    except FAILURES as error:
         hint = "start Docker, join the group `docker`, or say where the daemon is with DOCKER_HOST or address="
         raise ExecutorUnavailable(f"no Docker daemon answers at {address}: {error}", hint=hint) from error
 

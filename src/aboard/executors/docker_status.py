@@ -20,6 +20,7 @@ def container_status(container: Container) -> UnitStatus:
     """The status of a unit whose container this is; why it was ended stands in its name."""
     state: dict[str, Any] = container.attrs["State"]
     word = str(container.name).partition(".")[2]
+    attempt = 1 + int(container.attrs.get("RestartCount", 0))
     started, ended = _moment(state["StartedAt"]), _moment(state["FinishedAt"])
     if container.status == "created":
         if state["Error"]:
@@ -29,13 +30,19 @@ def container_status(container: Container) -> UnitStatus:
         return UnitStatus(state=UnitState.STARTING)
     if container.status in _LIVE:
         now = UnitState.STOPPING if word else _LIVE[container.status]
-        return UnitStatus(state=now, started=started)
+        return UnitStatus(state=now, started=started, attempt=attempt)
     code = int(state["ExitCode"])
     reason, message = _end(container, word, code, killed_for_memory=bool(state["OOMKilled"]))
     if started is not None and ended is not None:
         started = min(started, ended)  # the daemon notes a start after it, so a short unit may have ended before
     return UnitStatus(
-        state=state_after(reason), reason=reason, message=message, exit_code=code, started=started, ended=ended
+        state=state_after(reason),
+        reason=reason,
+        message=message,
+        exit_code=code,
+        started=started,
+        ended=ended,
+        attempt=attempt,
     )
 
 

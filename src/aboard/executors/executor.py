@@ -36,6 +36,30 @@ class Executor(ABC):
     name: ClassVar[str]
     """As a person writes it, and as it stands in handles."""
 
+    # What jobs and boards may do with it; another package's executor says so in the same way.
+    shares_files: ClassVar[bool] = False
+    """Whether units see the folders of this machine under their names."""
+    keeps_disk: ClassVar[bool] = False
+    """Whether what a unit leaves on its disk is there after its end."""
+    knows_paths: ClassVar[bool] = False
+    """Whether units see every path that `check_path` lets pass, so that runs may be kept there."""
+    takes_images: ClassVar[bool] = False
+    """Whether a unit is a container of an image; otherwise it is a process of a machine."""
+    takes_mounts: ClassVar[bool] = False
+    """Whether folders of its machine can be shown in a unit."""
+    brings_source: ClassVar[bool] = False
+    """Whether it brings the source folder of this machine to the unit by itself."""
+    restarts_failures: ClassVar[bool] = False
+    """Whether it starts again what failed as well as what was killed, and counts both."""
+    has_ports: ClassVar[bool] = True
+    """Whether ports of a unit can be reached."""
+    publishes_ports: ClassVar[bool] = False
+    """Whether a port of a unit can appear under another number on the machine."""
+    is_on_network: ClassVar[bool] = False
+    """Whether ports are reached over a network that others are in."""
+    open_options: ClassVar[frozenset[str]] = frozenset()
+    """Options that everybody may set for boards of a server: they reach no further than a part of a cluster."""
+
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
         """Refuse options that it does not have, and say which there are."""
         known = [field.name for field in fields(cls)]
@@ -44,6 +68,11 @@ class Executor(ABC):
                 hint = f"its options: {', '.join(known)}"
                 raise InvalidType(f"the executor {cls.name} has no option {option!r}", hint=hint)
         return super().__new__(cls)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether units run on this machine."""
+        return False
 
     @abstractmethod
     def submit(self, spec: UnitSpec) -> UnitHandle:
@@ -75,6 +104,23 @@ class Executor(ABC):
     @abstractmethod
     def forget(self, handle: UnitHandle) -> None:
         """Remove what an ended unit left: its output and its record. One that runs is refused with `Conflict`."""
+
+    def revive(self, handle: UnitHandle) -> bool:
+        """Start a unit again whose status says that it can go on; whether this was done, by this call.
+
+        What an executor sees for itself it starts again by itself, as often as the unit allows. This is for what was
+        killed together with all that could have seen it.
+        """
+        return False
+
+    @property
+    def is_reached_from_anywhere(self) -> bool:
+        """Whether units that another machine submitted, with the same options, can be asked and ended from here."""
+        return False
+
+    def written_out(self) -> Self:
+        """The same executor with what it takes from this process, as a variable or home folder, among its options."""
+        return self
 
     def check_path(self, path: str) -> None:
         """Refuse a folder or URI that units of this executor cannot see, and name what can be used."""
@@ -138,6 +184,14 @@ class ArrayExecutor(Protocol):
     def submit_array(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[UnitHandle]:
         """Have all of them started, at most `at_once` at a time; they differ in command and variables alone."""
         ...
+
+
+def refuse_gpu_type(executor: str, spec: UnitSpec) -> None:
+    """Refuse a unit that asks for GPUs of a kind, where they are given as they come."""
+    if spec.resources.gpu_type:
+        hint = "leave it out, or use slurm, kubernetes or vertex, which can choose"
+        asked = f"GPUs of type {spec.resources.gpu_type}"
+        raise InvalidValue(f"unit {spec.name} asks for {asked}, and {executor} cannot choose a type", hint=hint)
 
 
 def refuse_parts(executor: str, spec: UnitSpec, hints: dict[str, str]) -> None:

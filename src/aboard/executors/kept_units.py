@@ -35,6 +35,7 @@ def keeper_document(spec: UnitSpec) -> dict[str, object]:
         "memory": spec.resources.memory,
         "gpus": spec.resources.gpus,
         "labels": dict(spec.labels),
+        "restarts": spec.restarts,
     }
 
 
@@ -53,13 +54,19 @@ def kept_status(answer: Answer) -> UnitStatus | None:
     if "end" in state:
         return ended_status(state)
     started = _moment(state["started"])
-    host, attempt = state["host"], state["attempt"]
+    host, attempt = state["host"], starts_of(state)
     if not answer["kept"]:
         left = f"; {answer['strays']} of its processes still run" if answer["strays"] else ""
         message = f"its keeper on {host} died without a word, as after kill -9 or a restart of the machine{left}"
         reason = EndReason.LOST
         return UnitStatus(
-            state=UnitState.LOST, reason=reason, message=message, started=started, host=host, attempt=attempt
+            state=UnitState.LOST,
+            reason=reason,
+            message=message,
+            started=started,
+            host=host,
+            attempt=attempt,
+            can_go_on=bool(answer.get("may_start_again")),  # a keeper of an earlier version does not know
         )
     now = UnitState.STOPPING if answer["stop"] else UnitState.RUNNING if "pid" in state else UnitState.STARTING
     return UnitStatus(state=now, started=started, host=host, attempt=attempt)
@@ -83,8 +90,13 @@ def ended_status(state: dict[str, Any]) -> UnitStatus:
         started=_moment(state["started"]),
         ended=_moment(end["time"]),
         host=state["host"],
-        attempt=state["attempt"],
+        attempt=starts_of(state),
     )
+
+
+def starts_of(state: dict[str, Any]) -> int:
+    """How often the unit was started: by keepers, and again by one keeper."""
+    return int(state["attempt"]) + int(state.get("again", 0))
 
 
 def _moment(seconds: float) -> datetime:

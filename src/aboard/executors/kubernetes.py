@@ -9,8 +9,8 @@ import shlex
 import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from aboard.errors import InvalidValue, MissingPackage, UnitRefused
 from aboard.executors.executor import Executor
@@ -25,9 +25,9 @@ from aboard.model.unit_status import Endpoint, UnitStatus
 
 try:
     from aboard.executors.kubernetes_cluster import ClusterAddress, Namespace
-    from aboard.executors.kubernetes_faults import explained
+    from aboard.executors.kubernetes_faults import ApiException, explained
     from aboard.executors.kubernetes_forwarded import LISTENS, Forwarded
-    from aboard.executors.kubernetes_manifests import DIGEST, STOPPED, manifests, object_name
+    from aboard.executors.kubernetes_manifests import DIGEST, STOPPED, manifests, object_name, tell_begin
     from aboard.executors.kubernetes_place import Place
     from aboard.executors.kubernetes_status import annotations_of, is_ready
     from aboard.executors.kubernetes_sweep import (
@@ -38,6 +38,7 @@ try:
         stop_member,
         sweep_manifests,
     )
+    from aboard.executors.kubernetes_volumes import claim_of
 except ImportError as error:
     hint = "pip install 'aboard[kubernetes]'"
     raise MissingPackage("the executor kubernetes needs the official client", hint=hint) from error
@@ -50,11 +51,14 @@ _POLL_SECONDS = 0.2
 class Kubernetes(Executor):
     """Pods of one cluster: that of the kubeconfig that is named, or the one this process runs in.
 
-    A unit with `serves` and no timeout is a Deployment, every other one a Job that is never tried twice. Stopping keeps
-    the object and ends its pods; what they printed is then gone. Ports are reached through a tunnel of aboard's own.
+    A unit with `serves` and no timeout is a Deployment, every other one a Job; another pod comes only after a killed
+    one, and where the unit has `restarts`. Stopping keeps the object and ends its pods; what they printed is then gone.
+    Ports are reached through a tunnel of aboard's own.
     """
 
     name: ClassVar[str] = "kubernetes"
+    knows_paths: ClassVar[bool] = True
+    takes_images: ClassVar[bool] = True
 
     namespace: str = ""
     """Default: that of the context or of the pod this runs in, or `default`."""
@@ -67,7 +71,7 @@ class Kubernetes(Executor):
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Further labels of everything that is made."""
     claims: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Persistent volume claim → where the unit sees it."""
+    """Persistent volume claim → where the unit sees it; one with mounts sees those parts of claims alone."""
     secrets: Mapping[str, str] = field(default_factory=dict[str, str])
     """Secret → where the unit sees its entries as files."""
     environment_secrets: tuple[str, ...] = ()
@@ -98,7 +102,9 @@ class Kubernetes(Executor):
         return [manifest for spec in specs for manifest in self.manifests(spec)]
 
     def submit(self, spec: UnitSpec) -> UnitHandle:
-        kind = self._created(spec, self.manifests(spec))
+        made = self.manifests(spec)
+        tell_begin(made[-1], spec)
+        kind = self._created(spec, made)
         return self.handle(spec.id, kind=kind, namespace=self._namespace())
 
     def submit_array(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[UnitHandle]:
@@ -134,15 +140,17 @@ class Kubernetes(Executor):
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
         place = Place.of(handle)
-        sent = start
+        sent: dict[str, int] = {}
         with self._opened(place.namespace) as opened:
             while True:
                 has_ended = place.status(self._known(opened, handle), opened).state.is_ended
-                pods = [pod for pod in place.pods(opened) if _has_started(pod)]
-                if pods:
-                    for piece in _printed(opened, pods[-1].metadata.name, sent, follow=follow):
-                        sent += len(piece)
-                        yield piece
+                pods = [pod.metadata.name for pod in place.pods(opened) if _has_started(pod)]
+                for pod in pods:  # one after the other, where a killed one was replaced
+                    for piece in _printed(opened, pod, sent.get(pod, 0), follow=follow and pod == pods[-1]):
+                        sent[pod] = sent.get(pod, 0) + len(piece)
+                        wanted = piece[max(0, len(piece) - (sum(sent.values()) - start)) :]
+                        if wanted:
+                            yield wanted
                 if has_ended or not follow:
                     return
                 time.sleep(_POLL_SECONDS)
@@ -154,13 +162,16 @@ class Kubernetes(Executor):
         seconds = None if grace is None else math.ceil(grace)
         with self._opened(place.namespace) as opened:
             if place.index is not None:
-                stop_member(opened, place.name, place.index, place.pods(opened), seconds)
+                stop_member(opened, place, seconds)
                 return
-            change = {"metadata": {"annotations": {STOPPED: "true"}}, "spec": place.without_pods}
-            opened.change(place.kind, place.name, change)
-            if seconds is not None:
-                for pod in place.pods(opened):
-                    opened.end_pod(pod.metadata.name, seconds)
+            # The grace that a node hears of first is the one it keeps to: ours must be there before the controller's.
+            pods = place.pods(opened) if seconds is not None else []
+            mark = {"metadata": {"annotations": {STOPPED: "true"}}}
+            if pods and place.kind == "Job":  # which makes no other pod
+                opened.change(place.kind, place.name, mark)
+                opened.end_pods(pods, seconds)
+            opened.change(place.kind, place.name, {**mark, "spec": place.without_pods})
+            opened.end_pods(pods, seconds)
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         """Inside the cluster the Service's own name, from elsewhere the end of a tunnel on this machine."""
@@ -191,7 +202,7 @@ class Kubernetes(Executor):
     def check_path(self, path: str) -> None:
         """Refuse a path that pods cannot see."""
         is_uri = "://" in path and not path.startswith("file:")
-        if is_uri or any(path == seen or path.startswith(f"{seen}/") for seen in self.claims.values()):
+        if is_uri or claim_of(self, path) is not None:
             return
         seen = "".join(f", a path below {place} (claim {name})" for name, place in self.claims.items())
         hint = f"use a URI such as gs://BUCKET/PATH or s3://BUCKET/PATH{seen}; a gcsfuse mount is this machine's alone"
@@ -201,20 +212,27 @@ class Kubernetes(Executor):
         place = Place.of(handle)
         with self._opened(place.namespace) as opened:
             owner = opened.found(place.kind, place.name)
-            if owner is None or (place.index is not None and is_forgotten(owner, place.index)):
-                return
-            if not place.status(owner, opened).state.is_ended:
+            is_gone = owner is None or (place.index is not None and is_forgotten(owner, place.index))
+            if not is_gone and not place.status(owner, opened).state.is_ended:
                 raise running_unit(handle)
-            if place.index is not None:
+            if place.index is None:
+                # Also where the owner is gone: a submitter that died has not told the others whose they are.
+                for kind in (place.kind, "Service", "Secret"):
+                    opened.remove(kind, place.name)
+            elif not is_gone:
                 forget_member(opened, owner, place.index)
-                return
-            for kind in (place.kind, "Service", "Secret"):
-                opened.remove(kind, place.name)
         self._tunnel(handle).close()
 
     @property
     def _address(self) -> ClusterAddress:
         return ClusterAddress(context=self.context, kubeconfig=self.kubeconfig)
+
+    @property
+    def is_reached_from_anywhere(self) -> bool:
+        return True
+
+    def written_out(self) -> Self:
+        return replace(self, namespace=self._namespace())
 
     def _namespace(self) -> str:
         return self.namespace or self._address.namespace()
@@ -229,18 +247,21 @@ class Kubernetes(Executor):
         name = object_name(spec.id)
         kind = next(each["kind"] for each in made if each["kind"] in _OWNERS)
         with self._opened(made[0]["metadata"]["namespace"]) as opened:
-            # Somebody may have been quicker, or may have died in between.
-            for manifest in made:
-                opened.create(manifest)
-            owner = opened.found(kind, name)
-            if owner is None or annotations_of(owner).get(DIGEST) != spec_digest(spec):
-                hint = "submit a changed unit under a new id"
-                raise UnitRefused(f"there is another unit with the id {spec.id}", hint=hint)
-            reference = {"apiVersion": "apps/v1" if kind == "Deployment" else "batch/v1", "kind": kind, "name": name}
-            owned = {"metadata": {"ownerReferences": [{**reference, "uid": owner.metadata.uid}]}}
-            for manifest in made:
-                if manifest["kind"] not in _OWNERS:
-                    opened.change(manifest["kind"], name, owned)
+            there = opened.found(kind, name)
+            if there is not None:
+                _check_same(there, spec)  # before anything is made beside it
+            with _taken_back_if_refused(opened, name) as own:
+                for manifest in made:  # somebody may have been quicker, or may have died in between
+                    if opened.create(manifest):
+                        own.append(manifest["kind"])
+                owner = opened.found(kind, name)
+                _check_same(owner, spec)
+                version = "apps/v1" if kind == "Deployment" else "batch/v1"
+                reference = {"apiVersion": version, "kind": kind, "name": name, "uid": owner.metadata.uid}
+                for manifest in made:
+                    if manifest["kind"] not in _OWNERS:
+                        owned = {"metadata": {"ownerReferences": [reference]}}
+                        opened.change(manifest["kind"], name, owned)
         return kind
 
     def _known(self, opened: Namespace, handle: UnitHandle) -> Any:
@@ -266,6 +287,26 @@ class Kubernetes(Executor):
         return Tunnel(handle.unit, forwarding, says=LISTENS.encode())
 
 
+def _check_same(owner: Any, spec: UnitSpec) -> None:
+    if owner is None or annotations_of(owner).get(DIGEST) != spec_digest(spec):
+        hint = "submit a changed unit under a new id"
+        raise UnitRefused(f"there is another unit with the id {spec.id}", hint=hint)
+
+
+@contextlib.contextmanager
+def _taken_back_if_refused(opened: Namespace, name: str) -> Generator[list[str]]:
+    """The kinds that this call has made are removed when a part is refused, unless another's unit needs them."""
+    own: list[str] = []
+    try:
+        yield own
+    except ApiException:
+        with contextlib.suppress(ApiException):  # what was refused first is what people are to know
+            is_ours = not any(opened.found(kind, name) for kind in _OWNERS if kind not in own)
+            for kind in reversed(own if is_ours else []):  # the owner first: nothing is to run without the others
+                opened.remove(kind, name)
+        raise
+
+
 def _has_started(pod: Any) -> bool:
     """Whether its container has run, so that there can be output."""
     states = [each.state for each in pod.status.container_statuses or () if each.state is not None]
@@ -274,6 +315,8 @@ def _has_started(pod: Any) -> bool:
 
 def _printed(opened: Namespace, pod: str, skipped: int, *, follow: bool) -> Iterator[bytes]:
     answer = opened.pod_log(pod, follow=follow)
+    if answer is None:
+        return
     passed = 0
     try:
         for piece in answer.stream():

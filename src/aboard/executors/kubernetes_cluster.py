@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
@@ -12,12 +15,18 @@ from typing import Any, Self, cast
 from kubernetes import client as _client
 from kubernetes import config as _config
 from kubernetes.config import incluster_config as _incluster
+from yaml import YAMLError
 
 from aboard.errors import ExecutorUnavailable
 from aboard.executors.kubernetes_faults import ApiException
 
 # The client has no types: what it hands out is looked at as it is.
 client, config, incluster = cast("Any", _client), cast("Any", _config), cast("Any", _incluster)
+PATIENCE_SECONDS = 60.0
+"""How long an API server may take to accept a connection, and to say anything more; the library would wait for ever."""
+_SILENT_SECONDS = 7 * 86400.0  # what is followed may print nothing for long; the library takes no "for ever"
+# What the library raises for a file that is not there, is none of Kubernetes, or may not be read.
+_UNREADABLE = (config.ConfigException, YAMLError, TypeError, OSError)
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 _NO_CLUSTER = "`kubectl config get-contexts` lists what there is; KUBECONFIG or kubeconfig= names another file"
 _NO_ACCOUNT = (
@@ -62,7 +71,7 @@ class ClusterAddress:
                 return "default"
         try:
             contexts, active = config.list_kube_config_contexts(self._files)
-        except config.ConfigException:
+        except _UNREADABLE:  # who connects is told
             return "default"
         chosen = next((each for each in contexts if each["name"] == self.context), active)
         return chosen["context"].get("namespace", "default")
@@ -70,16 +79,35 @@ class ClusterAddress:
     def connection(self) -> Any:
         """A client of the cluster's API; to be closed."""
         made = client.Configuration()
+        made.keep_alive = True  # else who follows a silent pod never learns that the connection was lost
         try:
             if self.is_inside:
                 config.load_incluster_config(client_configuration=made)
             else:
-                config.load_kube_config(self._files, self.context or None, client_configuration=made)
-        except config.ConfigException as error:
+                self._read_files(made)
+        except _UNREADABLE as error:
             hint = _NO_ACCOUNT if self.is_inside else _NO_CLUSTER
             raise ExecutorUnavailable(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
         made.retries = False
         return client.ApiClient(made)
+
+    def _read_files(self, into: Any) -> None:
+        """In a thread: a file may name a command that logs in, which the library waits for as long as it takes."""
+        read: Future[None] = Future()
+
+        def reading() -> None:
+            try:
+                config.load_kube_config(self._files, self.context or None, client_configuration=into)
+                read.set_result(None)
+            except BaseException as error:
+                read.set_exception(error)
+
+        threading.Thread(target=reading, daemon=True).start()
+        try:
+            read.result(PATIENCE_SECONDS)
+        except TimeoutError as error:
+            hint = "`kubectl get pods` must work without a question"
+            raise ExecutorUnavailable("the login that the kubeconfig names does not end", hint=hint) from error
 
 
 class Namespace:
@@ -110,7 +138,7 @@ class Namespace:
         try:
             made = self._call("read", kind)(name, self.name)
         except ApiException as error:
-            if cast("Any", error).status == 404 and "namespaces" not in str(error):
+            if cast("Any", error).status == 404:
                 return None
             raise
         made.kind = kind  # the server leaves it out
@@ -130,35 +158,47 @@ class Namespace:
 
     def jobs(self, labels: str) -> list[Any]:
         """The Jobs with these labels."""
-        return list(client.BatchV1Api(self._api).list_namespaced_job(self.name, label_selector=labels).items)
+        return list(self._call("list", "Job")(self.name, label_selector=labels).items)
 
     def pods(self, labels: str) -> list[Any]:
         """The pods with these labels, the newest last."""
-        listed = client.CoreV1Api(self._api).list_namespaced_pod(self.name, label_selector=labels)
+        listed = self._call("list", "Pod")(self.name, label_selector=labels)
         return sorted(listed.items, key=lambda pod: pod.metadata.creation_timestamp)
 
     def end_pod(self, pod: str, grace: int | None = None) -> None:
         """Have a pod end, if it is there; `grace` in place of its own."""
-        given = {} if grace is None else {"grace_period_seconds": grace}
+        # With none at all the server would forget the pod at once, whether or not the node has ended it.
+        given = {} if grace is None else {"grace_period_seconds": max(1, grace)}
         try:
-            client.CoreV1Api(self._api).delete_namespaced_pod(pod, self.name, **given)
+            self._call("delete", "Pod")(pod, self.name, **given)
         except ApiException as error:
             if cast("Any", error).status != 404:
                 raise
 
+    def end_pods(self, pods: list[Any], grace: int | None) -> None:
+        """Have several end."""
+        for pod in pods:
+            self.end_pod(pod.metadata.name, grace)
+
     def pod_log(self, pod: str, *, follow: bool) -> Any:
-        """What a pod printed, as a stream to be closed."""
+        """What a pod printed, as a stream to be closed; none when the pod is gone."""
         read = client.CoreV1Api(self._api).read_namespaced_pod_log
-        return read(pod, self.name, follow=follow, _preload_content=False)
+        patience = (PATIENCE_SECONDS, _SILENT_SECONDS if follow else PATIENCE_SECONDS)
+        try:
+            return read(pod, self.name, follow=follow, _preload_content=False, _request_timeout=patience)
+        except ApiException as error:
+            if cast("Any", error).status != 404:
+                raise
+            return None
 
     def warning(self, kind: str, name: str) -> str:
         """The newest warning that the cluster has about an object; empty when there is none, or it may not be seen."""
         about = f"involvedObject.kind={kind},involvedObject.name={name},type=Warning"
         try:
-            listed = client.CoreV1Api(self._api).list_namespaced_event(self.name, field_selector=about).items
+            listed = self._call("list", "Event")(self.name, field_selector=about).items
         except ApiException:
             return ""
-        return str(listed[-1].message or "") if listed else ""
+        return str(max(listed, key=_when).message or "") if listed else ""
 
     def pod_socket(self, pod: str, port: int) -> Any:
         """A connection to a port of a pod, as a socket."""
@@ -169,4 +209,11 @@ class Namespace:
 
     def _call(self, verb: str, kind: str) -> Any:
         group, word = _KINDS[kind]
-        return getattr(getattr(client, group)(self._api), f"{verb}_namespaced_{word}")
+        method = getattr(getattr(client, group)(self._api), f"{verb}_namespaced_{word}")
+        return functools.partial(method, _request_timeout=(PATIENCE_SECONDS, PATIENCE_SECONDS))
+
+
+def _when(event: Any) -> float:
+    """Events are listed by name; when one was seen last is said in one of two ways."""
+    seen = event.last_timestamp or event.event_time or event.metadata.creation_timestamp
+    return seen.timestamp() if seen is not None else 0.0

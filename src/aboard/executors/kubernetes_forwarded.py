@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -38,21 +39,13 @@ class Forwarded:
         """A socket of the unit's port, and what is to be called when it is not needed any more."""
         with self._lock:
             self._open += 1
-        try:
-            with explained(self.place.namespace):
-                opened = Namespace(self.address, self.place.namespace)
-                pod = self._ready_pod(opened)
-                stream = opened.pod_socket(pod, port)
-        except BaseException:
-            self._closed()
-            raise
-
-        def close() -> None:
-            _end(stream)
-            opened.__exit__()
-            self._closed()
-
-        return stream, close
+        with contextlib.ExitStack() as held:
+            held.callback(self._closed)
+            held.enter_context(explained(self.place.namespace))
+            opened = held.enter_context(Namespace(self.address, self.place.namespace))
+            stream = opened.pod_socket(self._ready_pod(opened), port)
+            held.callback(_end, stream)
+            return stream, held.pop_all().close
 
     def has_ended(self) -> bool:
         """Whether the unit is over, or gone."""
@@ -95,9 +88,19 @@ class Forwarded:
 
 
 def _end(stream: Any) -> None:
-    """Close a connection at both ends: the library leaves its own open where the pod is the first to close."""
+    """Close a connection at both ends: the library leaves its own open where the pod is the first to close.
+
+    Not before the library's thread has let go of it: a descriptor that is closed under a thread which still says
+    good-bye may be another connection's by then, and that one gets its bytes.
+    """
     stream.close()
     end = time.monotonic() + _CLOSE_SECONDS
-    while stream.websocket.connected and time.monotonic() < end:  # its thread still says good-bye
+    while _is_passing(stream) and time.monotonic() < end:
         time.sleep(_CLOSE_POLL_SECONDS)
     stream.websocket.shutdown()
+
+
+def _is_passing(stream: Any) -> bool:
+    """Whether the library's thread is at work; it tells neither the thread nor its end, but a thread knows its task."""
+    task = stream._proxy  # noqa: SLF001 - nothing public says when it is over
+    return any(getattr(each, "_target", None) == task for each in threading.enumerate())

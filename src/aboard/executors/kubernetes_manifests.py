@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from aboard.errors import InvalidValue
 from aboard.executors.executor import refuse_parts
-from aboard.executors.filled_command import spec_digest, unit_environment
+from aboard.executors.filled_command import begin_of_time, spec_digest, unit_environment
+from aboard.executors.kubernetes_restarts import restarts_of_job
+from aboard.executors.kubernetes_volumes import volume_mounts_of, volumes_of
 from aboard.model.unit import UnitSpec
 
 if TYPE_CHECKING:
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 UNIT_LABEL = "aboard.dev/unit"
 DIGEST, STOPPED, IDLE = "aboard.dev/digest", "aboard.dev/stopped", "aboard.dev/idle"
 _FIRST_PORT = 20000
+_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _REFUSED = {
-    "mounts": "pods do not see this machine's folders: use claims= and secrets= of the executor, or a URI such as gs://",
     "source": "pods do not see this machine's folders: put the source into the image, or have the command fetch it",
 }
 # Who may look at pods sees their variables; entries of Secrets are kept from them.
@@ -40,13 +42,22 @@ def manifests(options: Kubernetes, spec: UnitSpec, namespace: str) -> list[Manif
     check_pod(spec)
     secret = {name: value for name, value in spec.environment.items() if _SECRET_NAME.search(name)}
     made = [_secret(secret)] if secret else []
-    made.append(_deployment(options, spec) if is_deployment(spec) else _job(options, spec))
     if spec.ports:
         made.append(_service(spec))
+    # Last, so that nothing has begun to run when one of the others is refused.
+    made.append(_deployment(options, spec) if is_deployment(spec) else _job(options, spec))
     for manifest in made:
         named = {"namespace": namespace, "name": object_name(spec.id), "labels": labels_of(options, spec)}
         manifest["metadata"] |= named
     return made
+
+
+def tell_begin(owner: Manifest, spec: UnitSpec) -> None:
+    """Have the unit know when its time begins: with its Job, however late its pod comes, and whichever pod it is."""
+    if _QUEUE_LABEL in owner["metadata"]["labels"]:
+        return  # Kueue holds the Job back, and its time begins when it lets it go
+    container = owner["spec"]["template"]["spec"]["containers"][0]
+    container["env"] += [{"name": name, "value": value} for name, value in begin_of_time(spec).items()]
 
 
 def check_pod(spec: UnitSpec) -> None:
@@ -71,7 +82,7 @@ def port_numbers(spec: UnitSpec) -> dict[str, int]:
 
 
 def _job(options: Kubernetes, spec: UnitSpec) -> Manifest:
-    body: Manifest = {"backoffLimit": 0, "template": pod_template(options, spec, restart="Never")}
+    body: Manifest = {**restarts_of_job(spec), "template": pod_template(options, spec, restart="Never")}
     if spec.timeout is not None:
         body["activeDeadlineSeconds"] = math.ceil(spec.timeout)
     if options.ttl_seconds is not None:
@@ -106,6 +117,8 @@ def pod_template(options: Kubernetes, spec: UnitSpec, *, restart: str) -> Manife
         "restartPolicy": restart,
         "terminationGracePeriodSeconds": math.ceil(spec.grace),
         "containers": [_container(options, spec)],
+        # Variables for every Service of the namespace would stand among aboard's own: they begin with ABOARD_, too.
+        "enableServiceLinks": False,
     }
     account = spec.service_account or options.service_account
     if account:
@@ -117,11 +130,7 @@ def pod_template(options: Kubernetes, spec: UnitSpec, *, restart: str) -> Manife
         pod["nodeSelector"] = selector
     if options.image_pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in options.image_pull_secrets]
-    volumes = [
-        *({"name": f"claim-{name}", "persistentVolumeClaim": {"claimName": name}} for name in options.claims),
-        *({"name": f"secret-{name}", "secret": {"secretName": name}} for name in options.secrets),
-    ]
-    if volumes:
+    if volumes := volumes_of(options, spec):
         pod["volumes"] = volumes
     return {"metadata": {"labels": labels_of(options, spec)}, "spec": pod}
 
@@ -144,11 +153,7 @@ def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
         # Nobody is sent to it before it answers.
         first = port_numbers(spec)[spec.ports[0].name]
         container["readinessProbe"] = {"tcpSocket": {"port": first}, "periodSeconds": 1, "failureThreshold": 60}
-    seen = [
-        *({"name": f"claim-{name}", "mountPath": path} for name, path in options.claims.items()),
-        *({"name": f"secret-{name}", "mountPath": path, "readOnly": True} for name, path in options.secrets.items()),
-    ]
-    if seen:
+    if seen := volume_mounts_of(options, spec):
         container["volumeMounts"] = seen
     return container
 

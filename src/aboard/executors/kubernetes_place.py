@@ -58,6 +58,9 @@ class Place:
         """How the unit is doing. Where nothing starts, the cluster is asked why."""
         pods = self.pods(opened)
         status = kubernetes_status(owner, pods) if self.index is None else member_status(owner, pods, self.index)
-        if pods or status.message or status.state is not UnitState.PENDING:
+        if len(pods) > status.attempt and self.kind == "Job":
+            status = replace(status, attempt=len(pods))
+        if status.message or status.state not in (UnitState.PENDING, UnitState.STARTING):
             return status
-        return replace(status, message=opened.warning(self.kind, self.name))
+        about = ("Pod", str(pods[-1].metadata.name)) if pods else (self.kind, self.name)
+        return replace(status, message=opened.warning(*about))

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 from aboard.executors.kubernetes_manifests import IDLE, STOPPED
+from aboard.executors.kubernetes_restarts import had_another_pod
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus, state_after
 
@@ -20,6 +22,8 @@ _STUCK = {
 }
 _EVICTED = frozenset({"Evicted", "Preempted", "Preempting", "NodeShutdown", "Terminated", "Shutdown"})
 _NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
+_USED_UP = "BackoffLimitExceeded"
+_TOLD_CODE = re.compile(r"failed with exit code (\d+)")  # by a Job that ended by its rule for exit codes
 
 
 def kubernetes_status(owner: Any, pods: list[Any]) -> UnitStatus:
@@ -31,7 +35,7 @@ def kubernetes_status(owner: Any, pods: list[Any]) -> UnitStatus:
     if owner.kind == "Job":
         for condition in _all(owner.status.conditions):
             if condition.type in {"Complete", "Failed"} and condition.status == "True":
-                return _job_end(condition, pod, owner)
+                return _job_end(condition, pods, owner)
     if IDLE in annotations and pod is None:
         message = "nobody looked at it, so its pods have ended; the next connection starts it again"
         return UnitStatus(state=UnitState.PENDING, message=message)
@@ -83,6 +87,23 @@ def pod_end(pod: Any, *, said: str = "", started: Any = None, ended: Any = None)
     )
 
 
+def evicted_status(pod: Any, *, started: Any = None, ended: Any = None) -> UnitStatus:
+    """Of a unit whose pod the cluster took away."""
+    return UnitStatus(
+        state=state_after(EndReason.PREEMPTED),
+        reason=EndReason.PREEMPTED,
+        message="its pod was evicted: its node was emptied, or somebody with precedence needed the place",
+        started=started,
+        ended=ended,
+        host=_node(pod),
+    )
+
+
+def is_taken_away(pod: Any) -> bool:
+    """Whether a pod is gone or going, which those that end by themselves are not."""
+    return pod is None or pod.metadata.deletion_timestamp is not None
+
+
 def completed_status(pod: Any, *, started: Any = None, ended: Any = None) -> UnitStatus:
     """Of a unit that did what it was there for."""
     terminated = _terminated(pod)
@@ -111,8 +132,11 @@ def living_status(pod: Any) -> UnitStatus:
             attempt = 1 + int(container.restart_count or 0)
             return UnitStatus(state=UnitState.RUNNING, started=started, host=_node(pod), attempt=attempt)
         if waiting is not None and waiting.reason == "CrashLoopBackOff":
+            last = container.last_state.terminated if container.last_state is not None else None
+            code = last.exit_code if last is not None else None
+            said = "it ends again and again" + (f", with exit code {code}" if code is not None else "")
             attempt = 1 + int(container.restart_count or 0)
-            return UnitStatus(state=UnitState.STARTING, message="it ends again and again", attempt=attempt)
+            return UnitStatus(state=UnitState.STARTING, message=said, exit_code=code, attempt=attempt)
     for condition in _all(pod.status.conditions):
         if condition.type == "PodScheduled" and condition.status == "False":
             return UnitStatus(state=UnitState.PENDING, message=str(condition.message or condition.reason or ""))
@@ -125,14 +149,34 @@ def is_ready(pod: Any) -> bool:
     return bool(ready) and pod.metadata.deletion_timestamp is None
 
 
-def _job_end(condition: Any, pod: Any, owner: Any) -> UnitStatus:
+def _job_end(condition: Any, pods: list[Any], owner: Any) -> UnitStatus:
+    pod = pods[-1] if pods else None
     times = {"started": owner.status.start_time, "ended": condition.last_transition_time}
     if condition.type == "Complete":
         return completed_status(pod, **times)
     if condition.reason == "DeadlineExceeded":
         message = f"its time of {owner.spec.active_deadline_seconds} s was over"
         return UnitStatus(state=UnitState.FAILED, reason=EndReason.TIMEOUT, message=message, **times)
-    return pod_end(pod, said=str(condition.message or condition.reason), **times)
+    if condition.reason == _USED_UP and had_another_pod(owner, len(pods), pod_end(pod).ended, times["ended"]):
+        return evicted_status(None, **times)
+    said = str(condition.message or condition.reason)
+    status = pod_end(pod, said=said, **times)
+    if status.reason not in {EndReason.LOST, EndReason.EXITED}:
+        return status
+    if _was_evicted(condition, pod, has_restarts=bool(owner.spec.backoff_limit)):
+        return evicted_status(pod, **times)
+    told = _TOLD_CODE.search(said) if status.reason is EndReason.LOST else None
+    if told is None:
+        return status
+    code, reason = int(told[1]), EndReason.EXITED
+    return replace(status, state=state_after(reason), reason=reason, exit_code=code, message=f"exit code {code}")
+
+
+def _was_evicted(condition: Any, pod: Any, *, has_restarts: bool) -> bool:
+    """Without restarts a Job ends by its rule for evictions; with them that rule counts, and the other ends it."""
+    if has_restarts:
+        return condition.reason == _USED_UP and is_taken_away(pod)
+    return condition.reason == "PodFailurePolicy"
 
 
 def _refused_pods(owner: Any) -> str:

@@ -24,12 +24,22 @@ from aboard.executors.kubernetes_manifests import (
     object_name,
     pod_template,
 )
-from aboard.executors.kubernetes_status import annotations_of, completed_status, living_status, pod_end, stopped_status
+from aboard.executors.kubernetes_restarts import index_had_another_pod, restarts_of_indexes
+from aboard.executors.kubernetes_status import (
+    annotations_of,
+    completed_status,
+    evicted_status,
+    is_taken_away,
+    living_status,
+    pod_end,
+    stopped_status,
+)
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_status import UnitStatus
 
 if TYPE_CHECKING:
     from aboard.executors.kubernetes import Kubernetes
+    from aboard.executors.kubernetes_place import Place
 
 SWEEP_LABEL, UNITS = "aboard.dev/sweep", "aboard.dev/units"
 INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
@@ -37,6 +47,7 @@ SCRIPTS = "/aboard-units"
 _STOPPED, _FORGOTTEN = "aboard.dev/stopped-", "aboard.dev/forgotten-"
 _MOST_BYTES = 900_000  # a Secret has room for 1 MiB
 _MOST_UNITS = 5_000  # whose ids fit into the annotations of a Job
+_BEFORE = "before it began"
 _ENDS_AT_ONCE = "echo stopped before it began\n"
 
 
@@ -52,6 +63,8 @@ def sweep_manifests(
     pod = template["spec"]
     if first.timeout is not None:
         pod["activeDeadlineSeconds"] = math.ceil(first.timeout)
+    if _tells_its_end(first):
+        pod["terminationGracePeriodSeconds"] += _SECONDS_TO_TELL
     container = pod["containers"][0]
     container["env"] = []
     pod["volumes"] = [
@@ -69,7 +82,7 @@ def sweep_manifests(
         "completionMode": "Indexed",
         "completions": len(specs),
         "parallelism": min(at_once or len(specs), len(specs)),
-        "backoffLimitPerIndex": 0,
+        **restarts_of_indexes(first),
         "maxFailedIndexes": len(specs),  # one that fails does not end the others
         "template": template,
     }
@@ -103,24 +116,34 @@ def is_forgotten(owner: Any, index: int) -> bool:
 def member_status(owner: Any, pods: list[Any], index: int) -> UnitStatus:
     """The status of one unit of a sweep; `pods` are its own, the newest last."""
     pod = pods[-1] if pods else None
-    if f"{_STOPPED}{index}" in annotations_of(owner):
-        return stopped_status(pods)
+    stopped = annotations_of(owner).get(f"{_STOPPED}{index}")
+    if stopped is not None:
+        return stopped_status(pods if stopped != _BEFORE else [])
     if index in _indexes(owner.status.completed_indexes):
         return completed_status(pod)
     if index in _indexes(owner.status.failed_indexes):
-        return pod_end(pod)
+        # Such a Job does not say why, but keeps the pods that ended by themselves.
+        if is_taken_away(pod):
+            return evicted_status(pod)
+        status = pod_end(pod)
+        is_earlier = index_had_another_pod(owner, annotations_of(pod), status.exit_code)
+        return evicted_status(None) if is_earlier else status
     for condition in owner.status.conditions or ():
         if condition.type == "Failed" and condition.status == "True":
             return pod_end(pod, said=str(condition.message or condition.reason))
     return living_status(pod)
 
 
-def stop_member(namespace: Namespace, job: str, index: int, pods: list[Any], grace: int | None) -> None:
+def stop_member(namespace: Namespace, place: Place, grace: int | None) -> None:
     """End one unit, or have it never begin."""
-    namespace.change("Job", job, {"metadata": {"annotations": {f"{_STOPPED}{index}": "true"}}})
-    namespace.change("Secret", job, {"stringData": {str(index): _ENDS_AT_ONCE}})
-    for pod in pods:
-        namespace.end_pod(pod.metadata.name, grace)
+    mark = f"{_STOPPED}{place.index}"
+    namespace.change("Job", place.name, {"metadata": {"annotations": {mark: "true"}}})
+    namespace.change("Secret", place.name, {"stringData": {str(place.index): _ENDS_AT_ONCE}})
+    # A pod that comes from here on runs the other script, and is not the unit any more.
+    pods = place.pods(namespace)
+    if not pods:
+        namespace.change("Job", place.name, {"metadata": {"annotations": {mark: _BEFORE}}})
+    namespace.end_pods(pods, grace)
 
 
 def forget_member(namespace: Namespace, owner: Any, index: int) -> None:
@@ -136,25 +159,48 @@ def forget_member(namespace: Namespace, owner: Any, index: int) -> None:
 _START = ("/bin/sh", "-c", f'exec /bin/sh "{SCRIPTS}/$JOB_COMPLETION_INDEX"')
 
 
+# A pod that ignores its deadline is killed, with the exit code of any other kill, and would begin again. So the unit is
+# killed before its pod is, and the script tells that the end was asked for.
+_SECONDS_TO_TELL = 5
+_TELLING = """{command} & unit=$! asked=
+trap 'asked=1; kill -TERM $unit; (sleep {grace}; kill -KILL $unit) 2>&- &' TERM
+while :; do wait $unit; code=$?; kill -0 $unit 2>&- || break; done
+[ "$asked$code" != 1137 ] || code=143
+exit $code
+"""
+
+
+def _tells_its_end(spec: UnitSpec) -> bool:
+    """Whether what its deadline ends must be told from what was killed."""
+    return spec.timeout is not None and spec.restarts > 0
+
+
 def _script(spec: UnitSpec) -> str:
     environment = unit_environment(spec, {})
-    lines = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
-    return "\n".join([*lines, f"exec {shlex.join(filled_command(spec, environment))}", ""])
+    lines = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+    command = shlex.join(filled_command(spec, environment))
+    if _tells_its_end(spec):
+        return lines + _TELLING.format(command=command, grace=math.ceil(spec.grace))
+    return f"{lines}exec {command}\n"
 
 
 def _check(specs: Sequence[UnitSpec], scripts: dict[str, str]) -> None:
     first = specs[0]
     for spec in specs:
         check_pod(spec)
-        same = (spec.image, spec.resources, spec.timeout, spec.grace, spec.service_account, spec.ports)
-        if same != (first.image, first.resources, first.timeout, first.grace, first.service_account, ()):
-            hint = "submit units with another image, other resources, times or ports by themselves"
+        if spec.ports or _of_pod(spec) != _of_pod(first):
+            hint = "submit units with another image, other resources, mounts, times or ports by themselves"
             raise InvalidValue(f"unit {spec.name} does not fit into a Job with the others", hint=hint)
     size = len(json.dumps(scripts))
     if size > _MOST_BYTES or len(specs) > _MOST_UNITS:
         most = min(_MOST_UNITS, _MOST_BYTES * len(specs) // size)
         hint = f"make several sweeps of at most {most} runs"
         raise InvalidValue(f"a sweep of {len(specs)} runs does not fit into one Job of Kubernetes", hint=hint)
+
+
+def _of_pod(spec: UnitSpec) -> tuple[object, ...]:
+    """What one template says for all pods."""
+    return spec.image, spec.resources, spec.mounts, spec.timeout, spec.grace, spec.restarts, spec.service_account
 
 
 def _indexes(text: Any) -> set[int]:

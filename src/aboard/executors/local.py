@@ -7,14 +7,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
 from aboard.errors import Conflict, ExecutorUnavailable, InvalidValue, UnknownName
-from aboard.executors.executor import Executor, refuse_parts
+from aboard.executors.executor import Executor, refuse_gpu_type, refuse_parts
 from aboard.executors.keeper import looking
 from aboard.executors.keeper.unit_folder import UnitFolder
 from aboard.executors.keeper_file import keeper_file
@@ -42,12 +42,20 @@ class Local(Executor):
     """
 
     name: ClassVar[str] = "local"
+    shares_files: ClassVar[bool] = True
+    keeps_disk: ClassVar[bool] = True
 
     folder: str = ""
     """Where units keep their output and their record; a folder of a local disk. Default: `units` below ABOARD_HOME."""
 
+    @property
+    def is_here(self) -> bool:
+        """Always."""
+        return True
+
     def submit(self, spec: UnitSpec) -> UnitHandle:
         check_process(self.name, spec)
+        refuse_gpu_type(self.name, spec)
         root = self._root()
         keeper = keeper_file(root)
         answer = _told([sys.executable, "-I", "-S", str(keeper), "start", str(root)], json.dumps(keeper_document(spec)))
@@ -71,6 +79,11 @@ class Local(Executor):
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
         looking.stop(_folder(handle), grace)
 
+    def revive(self, handle: UnitHandle) -> bool:
+        folder = _folder(handle)
+        command = [sys.executable, "-I", "-S", str(keeper_file(folder.parent)), "again", str(folder)]
+        return bool(_told(command, "").get("again"))
+
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         state = UnitFolder(_folder(handle)).read("state.json")
         return Endpoint(host="127.0.0.1", port=port_in(state, port)) if state else None
@@ -91,6 +104,9 @@ class Local(Executor):
     def folder_of(self, unit: str) -> Path:
         """Where a unit keeps its output and record, also before it was submitted."""
         return self._root() / check_uid(unit)
+
+    def written_out(self) -> Self:
+        return replace(self, folder=str(self._root()))
 
     def _root(self) -> Path:
         return Path(self.folder).absolute() if self.folder else machine_folder(load_settings().home) / "units"

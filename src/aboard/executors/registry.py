@@ -21,6 +21,7 @@ _OWN = {
     "ssh": "aboard.executors.ssh:Ssh",
     "vertex": "aboard.executors.vertex:Vertex",
 }
+_OWN_WITHOUT_PORTS = frozenset({"vertex"})  # said here too: a list of names must not load every client
 
 
 def executor_names() -> list[str]:
@@ -40,6 +41,16 @@ def executor_class(name: str) -> type[Executor]:
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise UnknownName(f"there is no executor {name!r}", hint=f"{hint}executors are: {', '.join(names)}")
+
+
+def has_ports(name: str) -> bool:
+    """Whether units of that executor can be reached; one that cannot be loaded says why when it is used."""
+    if name in _OWN:
+        return name not in _OWN_WITHOUT_PORTS
+    try:
+        return executor_class(name).has_ports
+    except (MissingPackage, InvalidType):
+        return True
 
 
 def make_executor(name: str, options: Mapping[str, object] | None = None) -> Executor:

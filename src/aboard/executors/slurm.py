@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from aboard.config.settings import load_settings
 from aboard.errors import ExecutorUnavailable, InvalidValue, StorageUnavailable, UnitRefused
@@ -21,7 +21,7 @@ from aboard.executors.keeper.unit_folder import UnitFolder
 from aboard.executors.keeper_file import keeper_file
 from aboard.executors.kept_units import ended_status, keeper_document
 from aboard.executors.local import check_process, port_in, running_unit, unknown_unit
-from aboard.executors.slurm_commands import UNKNOWN_JOB, SlurmRefused, fields, slurm
+from aboard.executors.slurm_commands import UNKNOWN_JOB, SlurmRefused, fields, largest_array, slurm
 from aboard.executors.slurm_status import Job, job_from, keeper_knows_the_end, slurm_status
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
@@ -50,6 +50,10 @@ class Slurm(Executor):
     """
 
     name: ClassVar[str] = "slurm"
+    shares_files: ClassVar[bool] = True
+    keeps_disk: ClassVar[bool] = True
+    is_on_network: ClassVar[bool] = True
+    open_options: ClassVar[frozenset[str]] = frozenset({"partition", "account", "qos", "time_limit", "constraint"})
 
     partition: str = ""
     account: str = ""
@@ -84,15 +88,18 @@ class Slurm(Executor):
             if earlier is not None and earlier != document:
                 hint = "submit a changed unit under a new id"
                 raise UnitRefused(f"there is another unit with the id {spec.id}", hint=hint)
-            if earlier is None or self._job(folder) is None:
+            if earlier is None or not self._was_submitted(folder):
+                (folder.path / "array.json").unlink(missing_ok=True)
                 folder.write("spec.json", document)
                 script = self._script(f"{shlex.quote(str(folder.path))}")
-                told = slurm("sbatch", *self._options(spec, folder), "--wrap", script)
-                folder.write("job.json", {"job": told.strip().partition(";")[0]})
+                folder.write("job.json", {"job": _sbatch(self._options(spec, folder), script, [folder])})
         return self._handle(spec.id)
 
     def submit_array(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[UnitHandle]:
-        """Many units as one job array, at most `at_once` at a time; they differ in command and variables alone."""
+        """Many units as one job array, at most `at_once` at a time; they differ in command and variables alone.
+
+        More than Slurm takes as one array are several. With `at_once` each of them waits for the one before.
+        """
         if not specs:
             return []
         for spec in specs:
@@ -100,37 +107,39 @@ class Slurm(Executor):
             if (spec.resources, spec.timeout, spec.grace) != (specs[0].resources, specs[0].timeout, specs[0].grace):
                 hint = "submit units with other resources or times by themselves"
                 raise InvalidValue(f"unit {spec.name} does not fit into an array with the others", hint=hint)
-        first = self._made(specs[0].id)
-        with first.submitting():
-            if self._job(first) is None:
-                folders = [self._made(spec.id) for spec in specs]
-                for folder, spec in zip(folders, specs, strict=True):
-                    folder.write("spec.json", keeper_document(spec))
-                listed = first.path / "array"
-                listed.write_text("".join(f"{folder.path}\n" for folder in folders), encoding="utf-8")
-                pick = f'"$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" {shlex.quote(str(listed))})"'
-                limit = f"%{at_once}" if at_once else ""
-                options = [*self._options(specs[0], first), f"--array=0-{len(specs) - 1}{limit}"]
-                job = slurm("sbatch", *options, "--wrap", self._script(pick)).strip().partition(";")[0]
-                for index, folder in reversed(list(enumerate(folders))):
-                    folder.write("job.json", {"job": f"{job}_{index}"})
+        size = largest_array()
+        accepted: list[tuple[str, Sequence[UnitSpec]]] = []
+        before = ""
+        try:
+            for part in (specs[at : at + size] for at in range(0, len(specs), size)):
+                before, is_new = self._submit_part(part, at_once, before)
+                if is_new:
+                    accepted.append((before, part))
+        except SlurmRefused:
+            self._take_back(accepted)
+            raise
         return [self._handle(spec.id) for spec in specs]
 
     def find(self, unit: str) -> UnitHandle | None:
         folder = UnitFolder(self._root() / check_uid(unit))
-        return self._handle(unit) if folder.path.is_dir() and self._job(folder) else None
+        return self._handle(unit) if folder.path.is_dir() and self._was_submitted(folder) else None
 
     def status(self, handle: UnitHandle) -> UnitStatus:
         folder = self._known(handle)
         state = folder.read("state.json")
         if keeper_knows_the_end(state):
             return ended_status(state)
-        job = self._shown(self._number(handle, folder))
+        number = self._job(folder)
+        if number is None and state is None:
+            raise unknown_unit(handle)
+        job = None if number is None else self._shown(number)
         was_asked = folder.read("stop.json") is not None
         # Looked at again: it may have been written while Slurm was asked.
         status = slurm_status(job, folder.read("state.json"), complaint=_complaint(folder), was_asked=was_asked)
         is_live = not status.state.is_ended and status.state is not UnitState.PENDING
-        return replace(status, state=UnitState.STOPPING) if is_live and was_asked else status
+        if is_live and was_asked:
+            return replace(status, state=UnitState.STOPPING)
+        return replace(status, can_go_on=self._can_go_on(job, folder))
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
         folder = self._known(handle)
@@ -151,6 +160,25 @@ class Slurm(Executor):
                 # The keeper gives the unit its grace. Slurm's own is the same for the whole cluster.
                 slurm("scancel", "--batch", "--signal=TERM", job)
 
+    def revive(self, handle: UnitHandle) -> bool:
+        """Nothing of a job is left that could ask for it: whoever looks has it queued again, under its own number."""
+        folder = self._known(handle)
+        with folder.submitting():
+            number = self._number(handle, folder)
+            if not self._can_go_on(self._shown(number), folder):
+                return False
+            before = folder.again()
+            folder.count_again(with_keeper=True)
+            try:
+                slurm("scontrol", "requeue", number)
+            except SlurmRefused:
+                folder.set_again(before)
+                return False
+            except ExecutorUnavailable:
+                folder.set_again(before)
+                raise
+        return True
+
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         folder = self._known(handle)
         state = folder.read("state.json")
@@ -170,6 +198,48 @@ class Slurm(Executor):
         if not self.status(handle).state.is_ended:
             raise running_unit(handle)
         looking.remove(folder.path)
+
+    @property
+    def is_reached_from_anywhere(self) -> bool:
+        return self._root().is_dir()  # nodes see it, and so does as a rule who submits to them
+
+    def written_out(self) -> Self:
+        return replace(self, folder=str(self._root()))
+
+    def _submit_part(self, specs: Sequence[UnitSpec], at_once: int | None, before: str) -> tuple[str, bool]:
+        """One array, after the job `before` if there is a limit; its number, and whether this call has made it."""
+        first = self._made(specs[0].id)
+        with first.submitting():
+            if self._was_submitted(first):
+                return (self._job(first) or "").partition("_")[0], False
+            folders = [self._made(spec.id) for spec in specs]
+            options = [*self._options(specs[0], first), f"--array=0-{len(specs) - 1}{f'%{at_once}' if at_once else ''}"]
+            if at_once and before:
+                waits = filter(None, (self.extra.get("dependency"), f"afterany:{before}"))
+                options.append(f"--dependency={','.join(waits)}")
+            # By these its members are found when whoever submits them is killed before their numbers are written down.
+            name = _job_name(specs[0].name, specs[0].id)
+            for index, (folder, spec) in enumerate(zip(folders, specs, strict=True)):
+                folder.write("spec.json", keeper_document(spec))
+                folder.write("array.json", {"name": name, "index": index})
+            listed = first.path / "array"
+            listed.write_text("".join(f"{folder.path}\n" for folder in folders), encoding="utf-8")
+            pick = f'"$(sed -n "$((SLURM_ARRAY_TASK_ID + 1))p" {shlex.quote(str(listed))})"'
+            job = _sbatch(options, self._script(pick), folders)
+            for index, folder in enumerate(folders):
+                folder.write("job.json", {"job": f"{job}_{index}"})
+        return job, True
+
+    def _take_back(self, accepted: Sequence[tuple[str, Sequence[UnitSpec]]]) -> None:
+        """What cannot be submitted as a whole leaves nothing."""
+        for job, specs in accepted:
+            with contextlib.suppress(SlurmRefused, ExecutorUnavailable):
+                slurm("scancel", job)
+                for spec in specs:
+                    looking.remove(self._root() / spec.id)
+
+    def _can_go_on(self, job: Job | None, folder: UnitFolder) -> bool:
+        return job is not None and job.was_killed and self.requeue and folder.may_start_again()
 
     def _root(self) -> Path:
         return Path(self.folder).absolute() if self.folder else load_settings().home / "units"
@@ -215,13 +285,17 @@ class Slurm(Executor):
     def _script(self, folder: str) -> str:
         """What the job does; `folder` is a word of shell."""
         keeper = shlex.quote(str(keeper_file(self._root())))
-        return "\n".join([*self.setup, f"exec {shlex.quote(self.python)} -I -S {keeper} keep {folder}"])
+        return "\n".join([*self.setup, f"exec {shlex.quote(self.python)} -I -S {keeper} keep {folder} slurm"])
 
     def _number(self, handle: UnitHandle, folder: UnitFolder) -> str:
         job = self._job(folder)
         if job is None:
             raise unknown_unit(handle)
         return job
+
+    def _was_submitted(self, folder: UnitFolder) -> bool:
+        """Whether its job has begun, or is known to Slurm, which forgets those that have ended."""
+        return folder.read("state.json") is not None or self._job(folder) is not None
 
     def _job(self, folder: UnitFolder) -> str | None:
         """The job of a unit. If its submitter died before writing it down, Slurm knows it by its name."""
@@ -231,14 +305,16 @@ class Slurm(Executor):
         spec = folder.read("spec.json")
         if spec is None:
             return None
-        name = _job_name(spec["name"], spec["id"])
-        told = slurm("squeue", "--noheader", "--states=all", f"--name={name}", "--format=%i").split()
+        member = folder.read("array.json")
+        name = _job_name(spec["name"], spec["id"]) if member is None else member["name"]
+        told = slurm("squeue", "--noheader", "--states=all", f"--name={name}", "--format=%F").split()
         if not told:
             told = _accounted("--format=JobID", f"--name={name}").split()
         if not told:
             return None
-        folder.write("job.json", {"job": told[0]})
-        return told[0]
+        job = told[0].partition("_")[0] + ("" if member is None else f"_{member['index']}")
+        folder.write("job.json", {"job": job})
+        return job
 
     def _shown(self, job: str) -> Job | None:
         """What Slurm says of a job: the controller while it remembers, then the accounts, where they are kept."""
@@ -249,6 +325,17 @@ class Slurm(Executor):
                 raise
         lines = _accounted(f"--format={','.join(_ACCOUNTED)}", f"--jobs={job}").splitlines()
         return job_from(dict(zip(_ACCOUNTED.values(), lines[0].split("|"), strict=False))) if lines else None
+
+
+def _sbatch(options: Sequence[str], script: str, folders: Sequence[UnitFolder]) -> str:
+    """The number of a new job. Nobody looks for what was refused again: no folder with its variables stays."""
+    try:
+        told = slurm("sbatch", *options, "--wrap", script)
+    except SlurmRefused:
+        for folder in folders:
+            looking.remove(folder.path)
+        raise
+    return told.strip().partition(";")[0]
 
 
 def _accounted(*arguments: str) -> str:

@@ -11,6 +11,7 @@ import subprocess
 from aboard.errors import AboardError, ExecutorUnavailable, UnitRefused
 
 _SECONDS = 60
+_LARGEST_ARRAY = re.compile(r"^MaxArraySize\s*=\s*(\d+)", re.MULTILINE)
 _FIELD = re.compile(r"(\w+(?:/\w+)?)=(\S*)")
 _DOWN = (
     "Unable to contact slurm controller",
@@ -30,6 +31,8 @@ _NEXT_STEPS = {
     "More processors": "`sinfo -o '%P %c'` lists how many the nodes have",
     "Invalid generic resource": "`sinfo -o '%P %G'` lists what the nodes have",
     "violates accounting": "a limit of your account or QOS is reached: wait for other jobs, or ask for less",
+    "Invalid job array": "this cluster takes no such array: `scontrol show config | grep MaxArraySize` tells how many",
+    "Invalid feature": "`sinfo -o '%P %f'` lists what the nodes have",
     "QOSMax": "a limit of your QOS is reached: wait for other jobs, or ask for less",
 }
 UNKNOWN_JOB = ("Invalid job id", "not found")  # the second of a task of an array
@@ -47,6 +50,8 @@ def slurm(program: str, *arguments: str) -> str:
         raise ExecutorUnavailable(f"there is no program {program} here", hint=hint)
     # What a unit gets of aboard it gets through its own environment.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ABOARD_")}
+    for name in ("SLURM_RESTART_COUNT", "SLURM_JOB_END_TIME"):
+        environ.pop(name, None)  # of the job that this process may be part of; a new one inherits it
     if program != "sbatch":  # a job inherits what sbatch has
         environ.update(SLURM_TIME_FORMAT="standard", TZ="UTC")
     try:
@@ -56,6 +61,12 @@ def slurm(program: str, *arguments: str) -> str:
     if done.returncode != 0:
         raise _fault(program, (done.stderr or done.stdout).decode(errors="replace"))
     return done.stdout.decode(errors="replace")
+
+
+def largest_array() -> int:
+    """How many units one array can have here."""
+    told = _LARGEST_ARRAY.search(slurm("scontrol", "show", "config"))
+    return max(1, int(told[1])) if told else 1
 
 
 def fields(line: str) -> dict[str, str]:

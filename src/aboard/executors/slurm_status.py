@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeGuard
 
 from aboard.errors import InvalidValue
-from aboard.executors.kept_units import ended_status
+from aboard.executors.kept_units import ended_status, starts_of
 from aboard.model.times import parse_time
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus, state_after
@@ -35,20 +35,33 @@ class Job:
     state: str
     reason: str = ""
     exit_code: int | None = None
+    """As a shell tells it: 128 and more for a signal."""
+    signal: int = 0
+    """The one that ended the job's own process, which is the keeper; not one that ended the unit."""
     node: str = ""
     restarts: int = 0
     started: datetime | None = None
     ended: datetime | None = None
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether it was killed without Slurm's doing, who does not queue such a job again by itself.
+
+        A keeper that ends by itself has written down how, also where that is not to be seen yet.
+        """
+        return self.state == "OUT_OF_MEMORY" or (self.state == "FAILED" and self.signal != 0)
+
 
 def job_from(told: dict[str, str]) -> Job:
     """From the fields of `scontrol show job`, or from those of sacct under the same names."""
-    code, _, signal = told.get("ExitCode", "").partition(":")
-    exit_code = 128 + int(signal) if signal.isdecimal() and int(signal) else int(code) if code.isdecimal() else None
+    code, _, told_signal = told.get("ExitCode", "").partition(":")
+    signal = int(told_signal) if told_signal.isdecimal() else 0
+    exit_code = 128 + signal if signal else int(code) if code.isdecimal() else None
     return Job(
         state=told.get("JobState", "").partition("+")[0].partition(" ")[0],
         reason=told.get("Reason", "").replace("None", ""),
         exit_code=exit_code,
+        signal=signal,
         node=told.get("BatchHost", "") or told.get("NodeList", "").replace("(null)", ""),
         restarts=int(told.get("Restarts") or 0),
         started=_moment(told.get("StartTime", "")),
@@ -86,6 +99,7 @@ def _running(job: Job, state: dict[str, Any] | None, attempt: int) -> UnitStatus
     now = UnitState.STARTING
     if state is not None and state["attempt"] >= attempt and "pid" in state:
         now = UnitState.STOPPING if "end" in state else UnitState.RUNNING
+        attempt = starts_of(state)
     return UnitStatus(state=now, started=job.started, host=job.node, attempt=attempt)
 
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import subprocess
 import tarfile
+from collections.abc import Generator
 from pathlib import Path
 
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, StorageUnavailable
 
 SOURCE_LIMIT = 200 << 20
 _NEVER = frozenset(
@@ -26,7 +28,8 @@ def source_archive(folder: str, *, below: str, limit: int = SOURCE_LIMIT) -> byt
     with tarfile.open(fileobj=packed, mode="w") as archive:
         archive.addfile(_folder_entry(below))
         for path in files:
-            archive.add(root / path, arcname=f"{below}/{path}", recursive=False, filter=_without_owner)
+            with _reading(root / path):
+                archive.add(root / path, arcname=f"{below}/{path}", recursive=False, filter=_without_owner)
     return packed.getvalue()
 
 
@@ -37,7 +40,7 @@ def source_files(root: Path, limit: int = SOURCE_LIMIT) -> list[str]:
     files = _git_files(root)
     if files is None:
         files = _all_files(root)
-    sizes = {path: (root / path).lstat().st_size for path in files}
+    sizes = {path: _size(root / path) for path in files}
     total = sum(sizes.values())
     if total > limit:
         largest = sorted(sizes, key=lambda path: -sizes[path])[:_LARGEST_SHOWN]
@@ -69,8 +72,24 @@ def _all_files(root: Path) -> list[str]:
     found: list[str] = []
     for place, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name not in _NEVER]
-        found += [os.path.relpath(Path(place) / name, root) for name in files]
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        found += [os.path.relpath(Path(place) / name, root) for name in (*files, *links)]
     return sorted(found)
+
+
+def _size(path: Path) -> int:
+    with _reading(path):
+        return path.lstat().st_size
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Generator[None]:
+    """A file that others may have written for themselves, or remove meanwhile, is told by its name."""
+    try:
+        yield
+    except OSError as error:
+        hint = "have git ignore it, make it readable, or submit again if it has only just gone"
+        raise StorageUnavailable(f"{path} cannot go along: {error.strerror or error}", hint=hint) from error
 
 
 def _folder_entry(name: str) -> tarfile.TarInfo:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from aboard.errors import InvalidValue, UnitRefused, UnknownName
-from aboard.executors.executor import Executor
+from aboard.executors.executor import Executor, refuse_gpu_type
 from aboard.executors.keeper_file import keeper_bytes, keeper_name
 from aboard.executors.kept_units import check_started, is_running, keeper_document, kept_status
 from aboard.executors.local import check_process, port_in, running_unit, unknown_unit
@@ -35,6 +35,7 @@ class Ssh(Executor):
     """
 
     name: ClassVar[str] = "ssh"
+    keeps_disk: ClassVar[bool] = True
 
     host: str = ""
     user: str = ""
@@ -56,6 +57,7 @@ class Ssh(Executor):
 
     def submit(self, spec: UnitSpec) -> UnitHandle:
         check_process(self.name, spec)
+        refuse_gpu_type(self.name, spec)
         if spec.source and not spec.source.startswith("/"):
             raise InvalidValue(f"{spec.source!r} is not an absolute path", hint=f"name a folder of {self.host}")
         self._install()
@@ -94,6 +96,9 @@ class Ssh(Executor):
         told = [] if grace is None else [str(grace)]
         self._known("stop", handle, *told)
 
+    def revive(self, handle: UnitHandle) -> bool:
+        return bool(self._known("again", handle).get("again"))
+
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         state = self._known("look", handle)["state"]
         if state is None or "end" in state:
@@ -113,6 +118,10 @@ class Ssh(Executor):
         except UnknownName:
             pass
         self._tunnel(handle.unit).close()
+
+    @property
+    def is_reached_from_anywhere(self) -> bool:
+        return True
 
     def _login(self) -> Login:
         return Login(

@@ -35,6 +35,9 @@ class Vertex(Executor):
     """
 
     name: ClassVar[str] = "vertex"
+    knows_paths: ClassVar[bool] = True
+    takes_images: ClassVar[bool] = True
+    has_ports: ClassVar[bool] = False
 
     project: str = ""
     """Default: that of the person's credentials."""
@@ -89,9 +92,9 @@ class Vertex(Executor):
             instance = get_or_create_tensorboard(clients, self.tensorboard) if self.tensorboard else ""
             with explained(clients):
                 job = vertex.CustomJob(custom_job(self, spec, instance))
-                clients.jobs.create_custom_job(parent=clients.parent, custom_job=job)
+                made = clients.jobs.create_custom_job(parent=clients.parent, custom_job=job)
             # Names are given by Vertex, so two who submit at once both make a job: they agree on the first.
-            found = self._jobs_of(clients, spec.id)
+            found = self._jobs_of(clients, spec.id, made)
             for other in found[1:]:
                 self._end_double(clients, other)
         if found[0].labels.get(DIGEST_LABEL) != spec_digest(spec):
@@ -171,12 +174,13 @@ class Vertex(Executor):
             hint = "give service_account=NAME@PROJECT.iam.gserviceaccount.com, which may write to the bucket"
             raise InvalidValue("a job of Vertex with a TensorBoard needs a service account", hint=hint)
 
-    def _jobs_of(self, clients: VertexClients, unit: str) -> list[Any]:
-        """The jobs of a unit, the first one first."""
+    def _jobs_of(self, clients: VertexClients, unit: str, *made: Any) -> list[Any]:
+        """The jobs of a unit, the first one first; with those just made, which a list may not have yet."""
         with explained(clients):
             request = {"parent": clients.parent, "filter": f"labels.{UNIT_LABEL}={unit.lower()}"}
-            found = list(clients.jobs.list_custom_jobs(request=request))
-        return sorted(found, key=lambda job: (job.create_time, job.name))
+            listed = clients.jobs.list_custom_jobs(request=request)
+            found = {job.name: job for job in (*made, *listed)}
+        return sorted(found.values(), key=lambda job: (job.create_time, job.name))
 
     def _end_double(self, clients: VertexClients, job: Any) -> None:
         with explained(clients):

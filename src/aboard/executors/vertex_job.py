@@ -31,13 +31,14 @@ def custom_job(options: Vertex, spec: UnitSpec, tensorboard: str = "") -> dict[s
     environment = unit_environment(spec, {})
     container: dict[str, Any] = {
         "image_uri": spec.image,
-        "env": [{"name": name, "value": value} for name, value in environment.items()],
+        # Vertex reads `$(NAME)` in values as a variable, and `$$(NAME)` as what was meant.
+        "env": [{"name": name, "value": value.replace("$(", "$$(")} for name, value in environment.items()],
     }
     if spec.command:
         container["command"] = filled_command(spec, environment)
     pool = {"machine_spec": _machine(options, spec), "replica_count": 1, "container_spec": container}
-    # A job that Vertex started again by itself would be a second attempt that nobody has asked for.
-    scheduling: dict[str, Any] = {"disable_retries": True}
+    # Vertex starts a job again after failures of its own alone, and as often as it likes: `aboard run` counts.
+    scheduling: dict[str, Any] = {"disable_retries": not spec.restarts}
     if spec.timeout is not None:
         scheduling["timeout"] = f"{math.ceil(spec.timeout)}s"
     job: dict[str, Any] = {"worker_pool_specs": [pool], "scheduling": scheduling}

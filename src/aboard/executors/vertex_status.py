@@ -43,6 +43,9 @@ def vertex_status(job: Any) -> UnitStatus:
             reason = EndReason.TIMEOUT
         elif code is None and not job.start_time and _NOT_STARTED.search(said):
             reason = EndReason.NOT_STARTED
+    longest = job.job_spec.scheduling.timeout
+    if reason is EndReason.TIMEOUT and longest and not said:
+        said = f"its time of {longest.total_seconds():g} s was over"
     return UnitStatus(
         state=state_after(reason),
         reason=reason,

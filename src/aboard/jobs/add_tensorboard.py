@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,6 +20,7 @@ from aboard.jobs.executor_text import executor_from
 from aboard.jobs.experiment import Experiment
 from aboard.jobs.job_record import JobRecords
 from aboard.jobs.sweep import Sweep
+from aboard.jobs.unit_queue import RESTARTS
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
@@ -26,6 +28,7 @@ from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import Endpoint, EndReason, UnitStatus
 
 DEFAULT_TIMEOUT = 86400.0
+_TOKEN = re.compile(rb"[?]token=([A-Za-z0-9_-]+)")  # as `aboard view` prints it, for its owner alone
 
 
 class BoardBeside:
@@ -53,11 +56,16 @@ class BoardBeside:
 
     @property
     def app_uri(self) -> str:
-        """Its address for a browser of this machine; empty while that is not known."""
+        """Its address for a browser of this machine, with the token where one is needed; empty while not known."""
         found = self.endpoint
         if found is None:
             return ""
-        return f"http://localhost:{found.port}/" if found.host == "127.0.0.1" else f"http://{found.address}/"
+        address = f"http://localhost:{found.port}/" if found.host == "127.0.0.1" else f"http://{found.address}/"
+        if not self._executor.is_on_network:
+            return address
+        # One that was queued again has made another token; the output has them all.
+        tokens: list[bytes] = _TOKEN.findall(b"".join(self.logs()))
+        return f"{address}?token={tokens[-1].decode()}" if tokens else ""
 
     @property
     def port_forward_line(self) -> str:
@@ -102,7 +110,7 @@ def add_tensorboard(
         port: At which the board listens; 6006 unless told. In a container the port inside.
         timeout_secs: After which it is stopped; 0: never.
         args: Further flags of tensorboard, which go before those that it is given otherwise.
-        executor: Where it runs: local, ssh, docker or kubernetes.
+        executor: Where it runs: local, ssh, slurm, docker or kubernetes.
         logdir: The same as `log_dir`.
         image: With tensorboard in it, for containers.
         termination_delay_secs: How much longer than the experiment it stays.
@@ -133,7 +141,8 @@ def _end_with(experiment: Experiment | Sweep | str, board: UnitHandle, delay: fl
     path = JobRecords(home).place(unit) / "ending.json"
     ending.write(path)
     command = (sys.executable, "-m", "aboard.jobs.board_ending", str(path))
-    Local().submit(UnitSpec(id=unit, name="board-ending", command=command, environment={"ABOARD_HOME": str(home)}))
+    own = {"ABOARD_HOME": str(home)}
+    Local().submit(UnitSpec(id=unit, name="board-ending", command=command, environment=own, restarts=RESTARTS))
 
 
 def _name(experiment: Experiment | Sweep) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from aboard.config.settings import load_settings
-from aboard.errors import AboardError, ExecutorUnavailable, UnknownName
+from aboard.errors import AboardError, UnknownName
 from aboard.executors.registry import executor_of
 from aboard.jobs.experiment import is_open
 from aboard.jobs.job import Job
@@ -43,24 +43,33 @@ class BoardEnding:
 def work(ending: BoardEnding) -> None:
     """Wait for one of the two ends."""
     handle = UnitHandle.parse(ending.board)
-    executor = executor_of(handle)
+    over_since: float | None = None
+    is_asked = False
+    # Not before it has ended: what an executor leaves behind to end a unit would end with this one.
     while not _has_ended(handle):
-        if _is_over(ending):
-            time.sleep(ending.delay)
-            executor.stop(handle)
-            # Not before it has ended: what an executor leaves behind to end a unit would end with this one.
-            executor.wait(handle)
-            return
+        if over_since is None and _is_over(ending):
+            over_since = time.monotonic()
+        if over_since is not None and time.monotonic() - over_since >= ending.delay:
+            is_asked = is_asked or _is_told_to_end(handle)
         time.sleep(_POLL_SECONDS)
+
+
+def _is_told_to_end(handle: UnitHandle) -> bool:
+    """Whether its executor has heard; one that does not answer, or refuses just now, is asked again."""
+    try:
+        executor_of(handle).stop(handle)
+    except AboardError:
+        return False
+    return True
 
 
 def _has_ended(handle: UnitHandle) -> bool:
     try:
         return executor_of(handle).status(handle).state.is_ended
-    except ExecutorUnavailable:
-        return False
     except UnknownName:
         return True
+    except AboardError:
+        return False
 
 
 def _is_over(ending: BoardEnding) -> bool:

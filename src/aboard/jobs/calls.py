@@ -60,7 +60,7 @@ def submit(
         service_account: Who the unit is, on Kubernetes.
         timeout: Seconds, or a text as 2h, after which it is ended.
         grace: Seconds in which the command may end when it is asked to.
-        restarts: How often the command is started again after a failure, as the same run.
+        restarts: How often it is started again in all, after a failure or when it was killed, as the same run.
         program: The program `aboard` on the other side, where it is not on the path.
     """
     return submit_job(
@@ -107,6 +107,7 @@ def sweep(
     gpus: int = 0,
     gpu_type: str = "",
     mounts: Sequence[Mount] = (),
+    service_account: str = "",
     timeout: float | str | timedelta | None = None,
     grace: float = 30.0,
     restarts: int = 0,
@@ -132,6 +133,7 @@ def sweep(
         gpus=gpus,
         gpu_type=gpu_type,
         mounts=mounts,
+        service_account=service_account,
         timeout=timeout,
         grace=grace,
         restarts=restarts,

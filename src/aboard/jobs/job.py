@@ -3,19 +3,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aboard.config.settings import load_settings
-from aboard.errors import AboardError, Conflict, ServerUnavailable, UnknownName
+from aboard.errors import AboardError, Conflict, ExecutorUnavailable, ServerUnavailable, UnknownName
 from aboard.executors.executor import Executor
+from aboard.executors.local import Local
 from aboard.executors.registry import executor_of, make_executor
+from aboard.jobs.cancel_marks import forget_mark, mark_in_store
 from aboard.jobs.job_record import JobRecord, JobRecords
+from aboard.jobs.looking_after import looked_after
+from aboard.jobs.sent_source import forget_source
+from aboard.model.query.text import value_text
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.unit_status import EndReason, UnitStatus, state_after
 
 if TYPE_CHECKING:
     from aboard.client.board import Board
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _RUN_SECONDS = 300.0
+_QUEUE_SECONDS = 10.0
 
 
 class Job:
@@ -69,9 +76,20 @@ class Job:
 
     @property
     def info(self) -> UnitStatus:
-        """How it is doing, why it ended, and what to look at; asked now."""
+        """How it is doing, why it ended, and what to look at; asked now.
+
+        Whoever asks looks after it too: a job that was killed with all that watched it goes on, if it may.
+        """
         handle = self._handle()
-        return self._waiting() if handle is None else executor_of(handle).status(handle)
+        if handle is None:
+            return self._waiting(looks_after=True)
+        executor = executor_of(handle)
+        return _known(lambda: looked_after(executor, handle, lambda: self._records.is_wanted(self.id)))
+
+    def look(self) -> UnitStatus:
+        """How it is doing, asked now, as `info`; but nothing is started by asking."""
+        handle = self._handle()
+        return self._waiting() if handle is None else _status(handle)
 
     @property
     def status(self) -> UnitState:
@@ -92,22 +110,23 @@ class Job:
     def logs(self, *, follow: bool = False) -> Iterator[bytes]:
         """What it printed, in pieces; when followed, from its start to its end."""
         while (handle := self._handle()) is None:
-            if not follow or self._waiting().state.is_ended:
+            if not follow or self._waiting(looks_after=True).state.is_ended:
                 return
             time.sleep(_FIRST_PAUSE * 10)
         yield from executor_of(handle).logs(handle, follow=follow)
 
     def cancel(self) -> None:
         """Ask for its end; its run is then cancelled. One that has ended stays as it is."""
-        handle = self._handle()
-        status = self.info
-        if status.state.is_ended:
+        status = self.look()
+        if status.state.is_ended and not self._may_come_back(status):
             return
         self._records.mark_cancelled(self.id)
         # A queue may have submitted it just before it could see the mark.
-        handle = handle or self._handle()
-        if handle is not None:
-            executor_of(handle).stop(handle)
+        if (handle := self._handle()) is not None:
+            mark_in_store(self._records.unit_environment(self.id), self.id)
+            executor = executor_of(handle)
+            with contextlib.suppress(UnknownName):  # what is left of a unit that was forgotten finds the mark
+                executor.stop(handle)
 
     def again(self) -> Job:
         """Submit it once more, as a new job whose run is the same and goes on; for one that did not complete."""
@@ -117,11 +136,24 @@ class Job:
 
     def forget(self) -> None:
         """Remove what it left, except its run; one that is not over is refused."""
-        if not self.info.state.is_ended:
-            raise Conflict(f"the job {self.name} is {self.info.state}", hint="cancel it first")
+        try:
+            state = self.look().state
+        except ExecutorUnavailable as error:
+            path = self._records.path(self.id)
+            hint = f"it may run; if {self._record.executor} will never answer again, remove {path}"
+            raise ExecutorUnavailable(error.message, hint=hint) from error
+        if not state.is_ended:
+            raise Conflict(f"the job {self.name} is {state}", hint="cancel it first")
         if (handle := self._handle()) is not None:
-            executor_of(handle).forget(handle)
+            executor = executor_of(handle)
+            with contextlib.suppress(UnknownName):
+                executor.forget(handle)
+        environment = self._records.unit_environment(self.id)
+        forget_source(environment, self.id)
+        forget_mark(environment, self.id)
         self._records.remove(self.id)
+        if self._records.remove_if_empty(self._record.group):
+            _forget_queue(self._record)
 
     @property
     def run(self) -> ServedRun:
@@ -174,7 +206,12 @@ class Job:
             self._records.write(self._record)
         return found
 
-    def _waiting(self) -> UnitStatus:
+    def _may_come_back(self, status: UnitStatus) -> bool:
+        """Whether one that is not there may still run: it was killed, or nobody knows if its scheduler took it."""
+        is_unsure = not self._record.handle and not self._record.queue
+        return status.can_go_on or status.state is UnitState.LOST or is_unsure
+
+    def _waiting(self, *, looks_after: bool = False) -> UnitStatus:
         """How a job is doing whose unit is not there yet."""
         if self._records.cancel_mark(self.id).exists():
             return UnitStatus(state=UnitState.STOPPED, reason=EndReason.STOPPED, message="cancelled before it began")
@@ -183,27 +220,65 @@ class Job:
             return UnitStatus(state=UnitState.FAILED, reason=EndReason.NOT_STARTED, message=message)
         queue = UnitHandle.parse(self._record.queue)
         try:
-            status = executor_of(queue).status(queue)
+            status = looked_after(executor_of(queue), queue, lambda: looks_after)
         except AboardError as error:
             return _never_started(str(error))
-        if not status.state.is_ended:
+        if not status.state.is_ended or (status.can_go_on and not looks_after):
             return UnitStatus(state=UnitState.PENDING, message="waits for its turn in the sweep")
         # Looked at again: the queue may have submitted it as its last deed.
         found = self._handle()
         if found is not None:
-            return executor_of(found).status(found)
+            return _status(found)
         return _never_started("the queue of its sweep has ended without it: " + (status.message or status.state))
+
+
+def for_each(jobs: Iterable[Job], what: Callable[[Job], object]) -> None:
+    """Do something with every job, though it fails for some; that is told at the end."""
+    failed: list[tuple[Job, AboardError]] = []
+    for job in jobs:
+        try:
+            what(job)
+        except AboardError as error:
+            failed.append((job, error))
+    if not failed:
+        return
+    first = failed[0][1]
+    if len(failed) == 1:
+        raise first
+    names = ", ".join(job.name for job, _ in failed)
+    kind = ExecutorUnavailable if isinstance(first, ExecutorUnavailable) else Conflict
+    raise kind(f"this failed for {len(failed)} jobs ({names}): {first.message}", hint=first.hint) from first
 
 
 def named_runs(workspace: str, name: str) -> str:
     """The filter that means the runs of a name in a workspace, also one that comes later."""
-    return f"workspace == {quoted(workspace)} and name == {quoted(name)}"
+    return f"workspace == {value_text(workspace)} and name == {value_text(name)}"
 
 
-def quoted(text: str) -> str:
-    """A text as it stands in a filter."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def _status(handle: UnitHandle) -> UnitStatus:
+    executor = executor_of(handle)
+    return _known(lambda: executor.status(handle))
+
+
+def _known(ask: Callable[[], UnitStatus]) -> UnitStatus:
+    """What an executor says of a unit that it has had; it may not keep those that have ended for ever."""
+    try:
+        return ask()
+    except UnknownName:
+        reason = EndReason.FORGOTTEN
+        message = "its executor has forgotten it; its run, if it had one, tells how it ended"
+        return UnitStatus(state=state_after(reason), reason=reason, message=message)
+
+
+def _forget_queue(record: JobRecord) -> None:
+    """Nothing is left for the queue of a sweep to submit; it may just be about to find that out."""
+    here = Local()
+    queue = UnitHandle.parse(record.queue) if record.queue else here.find(record.group)
+    if queue is not None:
+        with contextlib.suppress(AboardError):  # what it leaves then is a folder of a few kilobytes
+            here.stop(queue, grace=0)
+            here.wait(queue, _QUEUE_SECONDS)
+            here.forget(queue)
 
 
 def _never_started(why: str) -> UnitStatus:

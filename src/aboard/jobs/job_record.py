@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self, cast
@@ -40,6 +40,8 @@ class JobRecord:
     """Text of the unit's handle; empty until the unit was submitted."""
     queue: str = ""
     """Text of the handle of the unit that submits this one when its turn has come."""
+    group: str = ""
+    """Id of its sweep, under which the source of all its jobs is kept."""
 
     def text(self) -> str:
         """One JSON document."""
@@ -67,6 +69,7 @@ class JobRecord:
             created=fields.required_text("created"),
             handle=fields.text("handle") or "",
             queue=fields.text("queue") or "",
+            group=check_uid(group) if (group := fields.text("group")) else "",
         )
 
 
@@ -77,20 +80,31 @@ class JobRecords:
         self.folder = home / "jobs"
 
     def place(self, job: str) -> Path:
-        """A folder for what belongs to one job, such as the copy of its source."""
+        """A folder for what belongs to one job, or to all of a sweep, such as the copy of its source."""
         return self.folder / check_uid(job)
+
+    def path(self, job: str) -> Path:
+        """The file of a job's record."""
+        return self.folder / f"{check_uid(job)}.json"
 
     def unit_file(self, job: str) -> Path:
         """The file with all of a job's unit, from which it can be submitted again."""
         return self.place(job) / "unit.json"
 
+    def unit_environment(self, job: str) -> dict[str, str]:
+        """The variables of a job's unit; none where they were not kept."""
+        try:
+            return json.loads(self.unit_file(job).read_text("utf-8"))["environment"]
+        except (OSError, ValueError, KeyError):
+            return {}
+
     def write(self, record: JobRecord) -> None:
         """Keep a record, in the place of an earlier one."""
-        write_owned(self.folder / f"{record.id}.json", record.text())
+        write_owned(self.path(record.id), record.text())
 
     def get(self, job: str) -> JobRecord:
         """The job with this id."""
-        path = self.folder / f"{check_uid(job)}.json"
+        path = self.path(job)
         try:
             return JobRecord.parse(path.read_text("utf-8"), str(path))
         except FileNotFoundError:
@@ -100,12 +114,13 @@ class JobRecords:
 
     def all(self) -> list[JobRecord]:
         """Every job, the oldest first; what cannot be read is passed over."""
-        found: list[JobRecord] = []
+        return list(self._after(""))
+
+    def _after(self, uid: str) -> Iterator[JobRecord]:
         for path in sorted(self.folder.glob("*.json")):
-            if is_uid(path.stem):
+            if is_uid(path.stem) and path.stem > uid:
                 with contextlib.suppress(AboardError):
-                    found.append(self.get(path.stem))
-        return found
+                    yield self.get(path.stem)
 
     def find(self, text: str) -> JobRecord:
         """The job with this id, the end or beginning of it, or the newest whose run is called so."""
@@ -123,6 +138,16 @@ class JobRecords:
             raise UnknownName(f"there is no job {text!r}", hint="`aboard jobs list` shows those there are")
         return near[0]
 
+    def is_wanted(self, job: str) -> bool:
+        """Whether a job may go on: it is written down, nobody cancelled it, and its run has no newer job."""
+        if self.cancel_mark(job).exists():
+            return False
+        records = {record.id: record for record in self.all()}
+        if (own := records.get(job)) is None:
+            return False
+        same = [one.id for one in records.values() if (one.workspace, one.run) == (own.workspace, own.run)]
+        return same[-1] == job
+
     def mark_cancelled(self, job: str) -> None:
         """Have it known that the end of a job was wanted: to its run, and to a queue in which it still waits."""
         write_owned(self.cancel_mark(job), "")
@@ -132,13 +157,20 @@ class JobRecords:
         return self.folder / f"{check_uid(job)}.cancelled"
 
     def remove(self, job: str) -> None:
-        """Forget a job and what was kept for it."""
+        """Forget a job, or a sweep, and what was kept for it."""
         import shutil
 
         shutil.rmtree(self.place(job), ignore_errors=True)
-        for path in (self.cancel_mark(job), self.folder / f"{job}.json"):
+        for path in (self.cancel_mark(job), self.path(job)):
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
+
+    def remove_if_empty(self, group: str) -> bool:
+        """Forget what was kept for a sweep, unless a job of it is still written down; whether that was done."""
+        if not group or any(record.group == group for record in self._after(group)):
+            return False
+        self.remove(group)
+        return True
 
 
 def write_owned(path: Path, text: str) -> None:

@@ -15,13 +15,10 @@ from aboard.config.settings import Settings
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.executors.executor import Executor
 from aboard.executors.source_archive import source_files
+from aboard.jobs.source_links import links_out, refuse_links_out
 from aboard.model.unit_parts import Mount
 
 TOKEN = "ABOARD_TOKEN"  # noqa: S105 - the name of a variable
-_SHARES_FILES = frozenset({"local", "slurm"})  # what they start sees the folders of this machine under their names
-_CHECKS_PATHS = frozenset({"kubernetes", "vertex"})  # they may see folders besides URIs
-_KEEPS_DISK = frozenset({*_SHARES_FILES, "ssh"})  # what a unit leaves behind is there after its end
-TAKES_SOURCE = frozenset({"docker"})  # it brings the source folder itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,19 +34,18 @@ class OtherSide:
 
 def other_side(executor: Executor, settings: Settings, store: str, program: str = "") -> OtherSide:
     """How runs get from the units of an executor into `store`; refuses a store that they cannot reach."""
-    shares = executor.name in _SHARES_FILES
+    shares = executor.shares_files
     own = (program,) if program else (sys.executable, "-m", "aboard") if shares else ("aboard",)
     environment = {"ABOARD_STORE": store, **_server(settings, shares=shares)}
     if shares:
         environment["ABOARD_HOME"] = str(settings.home)
-        return OtherSide(program=own, environment=environment, shares_files=True, keeps_disk=True)
+        return OtherSide(program=own, environment=environment, shares_files=True, keeps_disk=executor.keeps_disk)
     if "://" in store:
-        keeps = executor.name in _KEEPS_DISK
-        return OtherSide(program=own, environment=environment, keeps_disk=keeps)
-    if executor.name == "docker" and getattr(executor, "is_here", False):
+        return OtherSide(program=own, environment=environment, keeps_disk=executor.keeps_disk)
+    if executor.takes_mounts and executor.is_here:
         _make(Path(store))
         return OtherSide(program=own, environment=environment, mounts=(Mount(source=store, target=store),))
-    if executor.name in _CHECKS_PATHS:
+    if executor.knows_paths:
         executor.check_path(store)
         return OtherSide(program=own, environment=environment)
     hint = "keep runs where both sides can: ABOARD_STORE=s3://BUCKET/PATH, or gs://, az://, oss://"
@@ -57,32 +53,43 @@ def other_side(executor: Executor, settings: Settings, store: str, program: str 
 
 
 def source_for(executor: Executor, source_dir: str | os.PathLike[str] | None, copy: Path, *, shares: bool) -> str:
-    """The folder in which the command runs.
+    """The folder in which the command runs, when `bring_source` has brought it there.
 
     Where units see the files of this machine they get a copy, so that what is changed while a job waits does not
     change the job; without a source folder they run where the person is.
     """
     if source_dir is None:
         return str(Path.cwd()) if shares else ""
-    folder = Path(source_dir).expanduser().absolute()
     if shares:
-        _copy(folder, copy)
         return str(copy)
-    if executor.name in TAKES_SOURCE:
-        source_files(folder)  # an error now, not one when everything else was made
-        return str(folder)
-    return ""  # it goes through the store
+    # Where the executor does not bring it, it goes through the store.
+    return str(Path(source_dir).expanduser().absolute()) if executor.brings_source else ""
 
 
-def _copy(folder: Path, copy: Path) -> None:
+def bring_source(folder: Path, copy: Path, *, copies: bool) -> None:
+    """Copy a source folder, without what git ignores; or have an error now, and not when everything else was made."""
+    names = source_files(folder)
+    if not copies:
+        refuse_links_out(folder, [name for name in names if not _is_absolute_link(folder / name)])
+        return
     try:
-        for name in source_files(folder):
+        leading_out = set(links_out(folder, names))
+        for name in names:
             target = copy / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(folder / name, target, follow_symlinks=False)
+            if name in leading_out:  # from the place of the copy it would lead elsewhere
+                target.symlink_to((folder / name).parent / (folder / name).readlink())
+            else:
+                shutil.copy2(folder / name, target, follow_symlinks=False)
         copy.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageUnavailable(f"the source folder {folder} cannot be copied: {error}") from error
+        hint = "have git ignore what cannot be read, and look whether there is space"
+        raise StorageUnavailable(f"the source folder {folder} cannot be copied: {error}", hint=hint) from error
+
+
+def _is_absolute_link(path: Path) -> bool:
+    """A container may have the same folder, by a mount or in its image."""
+    return path.is_symlink() and path.readlink().is_absolute()
 
 
 def _server(settings: Settings, *, shares: bool) -> dict[str, str]:

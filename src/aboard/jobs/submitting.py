@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,15 +15,16 @@ from pathlib import Path
 from aboard.config.credentials import client_settings
 from aboard.config.settings import Settings
 from aboard.config.sizes import parse_size
-from aboard.errors import AboardError
+from aboard.errors import AboardError, ExecutorUnavailable
 from aboard.executors.executor import Executor
+from aboard.jobs.cancel_marks import mark_variables
 from aboard.jobs.executor_text import executor_from
 from aboard.jobs.job import Job
 from aboard.jobs.job_command import HPARAMS, run_name_of, unit_name_of, with_values, words_of
 from aboard.jobs.job_record import JobRecord, JobRecords, write_owned
-from aboard.jobs.other_side import TAKES_SOURCE, TOKEN, OtherSide, other_side, source_for
+from aboard.jobs.other_side import TOKEN, OtherSide, bring_source, other_side, source_for
 from aboard.jobs.sent_source import VARIABLE as SOURCE_KEY
-from aboard.jobs.sent_source import SentSource
+from aboard.jobs.sent_source import SentSource, forget_source
 from aboard.jobs.unit_document import unit_document
 from aboard.model.durations import parse_duration
 from aboard.model.hparams import flat_hparams, hparams_to_json
@@ -30,11 +32,12 @@ from aboard.model.names import check_name, check_workspace_name
 from aboard.model.times import now, time_text
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
+from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Mount, Resources
 from aboard.store.uri import parse_uri
 
-CANCEL_MARK = "ABOARD_CANCEL_MARK"
-"""The variable that tells `aboard run` which file is there when the end of its job was wanted."""
+TIMEOUT = "ABOARD_UNIT_TIMEOUT"
+"""The variable by which `aboard run` knows that its time was over when it is asked to end."""
 JOB_LABEL = "aboard.job"
 _FLUSH_SECONDS = 30.0  # for what a run still has to ship, after the grace of its command
 
@@ -91,8 +94,8 @@ class Preparing:
         self._sent = self._source_to_send()
         self._commit = _commit_of(asked.source_dir)
 
-    def prepared(self, hparams: Mapping[str, object], name: str | None, source: str | None = None) -> PreparedJob:
-        """A job with these hyperparameters; `source` is a folder that was copied before."""
+    def prepared(self, hparams: Mapping[str, object], name: str | None, group: str = "") -> PreparedJob:
+        """A job with these hyperparameters, alone or one of a sweep; all jobs of a sweep run in one source folder."""
         asked, unit = self._asked, new_uid()
         values = flat_hparams(hparams)
         words = with_values(self._words, values)
@@ -102,26 +105,32 @@ class Preparing:
         # A TensorBoard that the executor keeps reads a folder of its own.
         mirror: str = getattr(self.executor, "tensorboard_log_dir", "")
         options = _run_options(asked, run, workspace, experiment, self._commit, mirror)
+        if asked.restarts and not self.executor.restarts_failures:
+            options.append(f"--restarts={asked.restarts}")
         if not self._side.keeps_disk:
             options.append("--must-ship")
+        timeout = None if asked.timeout is None else parse_duration(asked.timeout, "timeout").total_seconds()
+        mark = self.records.cancel_mark(unit)
         spec = UnitSpec(
             id=unit,
             name=unit_name_of(run),
             command=(*self._side.program, *options, "--", *words),
             image=asked.image,
-            source=self.source(unit) if source is None else source,
+            source=self._source(group or unit),
             environment={
                 **self._side.environment,
                 HPARAMS: json.dumps(hparams_to_json(values)),
                 **({SOURCE_KEY: self._sent.key} if self._sent is not None else {}),
-                CANCEL_MARK: str(self.records.cancel_mark(unit)),
+                **mark_variables(unit, mark, shares_files=self._side.shares_files),
+                **({TIMEOUT: f"{timeout:g}"} if timeout is not None else {}),
                 **asked.environment,
             },
             mounts=(*self._side.mounts, *asked.mounts),
             resources=_resources(asked),
             service_account=asked.service_account,
-            timeout=None if asked.timeout is None else parse_duration(asked.timeout, "timeout").total_seconds(),
+            timeout=timeout,
             grace=asked.grace + _FLUSH_SECONDS,
+            restarts=asked.restarts,
             labels={JOB_LABEL: unit},
         )
         record = JobRecord(
@@ -133,26 +142,32 @@ class Preparing:
             options=self.executor.options,
             command=" ".join(words),
             created=time_text(now()),
+            group=group,
         )
         return PreparedJob(record=record, spec=spec)
 
-    def send_source(self) -> None:
-        """Have the source where units find it, if it goes through the store."""
+    def bring_source(self, owner: str, units: Sequence[str]) -> None:
+        """Have the source where these units find it: in the store, or copied to the place of the job or sweep."""
         if self._sent is not None:
-            self._sent.send(self._store)
+            self._sent.send(self._store, units)
+        elif self._asked.source_dir is not None:
+            bring_source(_folder(self._asked.source_dir), self._copy_for(owner), copies=self._side.shares_files)
 
     def _source_to_send(self) -> SentSource | None:
         given = self._asked.source_dir
-        if given is None or self._side.shares_files or self.executor.name in TAKES_SOURCE:
+        if given is None or self._side.shares_files or self.executor.brings_source:
             return None
-        return SentSource.of(Path(given).expanduser().absolute())
+        return SentSource.of(_folder(given))
 
-    def source(self, unit: str) -> str:
-        """The source folder as a unit finds it, copied where that is needed."""
+    def _source(self, owner: str) -> str:
+        """The source folder as a unit finds it."""
         if not self._copies:
-            return "" if self._asked.source_dir is None else str(Path(self._asked.source_dir).expanduser().absolute())
-        copy = self.records.place(unit) / "source"
+            return "" if self._asked.source_dir is None else str(_folder(self._asked.source_dir))
+        copy = self._copy_for(owner)
         return source_for(self.executor, self._asked.source_dir, copy, shares=self._side.shares_files)
+
+    def _copy_for(self, owner: str) -> Path:
+        return self.records.place(owner) / "source"
 
 
 def planned_job(asked: JobAsked) -> tuple[Executor, list[UnitSpec]]:
@@ -165,21 +180,55 @@ def submit_job(asked: JobAsked) -> Job:
     """Submit one job."""
     preparing = Preparing(asked)
     one = preparing.prepared(asked.hparams, asked.name)
-    preparing.send_source()
-    return submit_prepared(one, preparing.executor, preparing.records)
+    with undone_if_refused([one], preparing.records):
+        preparing.bring_source(one.spec.id, [one.spec.id])
+        return submit_prepared(one, preparing.executor, preparing.records)
+
+
+@contextlib.contextmanager
+def undone_if_refused(jobs: Sequence[PreparedJob], records: JobRecords) -> Generator[None]:
+    """Jobs that cannot be submitted leave nothing: no record, no source, no folder of their sweep."""
+    try:
+        yield
+    except BaseException as error:
+        is_refused = isinstance(error, AboardError) and not isinstance(error, ExecutorUnavailable)
+        # What was written down and not refused may begin later, and needs its record and source then.
+        if is_refused or not any(records.path(one.record.id).exists() for one in jobs):
+            _undo(jobs, records)
+        raise
+
+
+def _undo(jobs: Sequence[PreparedJob], records: JobRecords) -> None:
+    forget_source(jobs[0].spec.environment, *(one.record.id for one in jobs))
+    for one in jobs:
+        records.remove(one.record.id)
+    records.remove_if_empty(jobs[0].record.group)
 
 
 def submit_prepared(one: PreparedJob, executor: Executor, records: JobRecords) -> Job:
     """Submit a job that was prepared, with a record before and after."""
     keep(one, records)
-    try:
-        handle = executor.submit(one.spec)
-    except AboardError:
-        records.remove(one.record.id)
-        raise
+    handle = _submitted(one, executor)
     record = replace(one.record, handle=handle.text())
     records.write(record)
     return Job(record, records=records)
+
+
+def _submitted(one: PreparedJob, executor: Executor) -> UnitHandle:
+    """Its handle, also when only the answer to the submission was lost."""
+    try:
+        return executor.submit(one.spec)
+    except ExecutorUnavailable as error:
+        with contextlib.suppress(AboardError):
+            if (handle := executor.find(one.spec.id)) is not None:
+                return handle
+        raise unanswered(error, f"show {one.record.id}", one.record.id) from error
+
+
+def unanswered(error: ExecutorUnavailable, shown: str, meant: str) -> ExecutorUnavailable:
+    """The same error for what may have been taken nevertheless, so that its record stays."""
+    hint = f"`aboard jobs {shown}` tells whether it was taken all the same; if not, `aboard jobs again {meant}`"
+    return ExecutorUnavailable(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint)
 
 
 def keep(one: PreparedJob, records: JobRecords) -> None:
@@ -199,8 +248,11 @@ def _run_options(asked: JobAsked, run: str, workspace: str, experiment: str, com
         *(f"--tag={name}={value}" if value else f"--tag={name}" for name, value in tags.items()),
         *([f"--mirror={mirror}"] if mirror else []),
         f"--grace={asked.grace:g}",
-        *([f"--restarts={asked.restarts}"] if asked.restarts else []),
     ]
+
+
+def _folder(source_dir: str | os.PathLike[str]) -> Path:
+    return Path(source_dir).expanduser().absolute()
 
 
 def _resources(asked: JobAsked) -> Resources:

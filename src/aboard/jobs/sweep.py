@@ -15,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aboard.errors import AboardError, InvalidType, InvalidValue
+from aboard.errors import ExecutorUnavailable, InvalidType, InvalidValue
 from aboard.executors.executor import ArrayExecutor, Executor
 from aboard.executors.local import Local
-from aboard.jobs.job import Job, quoted
-from aboard.jobs.submitting import JobAsked, PreparedJob, Preparing, keep
-from aboard.jobs.unit_queue import write_queue
+from aboard.jobs.job import Job, for_each
+from aboard.jobs.submitting import JobAsked, PreparedJob, Preparing, keep, unanswered, undone_if_refused
+from aboard.jobs.unit_queue import RESTARTS, write_queue
+from aboard.model.query.text import value_text
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_states import UnitState
@@ -71,15 +72,15 @@ class Sweep:
 
     def cancel(self) -> None:
         """Ask for the end of every job; what still waits does not begin."""
-        for job in reversed(self.jobs):  # those that wait first, so that none of them takes a place that becomes free
-            job.cancel()
+        # Those that wait first, so that none of them takes a place that becomes free.
+        for_each(reversed(self.jobs), Job.cancel)
 
     def tensorboard(self, **options: Any) -> Board:
         """A board over the experiment; runs appear in it as they begin."""
         from aboard.client.board import Board
 
         options.setdefault("display_name", self.experiment)
-        where = f"workspace == {quoted(self.workspace)} and experiment == {quoted(self.experiment)}"
+        where = f"workspace == {value_text(self.workspace)} and experiment == {value_text(self.experiment)}"
         return Board.create(where=where, **options)
 
     def __repr__(self) -> str:
@@ -101,11 +102,10 @@ def _prepared(
         raise InvalidValue(f"{at_once} jobs at a time are none", hint="give 1 or more, or leave it out")
     sets = hparam_sets(hparams)
     preparing = Preparing(named, copies=copies)
-    source = preparing.source(group)
     stem = named.name or named.experiment
     width = len(str(len(sets) - 1))
     prepared = [
-        preparing.prepared({**named.hparams, **one}, f"{stem}-{index:0{width}}", source)
+        preparing.prepared({**named.hparams, **one}, f"{stem}-{index:0{width}}", group)
         for index, one in enumerate(sets)
     ]
     return preparing, prepared
@@ -116,17 +116,17 @@ def submit_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> S
     group = new_uid()
     named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
     preparing, prepared = _prepared(named, hparams, at_once, group)
-    workspace = prepared[0].record.workspace
     try:
-        preparing.send_source()
-        if isinstance(preparing.executor, ArrayExecutor):
-            return Sweep(_array(preparing, preparing.executor, prepared, at_once), named.experiment, workspace)
-        jobs = _queued(preparing, prepared, group, at_once or max(1, (os.cpu_count() or 2) // 2))
-    except AboardError:
-        for one in prepared:
-            preparing.records.remove(one.record.id)
-        raise
-    return Sweep(jobs, named.experiment, workspace)
+        with undone_if_refused(prepared, preparing.records):
+            preparing.bring_source(group, [one.spec.id for one in prepared])
+            if isinstance(preparing.executor, ArrayExecutor):
+                jobs = _array(preparing, preparing.executor, prepared, at_once)
+            else:
+                jobs = _queued(preparing, prepared, group, at_once or max(1, (os.cpu_count() or 2) // 2))
+    except ExecutorUnavailable as error:
+        meant = f"--experiment {named.experiment}"
+        raise unanswered(error, f"list {meant}", meant) from error
+    return Sweep(jobs, named.experiment, prepared[0].record.workspace)
 
 
 def _array(
@@ -148,7 +148,8 @@ def _queued(preparing: Preparing, prepared: list[PreparedJob], group: str, at_on
     write_queue(path, preparing.executor, [one.spec for one in prepared], at_once, marks)
     here = Local()
     command = (sys.executable, "-m", "aboard.jobs.unit_queue", str(path))
-    spec = UnitSpec(id=group, name="sweep", command=command, environment={"ABOARD_HOME": str(preparing.settings.home)})
+    own = {"ABOARD_HOME": str(preparing.settings.home)}
+    spec = UnitSpec(id=group, name="sweep", command=command, environment=own, restarts=RESTARTS)
     # Who dies before the queue has begun leaves records that say so.
     queue = here.handle(group, folder=str(here.folder_of(group)))
     written = [replace(one, record=replace(one.record, queue=queue.text())) for one in prepared]

@@ -14,16 +14,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from aboard.config.settings import load_settings
 from aboard.errors import AboardError, ExecutorUnavailable
 from aboard.executors.executor import Executor
 from aboard.executors.registry import make_executor
-from aboard.jobs.job_record import write_owned
+from aboard.jobs.job_record import JobRecords, write_owned
+from aboard.jobs.looking_after import looked_after
 from aboard.jobs.unit_document import unit_document, unit_from
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = 5.0
+RESTARTS = 3
+"""How often a queue, or another helper beside jobs, is started again when it was killed."""
 
 
 def write_queue(path: Path, executor: Executor, specs: Sequence[UnitSpec], at_once: int, marks: Sequence[Path]) -> None:
@@ -35,15 +39,18 @@ def write_queue(path: Path, executor: Executor, specs: Sequence[UnitSpec], at_on
 
 def work(path: Path) -> int:
     """Do it; 1 when a unit could not be submitted."""
+    if not path.exists():  # it was killed when all had been done
+        return 0
     document: dict[str, Any] = json.loads(path.read_text("utf-8"))
     executor = make_executor(document["executor"], document["options"])
+    records = JobRecords(load_settings().home)
     running: list[UnitHandle] = []
     failed = 0
     for entry in document["units"]:
         while len(running) >= document["at_once"]:
             time.sleep(_POLL_SECONDS)
-            running = [handle for handle in running if _is_live(executor, handle)]
-        if Path(entry["mark"]).exists():
+            running = [handle for handle in running if _is_live(executor, handle, records)]
+        if not _is_wanted(Path(entry["mark"])):
             continue
         spec = unit_from(entry["unit"])
         try:
@@ -53,10 +60,15 @@ def work(path: Path) -> int:
             failed += 1
             _say(f"{spec.name}: {error}" + (f" ({error.hint})" if error.hint else ""))
     while running:
-        running = [handle for handle in running if _is_live(executor, handle)]
+        running = [handle for handle in running if _is_live(executor, handle, records)]
         time.sleep(_POLL_SECONDS)
     path.unlink(missing_ok=True)  # it holds the environments of the units
     return 1 if failed else 0
+
+
+def _is_wanted(mark: Path) -> bool:
+    """Not when it was cancelled; nor when it was forgotten, which a queue may find that was started again."""
+    return not mark.exists() and mark.with_suffix(".json").exists()
 
 
 def _submitted(executor: Executor, spec: UnitSpec) -> UnitHandle:
@@ -68,9 +80,9 @@ def _submitted(executor: Executor, spec: UnitSpec) -> UnitHandle:
             time.sleep(_RETRY_SECONDS)
 
 
-def _is_live(executor: Executor, handle: UnitHandle) -> bool:
+def _is_live(executor: Executor, handle: UnitHandle, records: JobRecords) -> bool:
     try:
-        return not executor.status(handle).state.is_ended
+        return not looked_after(executor, handle, lambda: records.is_wanted(handle.unit)).state.is_ended
     except ExecutorUnavailable:
         return True
     except AboardError:

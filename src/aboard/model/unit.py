@@ -15,6 +15,7 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _LONGEST_SECONDS = 366 * 86400
+_MOST_RESTARTS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,8 @@ class UnitSpec:
     """Seconds between asking a unit to end and killing it."""
     serves: bool = False
     """Whether it is there to be connected to, as a board is: its end is then not the aim."""
+    restarts: int = 0
+    """How often it is started again when something killed it that nobody of aboard sent. Not after its timeout."""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     id: str = field(default_factory=new_uid)
 
@@ -91,6 +94,9 @@ class UnitSpec:
             raise InvalidValue(f"a timeout of {self.timeout} s is not possible", hint=hint)
         if not 0 <= self.grace <= 3600:
             raise InvalidValue(f"a grace of {self.grace} s is not possible", hint="give 0 to 3600 seconds")
+        if not 0 <= self.restarts <= _MOST_RESTARTS:
+            hint = f"give a number from 0 to {_MOST_RESTARTS}"
+            raise InvalidValue(f"a unit cannot be started again {self.restarts} times", hint=hint)
 
 
 def check_unit_name(name: object) -> str:

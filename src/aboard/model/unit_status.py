@@ -22,6 +22,7 @@ class EndReason(StrEnum):
     PREEMPTED = "preempted"  # its place was given to another
     NODE_FAILED = "node_failed"  # its machine died
     LOST = "lost"  # it is gone, and nothing tells how
+    FORGOTTEN = "forgotten"  # its executor knows nothing of it any more, however it ended
 
 
 _AS_MEANT = frozenset({EndReason.COMPLETED, EndReason.STOPPED})
@@ -29,7 +30,7 @@ _AS_MEANT = frozenset({EndReason.COMPLETED, EndReason.STOPPED})
 
 def state_after(reason: EndReason) -> UnitState:
     """The state of a unit that ended so: stopped when this was meant, lost when nobody can say, otherwise failed."""
-    if reason is EndReason.LOST:
+    if reason in (EndReason.LOST, EndReason.FORGOTTEN):
         return UnitState.LOST
     return UnitState.STOPPED if reason in _AS_MEANT else UnitState.FAILED
 
@@ -60,6 +61,8 @@ class UnitStatus:
     """The machine it runs on, where that is known."""
     attempt: int = 1
     """Counts the starts of a unit that its executor starts again."""
+    can_go_on: bool = False
+    """Whether it was killed together with all that watched it, and may be started again: `Executor.revive`."""
 
     @property
     def has_succeeded(self) -> bool:

@@ -24,6 +24,7 @@ from aboard.server.file_routes import FileRoutes
 from aboard.server.group_routes import GroupRoutes
 from aboard.server.head_requests import HeadAsGet
 from aboard.server.health_routes import HealthRoutes
+from aboard.server.known_changes import KnownChanges
 from aboard.server.media_routes import MediaRoutes
 from aboard.server.openapi import document_of
 from aboard.server.page_files import PageFiles
@@ -65,6 +66,7 @@ def api_app(
     )
     app.state.actor = actor
     app.add_middleware(HeadAsGet)
+    app.add_middleware(KnownChanges, changes=control.changes)
     tell_failures(app)
     metrics = ServerMetrics(control)
     app.state.metrics = metrics

@@ -28,7 +28,6 @@ from aboard.server.answering import Operations, sent
 from aboard.server.log_stream import log_stream
 from aboard.server.parameters import After, Limit, Workspaces
 
-_LOOK_SECONDS = 3.0
 _MOST_LINES = 1000
 
 BoardName = Annotated[
@@ -67,14 +66,14 @@ class BoardRoutes:
     def create(self, new: Annotated[NewBoard, sent(NewBoard)], access: Asking) -> BoardCreated:
         """Make a board, or open the one again that this person has of the same runs, template and settings."""
         if self._is_fresh:
-            self._control.look_now(_LOOK_SECONDS)
+            self._control.look_now()
         admitted, resolved = self._control.boards.create(new, access)
         return BoardCreated(board=told(admitted.board), reopened=admitted.reopened, empty=resolved.empty)
 
     def preview(self, new: Annotated[NewBoard, sent(NewBoard)], access: Asking) -> BoardPreview:
         """What an executor would be given for a board that is a process; nothing is made."""
         if self._is_fresh:
-            self._control.look_now(_LOOK_SECONDS)
+            self._control.look_now()
         documents, resolved = self._control.boards.preview(new, access)
         return BoardPreview(documents=tuple(documents), empty=resolved.empty)
 

@@ -23,6 +23,7 @@ from aboard.server.answering import Operations
 from aboard.server.parameters import Limit, said
 from aboard.server.runs_asked import Which
 from aboard.server.series_answers import as_columns
+from aboard.server.series_routes import MEANS
 
 _MOST_CHARTS = 100
 _Runs = Annotated[list[str], Query(alias="run", description="Runs, as `run343`, `343`, a uid or `workspace/name`.")]
@@ -67,6 +68,7 @@ class ChartRoutes:
         limit: Limit = 10,
         charts: Annotated[int, Query(ge=0, le=_MOST_CHARTS, description="How many charts are seen at first.")] = 12,
         points: Annotated[int, Query(ge=1, le=10_000, description="At most so many of each curve.")] = 1000,
+        means: Annotated[bool, Query(description=MEANS)] = False,
     ) -> Response:
         """A page of runs, the tags that they share, and the curves of the first charts.
 
@@ -83,6 +85,7 @@ class ChartRoutes:
         plotted = [selected_from(run) for run in page.items if run.number not in hidden]
         runs, pool = readable_runs(plotted, self._control.place_of), self._control.open_runs
         tags = shared_tags(pool, runs)
-        first = first_charts(pool, runs, tags, FirstAsked(charts=charts, points=points, pinned=pinned))
+        wanted = FirstAsked(charts=charts, points=points, means=means, pinned=pinned)
+        first = first_charts(pool, runs, tags, wanted)
         head = {"runs": to_wire(Page(tuple(page.items), page.next)), "tags": tags, "charts": first.tags}
         return Response(as_columns(first.curves, head), media_type=COLUMNS_TYPE)

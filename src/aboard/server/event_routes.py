@@ -41,7 +41,7 @@ class EventRoutes:
         `restored`, `moved` and `purged`. `board` has `id`, `name`, `owner`, `workspace`, `state`, `run_count` and
         `changed`: `create`, `reopen`, `start`, `stop`, `kill`, `change`, `delete`, `end` or `runs`. `resync` means that
         something was missed: look at everything anew. The stream ends after a quarter of an hour; come back with the
-        last id.
+        last id. Every answer of the API has an id in `X-Changes`: who asks for what comes `after` it misses nothing.
         """
         return EventStream(
             self._control.changes,

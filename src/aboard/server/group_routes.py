@@ -16,8 +16,6 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
 
-_LOOK_SECONDS = 3.0
-
 
 class GroupRoutes:
     """Answers questions about workspaces and experiments; `is_fresh` as for runs."""
@@ -104,4 +102,4 @@ class GroupRoutes:
 
     def _look(self) -> None:
         if self._is_fresh:
-            self._control.look_now(_LOOK_SECONDS)
+            self._control.look_now()

@@ -9,13 +9,18 @@ from html import escape
 from aboard.server.short_answers import ShortAnswer
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 26rem; margin: 15vh auto; padding: 0 1rem; color: #222; background: #fff }
+:root { color-scheme: light dark; --ground: #fff; --ink: #16202c; --soft: #4a5767; --line: #c3cad3; --bad: #b00020;
+  --accent: #155eef; --on-accent: #fff }
+@media (prefers-color-scheme: dark) { :root { --ground: #11161d; --ink: #e6ebf1; --soft: #b0bbc7; --line: #3d4956;
+  --bad: #ff8a80; --accent: #5b93ff; --on-accent: #08111f } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 26rem; margin: 15vh auto; padding: 0 1rem;
+  color: var(--ink); background: var(--ground) }
 input, button, a.button { font: inherit; width: 100%; box-sizing: border-box; padding: .5rem .7rem; margin: .3rem 0;
-  border: 1px solid #999; border-radius: 4px; text-align: center; display: block; text-decoration: none }
-input { text-align: left } button, a.button { background: #f57c00; border-color: #f57c00; color: #fff; cursor: pointer }
-.problem { color: #b00020 } small { color: #666 }
-@media (prefers-color-scheme: dark) { body { color: #ddd; background: #1e1e1e } small { color: #999 } .problem { color: #ff8a80 } }
-"""  # noqa: E501 - style, not code
+  border: 1px solid var(--line); border-radius: 6px; text-align: center; display: block; text-decoration: none }
+input { text-align: left; color: inherit; background: var(--ground) }
+button, a.button { background: var(--accent); border-color: var(--accent); color: var(--on-accent); cursor: pointer }
+.problem { color: var(--bad) } small { color: var(--soft) }
+"""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action "
 
 
@@ -49,7 +54,7 @@ def token_form(action: str, wanted: str) -> str:
         f'<form method="post" action="{escape(action)}"><input type="hidden" name="next" value="{escape(wanted)}">'
         '<label>Token <input type="password" name="token" autocomplete="off" required autofocus></label>'
         "<button>Log in</button></form>"
-        "<p><small>An administrator gives it to you, or `aboard token create` makes one.</small></p>"
+        "<p><small>An administrator gives it to you, or <code>aboard token create</code> makes one.</small></p>"
     )
 
 

@@ -14,6 +14,8 @@ from aboard.api.page import Page
 from aboard.api.runs import (
     Comparison,
     FieldNames,
+    FieldValue,
+    FieldValues,
     HeartbeatAnswer,
     NewRun,
     RetentionAsked,
@@ -34,15 +36,14 @@ from aboard.errors import InvalidValue
 from aboard.model.metric_summary import MetricSummary
 from aboard.model.query.fields import parse_field
 from aboard.model.query.sorting import NEWEST_FIRST, parse_sort
-from aboard.model.query.syntax import Hparam, Metric
+from aboard.model.query.syntax import Hparam, IsNone, Metric
+from aboard.model.query.text import value_text
 from aboard.model.run import Run
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, Identifier, InBin, Limit, RunName, Workspaces, said
 from aboard.server.runs_asked import Which
 from aboard.server.series_answers import whole_json
-
-_LOOK_SECONDS = 3.0
 
 _Columns = Annotated[
     list[str],
@@ -81,6 +82,7 @@ class RunRoutes:
         operations.add("GET", "runs/{run}/series", self.series, content={"application/json": Page[Series]})
         operations.add("GET", "runs/{run}", self.get)
         operations.add("GET", "fields", self.fields)
+        operations.add("GET", "field-values", self.field_values)
         operations.add("GET", "usage", self.usage)
         operations.add("POST", "retention", self.retain)
         return operations.routes
@@ -186,10 +188,29 @@ class RunRoutes:
         return HeartbeatAnswer(status=self._control.seen_by(access).heartbeat(uid))
 
     def fields(self, workspaces: Workspaces, access: Asking) -> FieldNames:
-        """Names of all hyperparameters and metrics that runs have."""
+        """Names of all hyperparameters and metrics that runs have, and of the tags of the newest 10,000 runs."""
         self._look()
         within, fields = workspaces or None, self._control.seen_by(access).catalog.fields
-        return FieldNames(hparams=tuple(fields.hparams(within)), metrics=tuple(fields.metrics(within)))
+        return FieldNames(
+            hparams=tuple(fields.hparams(within)),
+            metrics=tuple(fields.metrics(within)),
+            tags=tuple(fields.tags(within)),
+        )
+
+    def field_values(
+        self,
+        workspaces: Workspaces,
+        access: Asking,
+        field: Annotated[str, Query(description="As `hparams.lr`, `tags.team`, `experiment` or `user`.")],
+        prefix: Annotated[str, Query(description="How values begin; capitals make no difference.")] = "",
+        limit: Limit = 20,
+    ) -> FieldValues:
+        """Values that the newest 10,000 runs have in a field, the most frequent first; none of runs in the bin."""
+        # Stores are not looked at: it is asked with every letter that somebody types.
+        asked, within, catalog = parse_field(field), workspaces or None, self._control.seen_by(access).catalog
+        catalog.fields.check(IsNone(asked), field, within)
+        found = catalog.field_values.of(asked, workspaces=within, prefix=prefix, limit=limit)
+        return FieldValues(items=tuple(FieldValue(text=value_text(one.value), runs=one.runs) for one in found))
 
     def usage(
         self,
@@ -217,7 +238,7 @@ class RunRoutes:
 
     def _look(self) -> None:
         if self._is_fresh:
-            self._control.look_now(_LOOK_SECONDS)
+            self._control.look_now()
 
 
 def _fields(columns: Sequence[str]) -> tuple[Sequence[str] | None, Sequence[str] | None]:

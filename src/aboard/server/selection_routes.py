@@ -15,7 +15,6 @@ from aboard.model.selection_words import parse_selection
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 
-_LOOK_SECONDS = 3.0
 _DAY_MINUTES = 24 * 60
 
 
@@ -42,7 +41,7 @@ class SelectionRoutes:
             zone=timezone(timedelta(minutes=asked.zone)),
         )
         if self._is_fresh:
-            self._control.look_now(_LOOK_SECONDS)
+            self._control.look_now()
         selections = self._control.seen_by(access).selections
         settled = selections.settle(selection, in_bin=asked.in_bin)
         resolved = selections.resolve(settled, in_bin=asked.in_bin)

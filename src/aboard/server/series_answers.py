@@ -29,7 +29,7 @@ Encoder = Callable[[FoundCurves], bytes]
 
 def as_json(curves: FoundCurves) -> bytes:
     """One document, with a list for each column."""
-    items = [{**_about(one), **_columns_json(one.points)} for one in curves.points()]
+    items = [{**_about(one), **_columns_json(one.points), **_means_json(one)} for one in curves.points()]
     return orjson.dumps({"items": items, "problems": _problems(curves.problems)}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -45,12 +45,14 @@ def as_columns(curves: FoundCurves, told: Mapping[str, object] | None = None) ->
     columns: list[bytes] = []
     for one in curves.points():
         steps = one.points.steps
-        is_exact = not len(steps) or bool(np.abs(steps[[0, -1]].astype(np.float64)).max() <= _EXACT)
-        rows.append({**_about(one), "points": len(steps), "steps": "f8" if is_exact else "i8"})
+        is_exact = not len(steps) or (int(steps[0]) >= -_EXACT and int(steps[-1]) <= _EXACT)
+        told_means = {"means": True} if one.parts else {}
+        rows.append({**_about(one), "points": len(steps), "steps": "f8" if is_exact else "i8", **told_means})
         columns += [
             steps.astype("<f8" if is_exact else "<i8").tobytes(),
             one.points.wall_times.astype("<f8", copy=False).tobytes(),
             one.points.values.astype("<f8", copy=False).tobytes(),
+            *(column.astype("<f8", copy=False).tobytes() for column in one.parts or ()),
         ]
     head = orjson.dumps({"version": VERSION, "items": rows, "problems": _problems(curves.problems), **(told or {})})
     head += b" " * (-(len(MAGIC) + 4 + len(head)) % 8)  # columns begin where numbers may stand
@@ -102,6 +104,12 @@ def _columns_json(points: Points) -> dict[str, object]:
         "wall_times": _floats_json(points.wall_times),
         "values": _floats_json(points.values),
     }
+
+
+def _means_json(one: FoundCurve) -> dict[str, object]:
+    if one.parts is None:
+        return {}
+    return {"means": _floats_json(one.parts.means), "counts": one.parts.counts.astype(np.int64)}
 
 
 def _steps_json(steps: NDArray[np.int64]) -> object:

@@ -8,11 +8,12 @@ from typing import Annotated
 
 from fastapi import Header, Query, Response
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from aboard.api.page import Page
 from aboard.api.series import COLUMNS_TYPE, Curves, TagInfo
 from aboard.control.control import Control
+from aboard.control.curve_window import curve_windows
 from aboard.control.curves import CurvesAsked
 from aboard.control.tag_listing import TagsAsked, list_tags
 from aboard.server.actors import Asking
@@ -46,8 +47,11 @@ _Logdirs = Annotated[
     list[str],
     Query(alias="logdir", default_factory=list, description="Logdirs, `.` for the run itself; all without it."),
 ]
-_Step = Query(ge=-(2**63), le=2**63 - 1, description="The window, in steps; one point more is told on either side.")
-_Moment = Query(allow_inf_nan=False, description="The window, in seconds since 1970.")
+_Step = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+_Moment = Annotated[float, Field(allow_inf_nan=False)]
+_ONCE = "Once for all runs, or once for each in their order."
+_STEPS = f"The window, in steps; one point more is told on either side. {_ONCE}"
+_TIMES = f"The window, in seconds since 1970. {_ONCE}"
 _Points = Annotated[
     int,
     Query(
@@ -56,6 +60,12 @@ _Points = Annotated[
         description="At most so many of each curve, reduced such that extremes, ends and gaps stay; 0 for all.",
     ),
 ]
+
+
+MEANS = (
+    "For each point of a curve that was reduced also the mean of the finite values since the point before it, "
+    "and how many these are."
+)
 
 
 class SeriesRoutes:
@@ -78,12 +88,13 @@ class SeriesRoutes:
         prefixes: _Prefixes,
         logdirs: _Logdirs,
         access: Asking,
+        from_steps: Annotated[list[_Step], Query(alias="from_step", default_factory=list, description=_STEPS)],
+        to_steps: Annotated[list[_Step], Query(alias="to_step", default_factory=list, description=_STEPS)],
+        since: Annotated[list[_Moment], Query(default_factory=list, description=_TIMES)],
+        until: Annotated[list[_Moment], Query(default_factory=list, description=_TIMES)],
         pattern: _Pattern = "",
-        from_step: Annotated[int | None, _Step] = None,
-        to_step: Annotated[int | None, _Step] = None,
-        since: Annotated[float | None, _Moment] = None,
-        until: Annotated[float | None, _Moment] = None,
         points: _Points = 1000,
+        means: Annotated[bool, Query(description=f"{MEANS} CSV has no place for them.")] = False,
         format: Annotated[SeriesFormat | None, Query(description="Without it, `Accept` decides.")] = None,  # noqa: A002
         accept: Annotated[str, Header()] = "",
         if_none_match: Annotated[str, Header()] = "",
@@ -97,11 +108,9 @@ class SeriesRoutes:
             prefixes=prefixes,
             pattern=pattern,
             logdirs=logdirs or None,
-            first_step=from_step,
-            last_step=to_step,
-            since=since,
-            until=until,
+            windows=curve_windows(from_steps, to_steps, since, until),
             points=points,
+            means=means,
         )
         found = self._control.curves(runs, asked, access)
         kind = format or _accepted(accept)

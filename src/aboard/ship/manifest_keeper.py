@@ -134,8 +134,9 @@ class ManifestKeeper:
         self._delete_garbage()
 
     def _rests(self, wanted: Manifest) -> bool:
-        """A sealed run stays so until there is something to ship."""
-        return self._is_sealed and not wanted.sealed and wanted.files == self._manifest.files
+        """A sealed run stays so until there is something to ship, or another end to tell."""
+        is_told = wanted.status in (RunState.RUNNING, self._manifest.status)
+        return self._is_sealed and not wanted.sealed and is_told and wanted.files == self._manifest.files
 
     def _is_sign_due(self) -> bool:
         return not self._manifest.sealed and self._monotonic() - self._last_put >= SIGN_OF_LIFE_SECONDS

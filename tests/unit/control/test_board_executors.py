@@ -138,8 +138,8 @@ def test_executors_are_written_as_people_write_them():
         str(Docker(volumes={"/a,b": "/b"}))
 
 
-def test_a_pod_sees_the_copies_through_a_claim_and_asks_for_no_gpu():
-    claims = {"mirrors": "/shared"}
+def test_a_pod_sees_the_copies_of_its_board_alone_and_asks_for_no_gpu():
+    claims = {"data": "/data", "mirrors": "/shared"}
     rules = BoardExecutors(is_personal=True, shared_folder=Path("/shared/boards"))
     executor = Kubernetes(namespace="boards", claims=claims)
     logs = rules.mirror_place(executor, Path("/here/board")) / "logs"
@@ -153,10 +153,14 @@ def test_a_pod_sees_the_copies_through_a_claim_and_asks_for_no_gpu():
         settings={"executor": "kubernetes", "image": "tb:1"},
     )
     place = TensorBoardPlace(executor=executor, logs=logs, home=Path("/here"), rules=rules)
-    deployment, service = executor.manifests(tensorboard_unit(board, new_uid(), place))
+    service, deployment = executor.manifests(tensorboard_unit(board, new_uid(), place))
     for manifest in (deployment, service):
         kubernetes_validate.validate(manifest, "1.31", strict=True)
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
     assert f"--logdir={logs}" in container["command"]
-    assert container["volumeMounts"] == [{"name": "claim-mirrors", "mountPath": "/shared"}]
+    below = "boards/aboard-boards/board"
+    seen = {"name": "claim-mirrors", "mountPath": f"/shared/{below}", "subPath": below, "readOnly": True}
+    assert container["volumeMounts"] == [seen]
+    assert [volume["name"] for volume in pod["volumes"]] == ["claim-mirrors"]
     assert set(container["resources"]["limits"]) == {"memory"}

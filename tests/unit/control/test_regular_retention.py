@@ -25,7 +25,7 @@ from support.stored_runs import store_run
 def control(tmp_path: Path) -> Generator[Control]:
     (tmp_path / "store").mkdir()
     with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
-        control = Control(catalog, ControlOptions(stores=[str(tmp_path / "store")]))
+        control = Control(catalog, ControlOptions(stores=[str(tmp_path / "store")], look_seconds=30))
         yield control
         control.close()
 
@@ -33,7 +33,7 @@ def control(tmp_path: Path) -> Generator[Control]:
 def test_rules_are_applied_in_turn_and_again(control: Control, tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "store"))
     failed, done = store_run(store, status=RunState.FAILED), store_run(store)
-    control.look_now(10)
+    control.look_now()
     rules = [
         RetentionAsked(where='status == "failed"'),
         RetentionAsked(in_bin=True, older_than_seconds=0, files=True),
@@ -49,7 +49,7 @@ def test_rules_are_applied_in_turn_and_again(control: Control, tmp_path: Path) -
 
     until(lambda: is_gone(failed), seconds=20)
     later = store_run(store, status=RunState.FAILED)
-    control.look_now(10)
+    control.look_now()
     until(lambda: is_gone(later), seconds=20)
     retention.stop()
     assert control.catalog.runs.by_uid(done).deleted is None

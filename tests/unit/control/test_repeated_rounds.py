@@ -28,7 +28,7 @@ def test_it_goes_on_after_failures_and_tells_them(caplog: pytest.LogCaptureFixtu
     rounds = RepeatedRounds("test", work, looks_after="test things", rest_after_failure=0.01)
     with caplog.at_level(logging.WARNING, "aboard.control"):
         rounds.start()
-        until(lambda: len(calls) == 3, 10)
+        until(lambda: len(calls) == 3)
     rounds.stop()
     rounds.join(10)
     told = [record.getMessage() for record in caplog.records]
@@ -67,7 +67,7 @@ def test_it_rests_for_longer_after_a_long_round():
 
     rounds = RepeatedRounds("test", work, looks_after="test things", rest_after_failure=0.0, rest_share=4)
     rounds.start()
-    until(lambda: len(at) == 2, 10)
+    until(lambda: len(at) == 2)
     rounds.stop()
     rounds.join(10)
     assert at[1] - at[0] >= 0.5

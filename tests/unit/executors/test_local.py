@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import signal
@@ -13,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import InvalidValue, StorageUnavailable, UnitRefused
+from aboard.executors import Docker, Executor, Local, Ssh
+from aboard.executors.keeper.process_tree import marked
+from aboard.executors.keeper.unit_folder import UnitFolder
+from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Mount, Port, Resources
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
@@ -40,6 +45,17 @@ def test_what_a_process_cannot_have_is_refused(bench: Bench, parts: dict[str, ob
     with pytest.raises(InvalidValue, match=f"value for '{next(iter(parts))}'") as refused:
         bench.submit("true", **parts)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "executor", [Local(), Ssh(host="absent.invalid"), Docker(address="unix:///absent")], ids=lambda one: one.name
+)
+def test_a_type_of_gpu_that_cannot_be_chosen_is_refused(executor: Executor) -> None:
+    image = {"image": "python:3"} if executor.takes_images else {}
+    spec = Bench(executor, image).spec("true", resources=Resources(gpus=1, gpu_type="a100"))
+    with pytest.raises(InvalidValue, match=f"type a100, and {executor.name} cannot") as refused:
+        executor.submit(spec)
+    assert "slurm" in refused.value.hint
 
 
 def test_a_folder_that_is_not_there_is_refused_before_anything_starts(bench: Bench, tmp_path: Path) -> None:
@@ -161,16 +177,15 @@ def test_submitting_again_after_a_submitter_that_died_in_the_middle_starts_the_u
 
 
 def test_what_a_unit_may_hold_is_readable_by_its_owner_alone(bench: Bench) -> None:
-    handle = bench.submit("echo secret", environment={"TOKEN": "secret"})
+    handle = bench.submit("echo secret", environment={"TOKEN": "secret"}, restarts=1)
     bench.ended(handle)
     folder = Path(handle.place["folder"])
+    assert (folder / "inherited.json").exists()
     for path in [folder, *folder.iterdir()]:
         assert path.stat().st_mode & 0o077 == 0, path
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_that_names_it() -> None:
-    from aboard.executors import Local
-
     with folder_of_an_ordinary_user() as folder:
         folder.chmod(0o500)
         place = folder / "units"
@@ -183,3 +198,152 @@ def _is_alive(pid: int) -> bool:
         return "Z" not in (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
         return False
+
+
+def _kill_with_keeper(bench: Bench, handle: UnitHandle) -> None:
+    """As the machine does when it has no memory left, or loses its power."""
+    bench.running(handle)  # a unit may print before its keeper has written that it runs
+    folder = UnitFolder(Path(handle.place["folder"]))
+    state = folder.read("state.json")
+    assert state is not None
+    for pid in (state["keeper"], state["pid"]):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: bench.executor.status(handle).state is UnitState.LOST, PATIENCE)
+
+
+def test_a_unit_that_was_killed_with_its_keeper_goes_on_when_somebody_looks(bench: Bench) -> None:
+    handle = bench.submit("echo start; sleep 60", restarts=1)
+    bench.until_printed(handle, "start")
+    assert not bench.executor.revive(handle)  # it lives
+    _kill_with_keeper(bench, handle)
+    assert bench.executor.status(handle).can_go_on
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(lambda _: bench.executor.revive(handle), range(4))) == [False, False, False, True]
+    bench.until_printed(handle, "start\nstart\n")
+    bench.running(handle)
+    status = bench.executor.status(handle)
+    assert (status.state, status.attempt) == (UnitState.RUNNING, 2), status
+    _kill_with_keeper(bench, handle)
+    assert not bench.executor.status(handle).can_go_on
+    assert not bench.executor.revive(handle)
+    assert bench.output(handle) == "start\nstart\n"
+
+
+def test_who_starts_a_unit_again_does_not_change_its_environment(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "the submitter's")
+    monkeypatch.setenv("ODD", b"\xff".decode("utf-8", "surrogateescape"))  # as names of files may be
+    monkeypatch.setenv("ABOARD_HOME", "/home/of/the/submitter")
+    monkeypatch.setenv("ABOARD_TOKEN", "the submitter's")
+    shown = 'echo "$KEY ${LATER:-none} $ABOARD_HOME ${ABOARD_TOKEN:-none}" $(printf %s "$ODD" | od -An -tx1)'
+    handle = bench.submit(f"{shown}; sleep 60", restarts=1)
+    line = "the submitter's none /home/of/the/submitter none ff\n"
+    bench.until_printed(handle, line)
+    _kill_with_keeper(bench, handle)
+    for name in ("KEY", "LATER", "ABOARD_HOME", "ABOARD_TOKEN"):
+        monkeypatch.setenv(name, "of who looks")
+    monkeypatch.delenv("ODD")
+    assert bench.executor.revive(handle)
+    until(lambda: bench.output(handle).count("\n") == 2, PATIENCE)
+    assert bench.output(handle) == line * 2
+
+
+def test_what_a_killed_keeper_left_ends_before_the_unit_starts_again(bench: Bench) -> None:
+    stubborn = "trap '' TERM; echo start $$; while :; do sleep 0.1; done"
+    handle = bench.submit(stubborn, restarts=1, grace=0.5)
+    bench.until_printed(handle, "start")
+    left = int(bench.output(handle).split()[1])
+    os.kill(json.loads((Path(handle.place["folder"]) / "state.json").read_text())["keeper"], signal.SIGKILL)
+    until(lambda: bench.executor.status(handle).state is UnitState.LOST, PATIENCE)
+    assert "still run" in bench.executor.status(handle).message
+    assert bench.executor.revive(handle)
+    until(lambda: bench.output(handle).count("start") == 2, PATIENCE)
+    assert left not in marked(handle.unit)
+
+
+def test_starts_by_keepers_and_by_those_who_look_are_counted_together(bench: Bench) -> None:
+    handle = bench.submit("echo start $$; sleep 60", restarts=2)
+    bench.until_printed(handle, "start")
+    _kill_with_keeper(bench, handle)
+    assert bench.executor.revive(handle)
+    for starts in (2, 3):
+        until(lambda starts=starts: bench.output(handle).count("start") == starts, PATIENCE)
+        bench.running(handle)
+        os.kill(int(bench.output(handle).split()[-1]), signal.SIGKILL)
+    status = bench.ended(handle)
+    assert (status.reason, status.exit_code, status.attempt) == (EndReason.EXITED, 137, 3), status
+
+
+def test_a_unit_that_takes_too_much_memory_is_started_again_too(bench: Bench) -> None:
+    script = "echo start; exec python3 -c \"held = b'x' * (200 << 20); import time; time.sleep(60)\""
+    handle = bench.submit(script, restarts=1, resources=Resources(memory=100 << 20))
+    status = bench.ended(handle)
+    assert (status.reason, status.attempt) == (EndReason.OUT_OF_MEMORY, 2), status
+    assert bench.output(handle) == "start\n" * 2
+
+
+def test_starts_of_the_job_around_it_are_not_its_own(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "4")  # as within a job that Slurm has queued again
+    monkeypatch.setenv("SLURM_JOB_END_TIME", "1800000000")
+    handle = bench.submit("echo requeued ${ABOARD_UNIT_REQUEUED:-never}, ends ${ABOARD_UNIT_LIMIT:-never}")
+    assert bench.ended(handle).attempt == 1
+    assert bench.output(handle) == "requeued never, ends never\n"
+
+
+def test_every_start_of_a_unit_knows_when_its_time_began(bench: Bench) -> None:
+    handle = bench.submit("echo $ABOARD_UNIT_BEGUN; sleep 3; kill -9 $$", restarts=1, timeout=300.0)
+    status = bench.ended(handle)
+    assert status.attempt == 2, status
+    first, second = map(float, bench.output(handle).split())
+    assert abs(second - first) < 1
+    assert status.started is not None
+    assert abs(first - status.started.timestamp()) < 1
+
+
+def test_a_unit_that_goes_on_has_only_the_time_that_is_left(bench: Bench) -> None:
+    handle = bench.submit("echo start; sleep 600", restarts=1, timeout=300.0)
+    bench.until_printed(handle, "start")
+    bench.running(handle)
+    folder = UnitFolder(Path(handle.place["folder"]))
+    state = folder.read("state.json")
+    assert state is not None
+    until(lambda: folder.last_alive() - state["started"] > 4, PATIENCE)  # a keeper that is killed has left a sign
+    _kill_with_keeper(bench, handle)
+    folder.write("state.json", {**state, "started": state["started"] - 400})  # as if it had run for longer
+    assert bench.executor.revive(handle)
+    status = bench.ended(handle)
+    assert (status.reason, status.attempt) == (EndReason.TIMEOUT, 2), status
+
+
+def test_the_time_that_a_machine_was_off_does_not_count(bench: Bench) -> None:
+    handle = bench.submit("echo start; sleep 600", restarts=1, timeout=300.0)
+    bench.until_printed(handle, "start")
+    _kill_with_keeper(bench, handle)
+    file = Path(handle.place["folder"]) / "state.json"
+    state = json.loads(file.read_text())
+    file.write_text(json.dumps({**state, "started": state["started"] - 4000}))
+    os.utime(file, (state["started"] - 3990,) * 2)  # killed ten seconds after its start, an hour ago
+    assert bench.executor.revive(handle)
+    bench.until_printed(handle, "start\nstart\n")
+    bench.running(handle)
+
+
+_STUBBORN_SERVER = """
+import signal, socket, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("listening", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_port_that_the_unit_itself_still_holds_does_not_keep_it_from_going_on(bench: Bench) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number = probe.getsockname()[1]
+    command = ("python3", "-c", _STUBBORN_SERVER, str(number))
+    handle = bench.submit(command=command, ports=(Port(number=number),), restarts=1, grace=0.5)
+    bench.until_printed(handle, "listening")
+    os.kill(json.loads((Path(handle.place["folder"]) / "state.json").read_text())["keeper"], signal.SIGKILL)
+    until(lambda: "still run" in bench.executor.status(handle).message, PATIENCE)
+    assert bench.executor.revive(handle)
+    bench.until_printed(handle, "listening\nlistening\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aboard.executors.slurm_status import Job, slurm_status
+from aboard.executors.slurm_status import Job, job_from, slurm_status
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus
 
@@ -60,3 +60,20 @@ def test_while_slurm_has_not_noticed_the_end_it_is_not_told() -> None:
 
 def test_a_unit_that_slurm_forgot_after_it_was_asked_to_end_is_stopped() -> None:
     assert _status(None, _kept(), was_asked=True).reason is EndReason.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "was_killed"),
+    [
+        pytest.param("FAILED", "0:9", True, id="its keeper was killed"),
+        pytest.param("FAILED", "1:0", False, id="its command failed"),
+        pytest.param("FAILED", "137:0", False, id="its command was killed, as its keeper tells"),
+        pytest.param("OUT_OF_MEMORY", "0:125", True, id="no memory was left"),
+        pytest.param("CANCELLED", "0:15", False, id="somebody cancelled it"),
+        pytest.param("NODE_FAIL", "0:0", False, id="Slurm queues it again"),
+    ],
+)
+def test_which_jobs_were_killed_also_where_the_record_of_their_keeper_is_not_seen_yet(
+    state: str, code: str, was_killed: bool
+) -> None:
+    assert job_from({"JobState": state, "ExitCode": code}).was_killed is was_killed

@@ -101,9 +101,9 @@ def test_a_handle_of_a_later_version_is_refused() -> None:
 def test_the_end_decides_on_the_state() -> None:
     assert state_after(EndReason.COMPLETED) is UnitState.STOPPED
     assert state_after(EndReason.STOPPED) is UnitState.STOPPED
-    assert state_after(EndReason.LOST) is UnitState.LOST
-    for reason in set(EndReason) - {EndReason.COMPLETED, EndReason.STOPPED, EndReason.LOST}:
-        assert state_after(reason) is UnitState.FAILED
+    gone = {EndReason.LOST, EndReason.FORGOTTEN}
+    for reason in set(EndReason) - {EndReason.COMPLETED, EndReason.STOPPED}:
+        assert state_after(reason) is (UnitState.LOST if reason in gone else UnitState.FAILED)
 
 
 def test_addresses_of_version_six_stand_in_brackets() -> None:

@@ -199,7 +199,7 @@ def test_reading_is_complete_when_the_store_is_done_at_a_bad_moment(home, store,
     collection = RunCollection({"": StoreUri(store.uri)})
     follower = Follower(collection, 0.5)
     follower.start()
-    until(lambda: collection.progress.cycles, 10)
+    until(lambda: collection.progress.cycles)
     assert collection.progress.runs_read == 1
     follower.stop()
 

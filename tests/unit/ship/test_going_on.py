@@ -11,7 +11,7 @@ from aboard.model.times import now
 from aboard.ship import Shipper, Spool
 from aboard.store import open_store
 from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import claim_attempt
+from aboard.store.run.claiming import announcements_of, claim_attempt
 from support.shipping import Trip, append, records
 
 EVENTS = "events.out.tfevents.1794788815.machine.7.0"
@@ -49,6 +49,23 @@ def test_the_next_shipper_goes_on(trip):
     sent = trip.store.traffic.count() - before
     assert sent.bytes_out < len(records(0, 5)) + 1500  # what is new, and a manifest
     assert trip.manifest().attempt == 1
+
+
+def test_a_run_that_ended_otherwise_after_all_tells_so_to_everybody(trip):
+    append(events(trip), records(0, 5))
+    shipper = trip.shipper()
+    shipper.finish("failed", timeout=30)
+    before = announcements_of(trip.folder)
+    for _ in range(2):  # the second time nothing is new
+        shipper.finish("cancelled", timeout=30)
+        assert (trip.manifest().status, trip.manifest().sealed) == ("cancelled", True)
+        assert len(announcements_of(trip.folder)) == len(before) + 1
+    columns = trip.manifest().columns
+    if columns is not None:  # one object tells all of a sealed run, and how it ended
+        told = trip.store.get(trip.folder.key(columns.path))
+        assert b"cancelled" in told
+        assert b"failed" not in told
+    trip.check_equal()
 
 
 def test_without_its_journal(trip):

@@ -116,7 +116,7 @@ def test_a_restored_folder_ships_nothing_again(trip, tmp_path):
     shipper = trip.shipper()
     other.claim = trip.claim
     before = trip.store.traffic.count()
-    state = other.shipper(claim=trip.claim).finish("completed")
+    state = other.shipper(claim=trip.claim).finish("preempted")
     assert state.files_left == 0
     assert (trip.store.traffic.count() - before).bytes_out < 3000
     assert shipper.state is not None

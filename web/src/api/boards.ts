@@ -29,6 +29,7 @@ export function listBoards(workspace: string, all: boolean, after = ""): Promise
 /** Where boards may run as processes of their own, the server's own choice first. */
 export function boardExecutors(): Promise<string[]> {
   executors ??= ask<{ board_executors: string[] }>("info").then((info) => info.board_executors);
+  executors.catch(() => (executors = undefined)); // asked again by who wants to know next
   return executors;
 }
 let executors: Promise<string[]> | undefined; // settled as long as the server runs

@@ -42,6 +42,15 @@ test("columns are read as they were written", () => {
   expect([...(last?.walls ?? [])]).toEqual([50]);
 });
 
+test("means of what points stand for are behind the values of those curves that have them", () => {
+  const columns = [1, 2, 3, 4, 5, 6, 7, 8].map((value) => Float64Array.of(value));
+  const items = [{ ...item("f8", 1), means: true }, item("f8", 1)];
+  const [reduced, whole] = readColumns(written({ version: 1, items }, columns)).items;
+  expect(reduced?.parts).toEqual({ means: Float64Array.of(4), counts: Float64Array.of(5) });
+  expect(whole?.parts).toBeUndefined();
+  expect(whole?.values[0]).toBe(8);
+});
+
 test("steps beyond 2^53 keep their digits", () => {
   const long = 2n ** 53n + 1n;
   const content = written({ version: 1, items: [item("i8", 1)] }, [

@@ -14,6 +14,7 @@ interface Item {
   total: number;
   points: number;
   steps: "f8" | "i8";
+  means?: boolean;
 }
 
 export interface Problem {
@@ -62,6 +63,7 @@ export function readColumns(content: ArrayBuffer): Curves {
       steps: exact ? Float64Array.from(exact, Number) : steps,
       walls: column(item.points),
       values: column(item.points),
+      ...(item.means ? { parts: { means: column(item.points), counts: column(item.points) } } : {}),
     };
   });
   return { items, problems: head.problems ?? [], head };

@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the server answers. While it does not, it is asked for a sign of life, and views look again when it is back.
-import { BASE } from "./address";
+import { BASE, PREFIX } from "./address";
 
 export type State = "well" | "lost" | "login";
 
-class Connection {
+const FIRST_PAUSE = 500; // milliseconds between two signs of life that are asked for; it grows
+const LONGEST_PAUSE = 8000;
+const STEADY = 30_000; // who is lost again before was not really back, and is not asked as often
+
+export class Connection {
   state = $state<State>("well");
   /** Counts how often the server came back: what depends on it looks again. */
   returns = $state(0);
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private pause = 500;
+  private pause = FIRST_PAUSE;
+  private returned = -Infinity;
 
   answered(): void {
-    if (this.state === "lost") {
-      this.state = "well";
-      this.returns += 1;
-    }
-    this.pause = 500;
+    if (this.state === "lost") this.goOn();
+  }
+
+  /** Something is silent that should not be: whether the server is, a sign of life tells. */
+  doubt(): void {
+    if (this.state === "well" && this.timer === undefined) void this.knock();
+  }
+
+  /** Somebody has logged in meanwhile, perhaps in another tab. */
+  async lookForLogin(): Promise<void> {
+    if (this.state !== "login") return;
+    const answer = await fetch(`${PREFIX}/info`, { cache: "no-store" }).catch(() => undefined);
+    if (answer?.ok) this.goOn();
+  }
+
+  private goOn(): void {
+    this.state = "well";
+    this.returned = Date.now();
+    this.returns += 1;
   }
 
   loginNeeded(): void {
@@ -25,10 +44,11 @@ class Connection {
 
   lost(): void {
     if (this.state === "login") return;
+    if (this.state === "well" && Date.now() - this.returned > STEADY) this.pause = FIRST_PAUSE;
     this.state = "lost";
     if (this.timer !== undefined) return;
     this.timer = setTimeout(() => void this.knock(), this.pause);
-    this.pause = Math.min(this.pause * 1.6, 8000);
+    this.pause = Math.min(this.pause * 1.6, LONGEST_PAUSE);
   }
 
   private async knock(): Promise<void> {

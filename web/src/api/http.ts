@@ -3,6 +3,7 @@
 import { addressOf, type Query } from "./address";
 import { connection } from "./connection.svelte";
 import { takeEarly } from "./early";
+import { live } from "./live.svelte";
 
 export { addressOf, PREFIX, type Query } from "./address";
 
@@ -20,6 +21,9 @@ export class ApiError extends Error {
     this.name = "ApiError";
   }
 }
+
+const AWAY = [502, 503, 504]; // what proxies answer for a server that is not there
+const UNKNOWN = "unknown";
 
 export interface Asked {
   query?: Query;
@@ -48,31 +52,38 @@ export async function send(path: string, asked: Asked = {}): Promise<Response> {
     answer = await ((method === "GET" && takeEarly(address)) || fetch(address, options));
   } catch (error) {
     if (signal?.aborted) throw error;
-    connection.lost();
-    throw new ApiError(0, "unreachable", "The server does not answer", "It is asked again until it does.");
+    throw unreachable();
   }
-  connection.answered();
-  if (answer.ok) return answer;
+  if (answer.ok) {
+    connection.answered();
+    live.knows(answer.headers.get("X-Changes"));
+    return answer;
+  }
+  const refused = await refusal(answer);
+  signal?.throwIfAborted();
+  // The server itself says what is wrong, except where an answer has no body.
+  const isAway = AWAY.includes(answer.status) && refused.code === UNKNOWN;
+  if (isAway && method !== "HEAD") throw unreachable();
+  if (!isAway) connection.answered();
   if (answer.status === 401) connection.loginNeeded();
-  throw await refusal(answer);
+  throw refused;
+}
+
+function unreachable(): ApiError {
+  connection.lost();
+  return new ApiError(0, "unreachable", "The server does not answer", "It is asked again until it does.");
 }
 
 async function refusal(answer: Response): Promise<ApiError> {
   const { status } = answer;
   try {
     const said = ((await answer.json()) as { error: Record<string, unknown> }).error;
+    if (typeof said["code"] !== "string") throw new Error("not an error of the API");
     const place = (name: string): number | undefined => (typeof said[name] === "number" ? said[name] : undefined);
     const message = String(said["problem"] ?? said["message"]);
-    return new ApiError(
-      status,
-      String(said["code"]),
-      message,
-      String(said["hint"] ?? ""),
-      place("start"),
-      place("end"),
-    );
+    return new ApiError(status, said["code"], message, String(said["hint"] ?? ""), place("start"), place("end"));
   } catch {
-    return new ApiError(status, "unknown", `The server answered with status ${status}`);
+    return new ApiError(status, UNKNOWN, `The server answered with status ${status}`);
   }
 }
 

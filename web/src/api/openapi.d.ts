@@ -282,10 +282,30 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Names of all hyperparameters and metrics that runs have
-         * @description Names of all hyperparameters and metrics that runs have.
+         * Names of all hyperparameters and metrics that runs have, and of the tags of the newest 10,000 runs
+         * @description Names of all hyperparameters and metrics that runs have, and of the tags of the newest 10,000 runs.
          */
         get: operations["runs_fields"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/field-values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Values that the newest 10,000 runs have in a field, the most frequent first; none of runs in the bin
+         * @description Values that the newest 10,000 runs have in a field, the most frequent first; none of runs in the bin.
+         */
+        get: operations["runs_field_values"];
         put?: never;
         post?: never;
         delete?: never;
@@ -598,7 +618,7 @@ export interface paths {
          *     `restored`, `moved` and `purged`. `board` has `id`, `name`, `owner`, `workspace`, `state`, `run_count` and
          *     `changed`: `create`, `reopen`, `start`, `stop`, `kill`, `change`, `delete`, `end` or `runs`. `resync` means that
          *     something was missed: look at everything anew. The stream ends after a quarter of an hour; come back with the
-         *     last id.
+         *     last id. Every answer of the API has an id in `X-Changes`: who asks for what comes `after` it misses nothing.
          */
         get: operations["events_watch"];
         put?: never;
@@ -1594,6 +1614,10 @@ export interface components {
             steps: components["schemas"]["WholeNumber"][];
             wall_times: components["schemas"]["Number"][];
             values: components["schemas"]["Number"][];
+            /** @description Where they were asked for and the curve was reduced: of the finite values since the point before each. */
+            means?: components["schemas"]["Number"][] | null;
+            /** @description And how many these are. */
+            counts?: components["schemas"]["WholeNumber"][] | null;
         };
         /** @description Curves, and runs that could not be read. */
         Curves: {
@@ -1635,10 +1659,22 @@ export interface components {
             items: components["schemas"]["Experiment"][];
             next?: string | null;
         };
-        /** @description Names of all hyperparameters and metrics that runs have. */
+        /** @description Names of all hyperparameters and metrics that runs have, and of the tags of the newest of them. */
         FieldNames: {
             hparams: string[];
             metrics: string[];
+            tags?: string[];
+        };
+        /** @description A value that runs have in a field. */
+        FieldValue: {
+            /** @description As a filter writes it: texts in quotes, numbers without. */
+            text: string;
+            /** @description How many of the runs that were looked at have it. */
+            runs: components["schemas"]["WholeNumber"];
+        };
+        /** @description Values of a field, the most frequent first. */
+        FieldValues: {
+            items: components["schemas"]["FieldValue"][];
         };
         /** @description Whether the process answers. */
         Health: {
@@ -2742,6 +2778,36 @@ export interface operations {
             default: components["responses"]["Failure"];
         };
     };
+    runs_field_values: {
+        parameters: {
+            query: {
+                /** @description Only what is in these; all without it. */
+                workspace?: string[];
+                /** @description As `hparams.lr`, `tags.team`, `experiment` or `user`. */
+                field: string;
+                /** @description How values begin; capitals make no difference. */
+                prefix?: string;
+                /** @description How many entries a page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FieldValues"];
+                };
+            };
+            default: components["responses"]["Failure"];
+        };
+    };
     runs_usage: {
         parameters: {
             query?: {
@@ -2806,18 +2872,20 @@ export interface operations {
                 prefix?: string[];
                 /** @description Logdirs, `.` for the run itself; all without it. */
                 logdir?: string[];
+                /** @description The window, in steps; one point more is told on either side. Once for all runs, or once for each in their order. */
+                from_step?: number[];
+                /** @description The window, in steps; one point more is told on either side. Once for all runs, or once for each in their order. */
+                to_step?: number[];
+                /** @description The window, in seconds since 1970. Once for all runs, or once for each in their order. */
+                since?: number[];
+                /** @description The window, in seconds since 1970. Once for all runs, or once for each in their order. */
+                until?: number[];
                 /** @description Tags in which this expression of RE2 is found, besides those named. */
                 pattern?: string;
-                /** @description The window, in steps; one point more is told on either side. */
-                from_step?: number | null;
-                /** @description The window, in steps; one point more is told on either side. */
-                to_step?: number | null;
-                /** @description The window, in seconds since 1970. */
-                since?: number | null;
-                /** @description The window, in seconds since 1970. */
-                until?: number | null;
                 /** @description At most so many of each curve, reduced such that extremes, ends and gaps stay; 0 for all. */
                 points?: number;
+                /** @description For each point of a curve that was reduced also the mean of the finite values since the point before it, and how many these are. CSV has no place for them. */
+                means?: boolean;
                 /** @description Without it, `Accept` decides. */
                 format?: components["schemas"]["SeriesFormat"] | null;
             };
@@ -2915,6 +2983,8 @@ export interface operations {
                 charts?: number;
                 /** @description At most so many of each curve. */
                 points?: number;
+                /** @description For each point of a curve that was reduced also the mean of the finite values since the point before it, and how many these are. */
+                means?: boolean;
                 /** @description Only what is in these; all without it. */
                 workspace?: string[];
                 /** @description `exp7`, `7`, or a name. */

@@ -3,7 +3,7 @@
 import { EVERYWHERE } from "../routing/routes";
 import { ask } from "./http";
 import { listQuery, numbersWhere, pageQuery, type RunList, type RunPageAsked } from "./run_addresses";
-import type { Page, Run, RunsChanged, Told, Workspace } from "./wire";
+import type { Page, Run, RunsChanged, Told, Whole, Workspace } from "./wire";
 
 export type { RunList } from "./run_addresses";
 
@@ -16,6 +16,30 @@ export function listRuns(list: RunList, page: RunPageAsked, signal?: AbortSignal
 
 export function runMarks(list: RunList, every: number, signal?: AbortSignal): Promise<RunMarks> {
   return ask("run-marks", { query: { ...listQuery(list), sort: list.sort, every }, ...(signal ? { signal } : {}) });
+}
+
+const MOST_AT_ONCE = 500;
+
+/** A part of a list: so many behind a mark, or all of them; who asks can be told how many have come. */
+interface RunPart {
+  after?: string | undefined;
+  most?: number;
+  signal?: AbortSignal;
+  oncome?: (count: number) => void;
+}
+
+/** Runs of a list, in its order, however many there are. */
+export async function everyRun(list: RunList, columns: readonly string[], part: RunPart = {}): Promise<Run[]> {
+  const { most = Infinity, signal, oncome } = part;
+  const found: Run[] = [];
+  for (let after: string | null | undefined = part.after; after !== null && found.length < most;) {
+    const limit = Math.min(MOST_AT_ONCE, most - found.length);
+    const page: Page<Run> = await listRuns(list, { limit, after, columns }, signal);
+    found.push(...page.items);
+    oncome?.(found.length);
+    after = page.next || null;
+  }
+  return found;
 }
 
 /** Runs by their numbers, in that order; those that are not there are left out. */
@@ -38,6 +62,15 @@ export function getRun(name: string): Promise<Run> {
   return ask(`runs/${twice(name)}`);
 }
 
+/** Runs with all that is known of them, and why one cannot be told; it fails where none can. */
+export async function wholeRuns(runs: readonly Run[]): Promise<{ runs: Run[]; error?: unknown }> {
+  const answers = await Promise.allSettled(runs.map((run) => getRun(run.uid)));
+  const found = answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const failed = answers.find((one) => one.status === "rejected");
+  if (failed && !found.length) throw failed.reason;
+  return { runs: found, error: failed?.reason };
+}
+
 export type RunChange = Omit<Told["RunChange"], "runs">;
 
 export function changeRuns(runs: readonly Run[], change: RunChange): Promise<RunsChanged> {
@@ -52,10 +85,22 @@ export function restoreRuns(runs: readonly Run[]): Promise<RunsChanged> {
   return ask("runs/restore", { method: "POST", body: { runs: runs.map((run) => run.uid) } });
 }
 
-export type FieldNames = Told["FieldNames"];
+export type FieldNames = Whole<Told["FieldNames"]>;
 
 export function fieldNames(workspace: string): Promise<FieldNames> {
   return ask("fields", { query: { workspace: workspace === EVERYWHERE ? undefined : workspace } });
+}
+
+export type FieldValue = Told["FieldValue"];
+
+/** Values that runs have in a field, as a filter writes them, the most frequent first. */
+export async function fieldValues(
+  workspace: string,
+  asked: { field: string; prefix: string; limit: number },
+  signal: AbortSignal,
+): Promise<readonly FieldValue[]> {
+  const query = { ...asked, workspace: workspace === EVERYWHERE ? undefined : workspace };
+  return (await ask<Told["FieldValues"]>("field-values", { query, signal })).items;
 }
 
 export async function workspaces(): Promise<Workspace[]> {

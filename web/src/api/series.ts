@@ -4,29 +4,39 @@ import { COLUMNS_TYPE, readColumns, type Curves } from "./columns";
 import { addressOf, ask, send, type Query } from "./http";
 import type { Told, Whole } from "./wire";
 
+/** A part of a curve, by steps or by seconds since 1970. */
+export interface CurveWindow {
+  fromStep?: number;
+  toStep?: number;
+  since?: number;
+  until?: number;
+}
+
 export interface CurvesAsked {
   runs: readonly (number | string)[];
   tags?: readonly string[];
   pattern?: string;
   logdirs?: readonly string[];
-  fromStep?: number;
-  toStep?: number;
-  since?: number;
-  until?: number;
+  /** One for all runs, or one for each in their order; those have the same kinds of edges. */
+  windows?: readonly CurveWindow[];
   points: number;
+  /** Whether points of reduced curves also tell the means of what they stand for. */
+  means?: boolean;
 }
 
 function queryOf(asked: CurvesAsked): Query {
+  const { windows = [] } = asked;
   return {
     run: asked.runs,
     tag: asked.tags,
     pattern: asked.pattern,
     logdir: asked.logdirs,
-    from_step: whole(asked.fromStep, Math.floor),
-    to_step: whole(asked.toStep, Math.ceil),
-    since: asked.since,
-    until: asked.until,
+    from_step: windows.flatMap(({ fromStep }) => whole(fromStep, Math.floor) ?? []),
+    to_step: windows.flatMap(({ toStep }) => whole(toStep, Math.ceil) ?? []),
+    since: windows.flatMap(({ since }) => since ?? []),
+    until: windows.flatMap(({ until }) => until ?? []),
     points: asked.points,
+    means: asked.means,
   };
 }
 
@@ -39,7 +49,16 @@ function whole(step: number | undefined, round: (value: number) => number): stri
 }
 
 export function fetchCurves(asked: CurvesAsked): Promise<Curves> {
-  return askForColumns("series", { ...queryOf(asked), format: "columns" });
+  return askForColumns("series", columnsQuery(asked));
+}
+
+/** Where these curves are asked for. */
+export function curvesAddress(asked: CurvesAsked): string {
+  return addressOf("series", columnsQuery(asked));
+}
+
+function columnsQuery(asked: CurvesAsked): Query {
+  return { ...queryOf(asked), format: "columns" };
 }
 
 /** Curves, and what else stands in the head of the answer. */

@@ -10,6 +10,13 @@ export interface Banded {
   places: Uint32Array;
 }
 
+/** The values at these places; a loop, because `from` with a function takes a multiple of its time. */
+export function valuesAt(values: Float64Array, places: Uint32Array): Float64Array {
+  const taken = new Float64Array(places.length);
+  for (let at = 0; at < places.length; at++) taken[at] = values[places[at] as number] as number;
+  return taken;
+}
+
 /** Neighbouring points as at most `most` buckets; of each the last number is drawn and its extremes are the band. */
 export function banded(xs: Float64Array, ys: Float64Array, most: number): Banded {
   const size = Math.max(1, Math.ceil(ys.length / Math.max(1, most)));
@@ -23,13 +30,16 @@ export function banded(xs: Float64Array, ys: Float64Array, most: number): Banded
   };
   for (let bucket = 0; bucket < count; bucket++) {
     const to = Math.min(ys.length, (bucket + 1) * size);
-    let [low, high, last] = [Infinity, -Infinity, to - 1];
+    // One by one, as this runs before the browser has made code of it: taking arrays apart is slow there.
+    let low = Infinity;
+    let high = -Infinity;
+    let last = to - 1;
     for (let at = to - 1; at >= bucket * size; at--) {
       const y = ys[at] as number;
       if (!Number.isFinite(y)) continue;
       if (high === -Infinity) last = at;
-      low = Math.min(low, y);
-      high = Math.max(high, y);
+      if (y < low) low = y;
+      if (y > high) high = y;
     }
     out.xs[bucket] = xs[last] as number;
     out.ys[bucket] = ys[last] as number;

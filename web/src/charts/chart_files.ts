@@ -42,7 +42,7 @@ export function saveSvg(
   title: string,
   lines: readonly Line[],
   ranges: { x: Span; y: Span },
-  axes: { x: XKind; logX: boolean; logY: boolean },
+  axes: { x: XKind; logX: boolean; logY: boolean; bands: boolean },
   moments: readonly MomentMark[],
 ): void {
   saveText(fileName(title, "svg"), svgChart(title, lines, ranges, axes, moments), "image/svg+xml");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From where to where the axes of a chart go: what is asked for, or what its lines need.
 import type { Line } from "./curve";
+import { lowerBound } from "./interpolation";
 import { valueRange, type Span } from "./value_range";
 
 export interface RangeOptions {
@@ -12,8 +13,8 @@ export interface RangeOptions {
 }
 
 export function chartRanges(lines: readonly Line[], options: RangeOptions): { x: Span; y: Span } {
-  const x = options.zoom && !options.logX ? options.zoom : wholeX(lines, options.logX);
-  const y = valueRange(valuesWithin(lines, x, options.bands), { outliers: options.outliers, log: options.logY });
+  const x = shownX(lines, options);
+  const y = valueRange(valuesWithin(lines, x, options), { outliers: options.outliers, log: options.logY });
   return { x: wideEnough(x), y: wideEnough(y) };
 }
 
@@ -25,6 +26,13 @@ function wideEnough([from, to]: Span): Span {
   if (to - from >= least) return [from, to];
   const middle = (from + to) / 2;
   return [middle - least / 2, middle + least / 2];
+}
+
+function shownX(lines: readonly Line[], { zoom, logX }: RangeOptions): Span {
+  if (zoom && (!logX || zoom[0] > 0)) return zoom;
+  const whole = wholeX(lines, logX);
+  // A logarithmic axis has no place for zero, and less.
+  return zoom && zoom[1] > whole[0] ? [whole[0], zoom[1]] : whole;
 }
 
 function wholeX(lines: readonly Line[], log: boolean): Span {
@@ -42,19 +50,37 @@ function wholeX(lines: readonly Line[], log: boolean): Span {
   return log ? [low / 2, low * 2] : [low - Math.max(room, 0.5), low + Math.max(room, 0.5)];
 }
 
-function valuesWithin(lines: readonly Line[], [from, to]: Span, bands: boolean): Float64Array {
-  const found = new Float64Array(3 * lines.reduce((sum, line) => sum + line.xs.length, 0));
+function valuesWithin(lines: readonly Line[], span: Span, options: RangeOptions): Float64Array {
+  const columns = lines.flatMap((line) => drawnColumns(line, options.bands));
+  const found = new Float64Array(columns.reduce((sum, { xs }) => sum + Math.max(2, xs.length), 0));
   let count = 0;
-  for (const { xs, ys, band } of lines) {
+  for (const { xs, ys } of columns) {
+    const before = count;
     for (let at = 0; at < xs.length; at++) {
       const x = xs[at] as number;
       // The neighbours of what is seen are drawn towards, but their height does not count.
-      if (x < from || x > to) continue;
-      found[count++] = ys[at] as number;
-      if (!bands || !band) continue;
-      found[count++] = band.low[at] as number;
-      found[count++] = band.high[at] as number;
+      if (x >= span[0] && x <= span[1]) found[count++] = ys[at] as number;
     }
+    if (count > before) continue;
+    for (const edge of span) found[count++] = heightAt(edge, xs, ys, options);
   }
   return found.subarray(0, count);
+}
+
+/** All that is drawn of a line: itself, what it was before it was smoothed, and its band. */
+function drawnColumns({ xs, ys, raw, band }: Line, bands: boolean): { xs: Float64Array; ys: Float64Array }[] {
+  const found = [{ xs, ys }];
+  if (raw) found.push(raw);
+  if (bands && band) found.push({ xs, ys: band.low }, { xs, ys: band.high });
+  return found;
+}
+
+/** Where the straight line between two points passes an edge, as it is drawn; NaN where there is none. */
+function heightAt(edge: number, xs: Float64Array, ys: Float64Array, { logX, logY }: RangeOptions): number {
+  const after = lowerBound(xs, edge);
+  if (after === 0 || after === xs.length) return NaN;
+  const [left, right, here] = [xs[after - 1] as number, xs[after] as number, edge].map((x) => (logX ? Math.log(x) : x));
+  const share = ((here as number) - (left as number)) / ((right as number) - (left as number));
+  const [from, to] = [ys[after - 1] as number, ys[after] as number];
+  return logY ? from ** (1 - share) * to ** share : from + (to - from) * share;
 }

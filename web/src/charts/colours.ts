@@ -37,22 +37,37 @@ export function colour(index: number, isDark: boolean): string {
   return (isDark ? DARK : LIGHT)[((index % COLOURS) + COLOURS) % COLOURS] as string;
 }
 
-/** For each name the index of a colour: by its own text, or the next one that is free. */
-export function assignColours(names: readonly string[]): Map<string, number> {
+/** For each name the index of a colour: the one it wishes for, unless somebody before it has the same wish. */
+export function assignColours(wishes: ReadonlyMap<string, number>): Map<string, number> {
   const given = new Map<string, number>();
   const uses = new Array<number>(COLOURS).fill(0);
-  for (const name of [...names].sort()) {
-    if (given.has(name)) continue;
-    const least = Math.min(...uses);
-    let index = hash(name) % COLOURS;
-    while ((uses[index] ?? 0) > least) index = (index + 1) % COLOURS;
+  const give = (name: string, index: number): void => {
     uses[index] = (uses[index] ?? 0) + 1;
     given.set(name, index);
+  };
+  const names = [...wishes.keys()].sort((one, other) => wish(one) - wish(other) || (one < other ? -1 : 1));
+  // First all wishes that can be granted: who comes or goes changes nobody's colour but of those who have to give way.
+  for (const name of names) if (!uses[wish(name) % COLOURS]) give(name, wish(name) % COLOURS);
+  for (const name of names) {
+    if (given.has(name)) continue;
+    const least = Math.min(...uses);
+    let index = wish(name) % COLOURS;
+    while ((uses[index] ?? 0) > least) index = (index + 1) % COLOURS;
+    give(name, index);
   }
   return given;
+
+  function wish(name: string): number {
+    return wishes.get(name) ?? 0;
+  }
 }
 
-function hash(text: string): number {
+/** Runs that follow each other have different colours; a run without a number, and a group, wishes by its text. */
+export function runWish(run: { uid: string; number?: number | undefined }): number {
+  return run.number ?? textWish(run.uid);
+}
+
+export function textWish(text: string): number {
   let value = 2166136261;
   for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 16777619);
   return value >>> 0;

@@ -7,5 +7,12 @@ test("values keep their meaning", () => {
 });
 
 test("names cannot become formulas", () => {
-  expect(csvLine(["=1+1", "@x", "-cmd", "-1"])).toBe("'=1+1,'@x,'-cmd,-1");
+  expect(csvLine(["=1+1", "@x", "-cmd"])).toBe("'=1+1,'@x,'-cmd");
+  expect(csvLine(["-2+3+cmd|' /C calc'!A0", "-1-A1", "+1+1", "\t=1", "-"])).toBe(
+    "'-2+3+cmd|' /C calc'!A0,'-1-A1,'+1+1,'\t=1,'-",
+  );
+});
+
+test("numbers that were written as text stay numbers", () => {
+  expect(csvLine(["-1", "-1.5e-7", "-.5", "+2", "-3."])).toBe("-1,-1.5e-7,-.5,+2,-3.");
 });

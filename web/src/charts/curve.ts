@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points of one tag of one logdir of one run, and lines as they are drawn.
 
+/** For each point of a reduced curve the mean of the finite values since the point before, and how many these are. */
+export interface Parts {
+  means: Float64Array;
+  counts: Float64Array;
+}
+
 export interface Curve {
   run: number;
   uid: string;
@@ -13,6 +19,15 @@ export interface Curve {
   steps: Float64Array;
   walls: Float64Array;
   values: Float64Array;
+  /** Where it was reduced and they were asked for. */
+  parts?: Parts;
+  /** When its first point was logged, where only a later part is here. */
+  first?: number;
+}
+
+/** From when on its time is counted: when the run started, as far as anybody knows. */
+export function startOf(curve: Curve, started: number): number {
+  return Math.min(started, curve.first ?? curve.walls[0] ?? started);
 }
 
 export interface Line {

@@ -19,6 +19,16 @@ test("a curve that ended early no longer counts, nor does NaN", () => {
   expect([...out.ys]).toEqual([6, 4, 8]);
 });
 
+test("a range has the peaks between the places that are drawn", () => {
+  const many = Array.from({ length: 5000 }, (_, at) => at);
+  const ys = (peak: number) => many.map((at) => (at === peak ? 50 : 1));
+  const out = grouped([curve(many, ys(1234)), curve(many, ys(4003))], "mean", "range");
+  expect(out.xs.length).toBeLessThan(1000);
+  const high = (at: number) => out.high[out.xs.findIndex((x) => x >= at)];
+  expect([high(1234), high(4003), high(2000)]).toEqual([50, 50, 1]);
+  expect(Math.min(...out.low)).toBe(1);
+});
+
 test("deviation and confidence", () => {
   const three = [1, 2, 3].map((y) => curve([0], [y]));
   expect(grouped(three, "mean", "deviation").high[0]).toBeCloseTo(3, 9);

@@ -17,12 +17,18 @@ export interface Grouped {
 
 const MOST_PLACES = 600;
 
-/** At every place only the curves count that reach so far; values between points are on the line between them. */
-export function grouped(
-  curves: readonly { xs: Float64Array; ys: Float64Array }[],
-  centre: Centre,
-  area: Area,
-): Grouped {
+interface Member {
+  xs: Float64Array;
+  ys: Float64Array;
+  /** What its points stand for, where that is more than themselves: extremes are kept of reduced curves, and are no centre. */
+  level?: Float64Array;
+}
+
+/**
+ * At every place only the curves count that reach so far; values between points are on the line between them. The range
+ * is that of all points since the place before.
+ */
+export function grouped(curves: readonly Member[], centre: Centre, area: Area): Grouped {
   const xs = commonPlaces(
     curves.map((curve) => curve.xs),
     MOST_PLACES,
@@ -35,15 +41,16 @@ export function grouped(
     counts: new Float64Array(xs.length),
   };
   const values = new Float64Array(curves.length);
+  const ranges = rangesUntil(curves);
   for (let at = 0; at < xs.length; at++) {
     let count = 0;
     for (const curve of curves) {
-      const y = valueAt(curve.xs, curve.ys, xs[at] as number);
+      const y = valueAt(curve.xs, curve.level ?? curve.ys, xs[at] as number);
       if (Number.isFinite(y)) values[count++] = y;
     }
     const here = values.subarray(0, count);
     const middle = centre === "median" ? median(here) : mean(here);
-    const [low, high] = spread(here, middle, area);
+    const [low, high] = area === "range" ? ranges(xs[at] as number, here) : spread(here, middle, area);
     out.ys[at] = middle;
     out.low[at] = low;
     out.high[at] = high;
@@ -52,9 +59,29 @@ export function grouped(
   return out;
 }
 
-function spread(values: Float64Array, middle: number, area: Area): [number, number] {
+/** For one place after the other: from the least to the most of its values and of the points since the place before. */
+function rangesUntil(curves: readonly Member[]): (place: number, values: Float64Array) => [number, number] {
+  const nexts = new Uint32Array(curves.length);
+  return (place, values) => {
+    let low = Infinity;
+    let high = -Infinity;
+    const take = (y: number): void => {
+      if (!Number.isFinite(y)) return;
+      if (y < low) low = y;
+      if (y > high) high = y;
+    };
+    values.forEach(take);
+    curves.forEach(({ xs, ys }, which) => {
+      let next = nexts[which] as number;
+      for (; next < xs.length && !((xs[next] as number) > place); next++) take(ys[next] as number);
+      nexts[which] = next;
+    });
+    return low <= high ? [low, high] : [NaN, NaN];
+  };
+}
+
+function spread(values: Float64Array, middle: number, area: Exclude<Area, "range">): [number, number] {
   if (!values.length || area === "none") return [middle, middle];
-  if (area === "range") return [Math.min(...values), Math.max(...values)];
   const deviation = standardDeviation(values);
   const reach = area === "deviation" ? deviation : (t95(values.length) * deviation) / Math.sqrt(values.length);
   return [middle - reach, middle + reach];

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws lines into a canvas: band, raw curve, line, and marks for what a chart cannot show.
 import type { Line } from "./curve";
+import { edgeMarks } from "./edge_marks";
+import { bandStretches, isDrawable, lonelyPoints, type Axes } from "./stretches";
 
 /** Where values stand on the canvas, in its pixels. */
-export interface Frame {
+export interface Frame extends Axes {
   left: number;
   top: number;
   width: number;
   height: number;
-  x: (value: number) => number;
   y: (value: number) => number;
-  yRange: readonly [number, number];
-  logY: boolean;
   scale: number;
 }
 
@@ -54,22 +53,15 @@ export function paintHighlight(
 }
 
 function paintBand(context: CanvasRenderingContext2D, line: Line, frame: Frame, opacity: number): void {
-  const { low, high } = line.band as { low: Float64Array; high: Float64Array };
+  const { low, high, drawn } = bandStretches(line, frame);
   context.globalAlpha = opacity;
   context.fillStyle = line.colour;
   const { xs } = line;
-  let from = 0;
-  while (from < xs.length) {
-    while (from < xs.length && !isDrawable(low[from] as number, frame)) from += 1;
-    let to = from;
-    while (to < xs.length && isDrawable(low[to] as number, frame)) to += 1;
-    if (to - from > 1) {
-      context.beginPath();
-      for (let at = from; at < to; at++) context.lineTo(frame.x(xs[at] as number), frame.y(high[at] as number));
-      for (let at = to - 1; at >= from; at--) context.lineTo(frame.x(xs[at] as number), frame.y(low[at] as number));
-      context.fill();
-    }
-    from = to + 1;
+  for (const [from, to] of drawn) {
+    context.beginPath();
+    for (let at = from; at < to; at++) context.lineTo(frame.x(xs[at] as number), frame.y(high[at] as number));
+    for (let at = to - 1; at >= from; at--) context.lineTo(frame.x(xs[at] as number), frame.y(low[at] as number));
+    context.fill();
   }
 }
 
@@ -103,21 +95,15 @@ function paintPath(
   context.setLineDash([]);
 }
 
-/** Points without a number beside them would be lines without length. */
 function paintLonely(context: CanvasRenderingContext2D, line: Line, frame: Frame): void {
-  const isThere = (at: number): boolean => at >= 0 && at < line.ys.length && isDrawable(line.ys[at] as number, frame);
   context.fillStyle = line.colour;
-  for (let at = 0; at < line.xs.length; at++) {
-    if (!isThere(at) || isThere(at - 1) || isThere(at + 1)) continue;
+  for (const at of lonelyPoints(line, frame)) {
     context.beginPath();
     context.arc(frame.x(line.xs[at] as number), frame.y(line.ys[at] as number), 2.5 * frame.scale, 0, 7);
     context.fill();
   }
 }
 
-const LEAST_GAP = 7; // pixels between two marks of one line
-
-/** Triangles at the edges for what is beyond them, crosses at the bottom for NaN. */
 function paintMarks(context: CanvasRenderingContext2D, line: Line, frame: Frame): void {
   context.globalAlpha = 0.9;
   context.fillStyle = line.colour;
@@ -125,29 +111,9 @@ function paintMarks(context: CanvasRenderingContext2D, line: Line, frame: Frame)
   context.lineWidth = 1.4 * frame.scale;
   const size = 4 * frame.scale;
   const bottom = frame.top + frame.height;
-  let last = { up: -Infinity, down: -Infinity, cross: -Infinity };
-  const gap = LEAST_GAP * frame.scale;
-  for (const mark of line.marks) {
-    const x = frame.x(mark.x);
-    const side = mark.kind === "NaN" ? "cross" : mark.kind === "∞" ? "up" : "down";
-    if (x - last[side] < gap) continue;
-    last = { ...last, [side]: x };
-    if (side === "cross") cross(context, x, bottom - size * 1.6, size * 0.8);
-    else triangle(context, x, side === "up" ? frame.top : bottom, side === "up" ? size : -size);
-  }
-  const [low, high] = frame.yRange;
-  const [least, most] = line.band ? [line.band.low, line.band.high] : [line.ys, line.ys];
-  for (let at = 0; at < line.xs.length; at++) {
-    const x = frame.x(line.xs[at] as number);
-    if (x < frame.left || x > frame.left + frame.width) continue;
-    if ((most[at] as number) > high && x - last.up >= gap) {
-      triangle(context, x, frame.top, size);
-      last.up = x;
-    }
-    if ((least[at] as number) < low && x - last.down >= gap) {
-      triangle(context, x, bottom, -size);
-      last.down = x;
-    }
+  for (const { x, kind } of edgeMarks(line, frame, frame.scale)) {
+    if (kind === "cross") cross(context, x, bottom - size * 1.6, size * 0.8);
+    else triangle(context, x, kind === "up" ? frame.top : bottom, kind === "up" ? size : -size);
   }
 }
 
@@ -166,8 +132,4 @@ function cross(context: CanvasRenderingContext2D, x: number, y: number, size: nu
   context.moveTo(x + size, y - size);
   context.lineTo(x - size, y + size);
   context.stroke();
-}
-
-function isDrawable(y: number, frame: Frame): boolean {
-  return Number.isFinite(y) && (!frame.logY || y > 0);
 }

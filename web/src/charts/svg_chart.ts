@@ -2,7 +2,10 @@
 // A chart as SVG, for papers: axes, lines and legend as text and paths.
 import { axisText, type XKind } from "./axis_text";
 import type { Line } from "./curve";
+import { edgeMarks, type EdgeMark } from "./edge_marks";
 import type { MomentMark } from "./moment_marks";
+import { bandStretches, isDrawable, lonelyPoints, type Axes } from "./stretches";
+import { tickDistance, ticks } from "./ticks";
 import type { Span } from "./value_range";
 
 const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [720, 380, 64, 36, 36];
@@ -12,7 +15,7 @@ export function svgChart(
   title: string,
   lines: readonly Line[],
   ranges: { x: Span; y: Span },
-  axes: { x: XKind; logX: boolean; logY: boolean },
+  axes: { x: XKind; logX: boolean; logY: boolean; bands: boolean },
   moments: readonly MomentMark[] = [],
 ): string {
   const x = placing(ranges.x, LEFT, WIDTH - 16, axes.logX);
@@ -26,7 +29,7 @@ export function svgChart(
   ];
   for (const value of ticks(ranges.x, axes.logX)) {
     const text =
-      axes.x === "wall" ? new Date(value * 1000).toLocaleString() : axisText(axes.x, value, stepOf(ranges.x));
+      axes.x === "wall" ? new Date(value * 1000).toLocaleString() : axisText(axes.x, value, tickDistance(ranges.x));
     parts.push(`<path d="M${x(value)} ${TOP}V${HEIGHT - BOTTOM}" stroke="#e9ecf0"/>`);
     parts.push(
       `<text x="${x(value)}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="#66727f">${escaped(text)}</text>`,
@@ -34,21 +37,23 @@ export function svgChart(
   }
   for (const value of ticks(ranges.y, axes.logY)) {
     parts.push(`<path d="M${LEFT} ${y(value)}H${WIDTH - 16}" stroke="#e9ecf0"/>`);
-    const text = axisText("step", value, axes.logY ? value : stepOf(ranges.y));
+    const text = axisText("step", value, axes.logY ? value : tickDistance(ranges.y));
     parts.push(`<text x="${LEFT - 6}" y="${y(value) + 4}" text-anchor="end" fill="#66727f">${escaped(text)}</text>`);
   }
+  const frame = { left: LEFT, width: WIDTH - 16 - LEFT, x, y, yRange: ranges.y, logY: axes.logY };
   parts.push(`<g clip-path="url(#inside)" fill="none">`);
   for (const line of lines) {
-    if (line.band) parts.push(`<path d="${area(line, x, y, axes.logY)}" fill="${line.colour}" opacity="0.18"/>`);
+    if (line.band && axes.bands) parts.push(`<path d="${area(line, frame)}" fill="${line.colour}" opacity="0.18"/>`);
     if (line.raw)
-      parts.push(
-        `<path d="${path(line.raw.xs, line.raw.ys, x, y, axes.logY)}" stroke="${line.colour}" opacity="0.3"/>`,
-      );
+      parts.push(`<path d="${path(line.raw.xs, line.raw.ys, frame)}" stroke="${line.colour}" opacity="0.3"/>`);
     const dash = line.dash.length ? ` stroke-dasharray="${line.dash.join(" ")}"` : "";
-    parts.push(
-      `<path d="${path(line.xs, line.ys, x, y, axes.logY)}" stroke="${line.colour}" stroke-width="1.6"${dash}/>`,
-    );
+    parts.push(`<path d="${path(line.xs, line.ys, frame)}" stroke="${line.colour}" stroke-width="1.6"${dash}/>`);
+    for (const at of lonelyPoints(line, frame)) {
+      const [left, top] = [x(line.xs[at] as number), y(line.ys[at] as number)];
+      parts.push(`<circle cx="${left}" cy="${top}" r="2.5" fill="${line.colour}"/>`);
+    }
   }
+  for (const line of lines) parts.push(...edgeMarks(line, frame).map((mark) => drawnMark(mark, line.colour)));
   for (const moment of moments)
     parts.push(
       `<path d="M${x(moment.x)} ${TOP}V${HEIGHT - BOTTOM}" stroke="${moment.colour}" stroke-dasharray="3 3" opacity="0.6"><title>${escaped(moment.label)}</title></path>`,
@@ -68,47 +73,49 @@ function placing([from, to]: Span, start: number, end: number, log: boolean): (v
   return (value) => Number((start + ((scaled(value) - low) / (high - low || 1)) * (end - start)).toFixed(2));
 }
 
-function stepOf([from, to]: Span): number {
-  const rough = (to - from) / 6;
-  const size = 10 ** Math.floor(Math.log10(rough));
-  return ([1, 2, 5, 10].find((factor) => factor * size >= rough) ?? 10) * size;
-}
+const MARK = 4;
 
-export function ticks(span: Span, log: boolean): number[] {
-  const [from, to] = span;
-  const found: number[] = [];
-  if (log) {
-    for (let power = Math.ceil(Math.log10(from)); power <= Math.log10(to); power++) found.push(10 ** power);
-    return found;
+function drawnMark({ x, kind }: EdgeMark, colour: string): string {
+  const bottom = HEIGHT - BOTTOM;
+  if (kind === "cross") {
+    const [arm, y] = [MARK * 0.8, bottom - MARK * 1.6];
+    const d = `M${x} ${y}m${-arm} ${-arm}l${2 * arm} ${2 * arm}m0 ${-2 * arm}l${-2 * arm} ${2 * arm}`;
+    return `<path d="${d}" stroke="${colour}" stroke-width="1.4" opacity="0.9"><title>NaN</title></path>`;
   }
-  const step = stepOf(span);
-  for (let at = Math.ceil(from / step); at * step <= to && found.length < 50; at++)
-    found.push(Number((at * step).toPrecision(12)));
-  return found;
+  const [tip, down, word] = kind === "up" ? [TOP, MARK * 1.5, "above"] : [bottom, -MARK * 1.5, "below"];
+  const d = `M${x} ${tip}l${-MARK} ${down}h${2 * MARK}Z`;
+  return `<path d="${d}" fill="${colour}" opacity="0.9"><title>${word}</title></path>`;
 }
 
-type Place = (value: number) => number;
+interface Frame extends Axes {
+  y: (value: number) => number;
+}
 
-function path(xs: Float64Array, ys: Float64Array, x: Place, y: Place, log: boolean): string {
+function path(xs: Float64Array, ys: Float64Array, frame: Frame): string {
   let out = "";
   let isDown = false;
   for (let at = 0; at < xs.length; at++) {
     const value = ys[at] as number;
-    const isShown = Number.isFinite(value) && (!log || value > 0);
-    if (isShown) out += `${isDown ? "L" : "M"}${x(xs[at] as number)} ${y(value)}`;
+    const left = frame.x(xs[at] as number);
+    const isShown = isDrawable(value, frame) && Number.isFinite(left);
+    if (isShown) out += `${isDown ? "L" : "M"}${left} ${frame.y(value)}`;
     isDown = isShown;
   }
   return out;
 }
 
-function area(line: Line, x: Place, y: Place, log: boolean): string {
-  const { low, high } = line.band as { low: Float64Array; high: Float64Array };
-  const shown = Array.from(line.xs.keys()).filter(
-    (at) => Number.isFinite(low[at]) && (!log || (low[at] as number) > 0),
-  );
-  const there = shown.map((at) => `${x(line.xs[at] as number)} ${y(high[at] as number)}`);
-  const back = shown.reverse().map((at) => `${x(line.xs[at] as number)} ${y(low[at] as number)}`);
-  return there.length ? `M${[...there, ...back].join("L")}Z` : "";
+function area(line: Line, frame: Frame): string {
+  const { low, high, drawn } = bandStretches(line, frame);
+  const placed = (at: number, ys: Float64Array): string =>
+    `${frame.x(line.xs[at] as number)} ${frame.y(ys[at] as number)}`;
+  return drawn
+    .map(([from, to]) => {
+      const places = Array.from({ length: to - from }, (_, at) => from + at);
+      const there = places.map((at) => placed(at, high));
+      const back = places.reverse().map((at) => placed(at, low));
+      return `M${[...there, ...back].join("L")}Z`;
+    })
+    .join("");
 }
 
 function escaped(text: string): string {

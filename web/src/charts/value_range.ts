@@ -10,9 +10,10 @@ export function valueRange(values: Float64Array, options: { outliers: boolean; l
   let low = Infinity;
   let high = -Infinity;
   // By place: with an iterator this takes a multiple, and a chart of a hundred runs has a hundred thousand values.
+  const least = options.log ? 0 : -Infinity;
   for (let at = 0; at < numbers.length; at++) {
     const value = numbers[at] as number;
-    if (!isCounted(value)) continue;
+    if (!(value > least && value < Infinity)) continue;
     if (value < low) low = value;
     if (value > high) high = value;
   }

@@ -59,6 +59,73 @@ test("runs of a group become one line that says how many they are", () => {
   expect(lines[0]?.label).toContain("2 runs");
 });
 
+test("the centre of a group is that of all points, and its range has the extremes that were kept", () => {
+  const both = looks("a", "b");
+  for (const look of both.values()) look.group = "lr = 1";
+  const parts = { means: Float64Array.of(1.1, 1.1, 1.1), counts: Float64Array.of(100, 100, 100) };
+  const members = ["a", "b"].map((uid) => curve(uid, [1, 11, 1], { total: 300, parts }));
+  const [line] = linesOf(members, both, OPTIONS);
+  expect([...(line?.ys ?? [])]).toEqual([1.1, 1.1, 1.1]);
+  expect(Math.max(...(line?.band?.high ?? []))).toBe(11);
+  expect(Math.min(...(line?.band?.low ?? []))).toBe(1);
+});
+
+test("a group is marked where any of its runs has no number", () => {
+  const both = looks("a", "b");
+  for (const look of both.values()) look.group = "lr = 1";
+  const [line] = linesOf([curve("a", [1, 1, NaN, 1]), curve("b", [Infinity, 3, NaN, -Infinity])], both, OPTIONS);
+  expect(line?.marks).toEqual([
+    { x: 0, kind: "∞" },
+    { x: 2, kind: "NaN" },
+    { x: 3, kind: "−∞" },
+  ]);
+});
+
+test("a part of a curve stands where it does in the whole one", () => {
+  const part = curve("a", [1, 2], { walls: Float64Array.of(1500, 1501), first: 980 });
+  const [line] = linesOf([part], looks("a"), { ...OPTIONS, x: "relative" });
+  expect([...(line?.xs ?? [])]).toEqual([520, 521]);
+});
+
+const SMOOTH: LineOptions = { ...OPTIONS, smoothing: "mean", amount: 1 };
+
+/** Every second point is a peak that stands for itself, the others for 999 points at 0.1. */
+function peaked(uid: string): Curve {
+  const values = Array.from({ length: 200 }, (_, at) => (at % 2 ? 10 : 0.1));
+  const counts = Float64Array.from(values, (_, at) => (at % 2 ? 1 : 999));
+  return curve(uid, values, { total: 100_000, parts: { means: Float64Array.from(values), counts } });
+}
+
+test("a reduced curve is smoothed by what its points stand for, along every axis and in groups", () => {
+  const along = [
+    curve(
+      "a",
+      Array.from({ length: 200 }, (_, at) => 200 - at),
+    ),
+  ];
+  for (const x of ["step", "wall", "relative", "metric"] as const) {
+    const [line] = linesOf([peaked("a")], looks("a"), { ...SMOOTH, x }, along);
+    for (const y of line?.ys ?? []) expect(y).toBeCloseTo(0.11, 2);
+    expect(Math.max(...(line?.band?.high ?? []))).toBe(10);
+  }
+  const both = looks("a", "b");
+  for (const look of both.values()) look.group = "lr = 1";
+  const [line] = linesOf([peaked("a"), peaked("b")], both, SMOOTH);
+  for (const y of line?.ys ?? []) expect(y).toBeCloseTo(0.11, 2);
+});
+
+test("beside steps beyond 2^53 all lines tell their steps", () => {
+  const far = 2n ** 60n;
+  const exact = BigInt64Array.of(far, far + 1n);
+  const long = curve("a", [1, 2], { exact, steps: Float64Array.from(exact, Number) });
+  const lines = linesOf([long, curve("b", [1, 2], { steps: Float64Array.of(7, 9) })], looks("a", "b"), OPTIONS);
+  expect(lines.map((line) => [...(line.exact ?? [])])).toEqual([
+    [far, far + 1n],
+    [7n, 9n],
+  ]);
+  expect([...(lines[1]?.xs ?? [])]).toEqual([0, 2]);
+});
+
 test("logdirs of one run are told apart by their dashes, and a run that nobody chose is not drawn", () => {
   const lines = linesOf(
     [curve("a", [1], { logdir: "train" }), curve("a", [1], { logdir: "test" }), curve("x", [1])],

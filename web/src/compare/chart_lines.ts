@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From curves to lines: along the chosen axis, smoothed, with bands, grouped.
 import type { XKind } from "../charts/axis_text";
-import { banded } from "../charts/bands";
+import { banded, valuesAt } from "../charts/bands";
 import { DASHES } from "../charts/colours";
-import type { Curve, Line } from "../charts/curve";
+import { startOf, type Curve, type Line, type Parts } from "../charts/curve";
 import { grouped, type Area, type Centre } from "../charts/grouping";
 import { valueAt } from "../charts/interpolation";
-import { smoothed, type Smoothing } from "../charts/smoothing";
+import { evenParts, smoothed, type Smoothing } from "../charts/smoothing";
 import { shownCount } from "../numbers/shown";
 import type { RunLook } from "./run_looks";
 
@@ -50,36 +50,42 @@ function baseOf(curves: readonly Curve[]): bigint | undefined {
   );
 }
 
-interface Placed {
+/** The points of a curve where they stand on the x axis. */
+interface Points {
+  xs: Float64Array;
+  ys: Float64Array;
+  walls: Float64Array;
+  parts?: Parts;
+  /** The steps as they are, where the axis counts from a base. */
+  exact?: BigInt64Array;
+}
+
+interface Placed extends Points {
   base: bigint | undefined;
   curve: Curve;
   look: RunLook;
   dash: readonly number[];
-  xs: Float64Array;
-  ys: Float64Array;
-  walls: Float64Array;
 }
 
-function placedOn(
-  curve: Curve,
-  look: RunLook,
-  x: XKind,
-  along: readonly Curve[],
-  base: bigint | undefined,
-): Pick<Placed, "xs" | "ys" | "walls"> {
-  const { steps, walls, values } = curve;
-  if (x === "step" && base !== undefined) {
+function placedOn(curve: Curve, look: RunLook, x: XKind, along: readonly Curve[], base: bigint | undefined): Points {
+  const { steps, walls } = curve;
+  if (x === "step") {
+    if (base === undefined) return pointsOf(steps, curve);
     const exact = curve.exact ?? BigInt64Array.from(steps, BigInt);
-    return { xs: Float64Array.from(exact, (step) => Number(step - base)), ys: values, walls };
+    return {
+      ...pointsOf(
+        Float64Array.from(exact, (step) => Number(step - base)),
+        curve,
+      ),
+      exact,
+    };
   }
-  if (x === "step") return { xs: steps, ys: values, walls };
-  if (x === "wall") return sortedBy(walls, values, walls);
+  if (x === "wall") return sortedBy(walls, curve);
   if (x === "relative") {
-    const start = Math.min(look.start, walls[0] ?? look.start);
+    const start = startOf(curve, look.start);
     return sortedBy(
       walls.map((wall) => wall - start),
-      values,
-      walls,
+      curve,
     );
   }
   const other =
@@ -88,28 +94,43 @@ function placedOn(
   if (!other) return { xs: new Float64Array(), ys: new Float64Array(), walls: new Float64Array() };
   return sortedBy(
     steps.map((step) => valueAt(other.steps, other.values, step)),
-    values,
-    walls,
+    curve,
   );
 }
 
+function pointsOf(xs: Float64Array, { values, walls, parts }: Curve): Points {
+  return { xs, ys: values, walls, ...(parts ? { parts } : {}) };
+}
+
 /** By x; points without a place are left out. */
-function sortedBy(xs: Float64Array, ys: Float64Array, walls: Float64Array): Pick<Placed, "xs" | "ys" | "walls"> {
+function sortedBy(xs: Float64Array, curve: Curve): Points {
   let isSorted = true;
   for (let at = 0; at < xs.length && isSorted; at++) {
     isSorted = Number.isFinite(xs[at]) && (at === 0 || (xs[at] as number) >= (xs[at - 1] as number));
   }
-  if (isSorted) return { xs, ys, walls };
+  if (isSorted) return pointsOf(xs, curve);
   const order = Array.from(xs.keys())
     .filter((at) => Number.isFinite(xs[at]))
     .sort((one, other) => (xs[one] as number) - (xs[other] as number));
   const taken = (from: Float64Array): Float64Array => Float64Array.from(order, (at) => from[at] as number);
-  return { xs: taken(xs), ys: taken(ys), walls: taken(walls) };
+  const { values, walls, parts } = curve;
+  return {
+    xs: taken(xs),
+    ys: taken(values),
+    walls: taken(walls),
+    ...(parts ? { parts: { means: taken(parts.means), counts: taken(parts.counts) } } : {}),
+  };
+}
+
+/** Where nobody knows what the points of a reduced curve stand for, all stand for as many. */
+function calmed({ xs, ys, parts, curve }: Placed, { smoothing, amount }: LineOptions): Float64Array {
+  const count = Math.max(1, curve.total / Math.max(1, ys.length));
+  return smoothed(smoothing, xs, ys, amount, parts ?? evenParts(ys, count));
 }
 
 function singleLine(one: Placed, options: LineOptions): Line {
-  const { curve, look, dash, xs, ys, walls } = one;
-  const calm = smoothed(options.smoothing, xs, ys, options.amount, Math.max(1, curve.total / Math.max(1, ys.length)));
+  const { curve, look, dash, xs, ys, walls, exact } = one;
+  const calm = calmed(one, options);
   const isSmoothed = calm !== ys;
   const isReduced = ys.length > options.most || curve.total > ys.length;
   const out = {
@@ -122,18 +143,18 @@ function singleLine(one: Placed, options: LineOptions): Line {
     total: curve.total,
     ...(one.base === undefined ? {} : { base: one.base }),
   };
-  if (!isReduced) {
-    const exact = curve.exact && options.x === "step" ? { exact: curve.exact } : {};
-    return { ...out, xs, ys: calm, walls, ...exact, ...(isSmoothed ? { raw: { xs, ys } } : {}) };
-  }
+  if (!isReduced)
+    return { ...out, xs, ys: calm, walls, ...(exact ? { exact } : {}), ...(isSmoothed ? { raw: { xs, ys } } : {}) };
   const line = banded(xs, calm, options.most);
   const rough = isSmoothed ? banded(xs, ys, options.most) : line;
-  const taken = Float64Array.from(line.places, (at) => walls[at] as number);
-  const exact =
-    curve.exact && options.x === "step"
-      ? { exact: BigInt64Array.from(line.places, (at) => (curve.exact as BigInt64Array)[at] as bigint) }
-      : {};
-  return { ...out, xs: line.xs, ys: line.ys, band: { low: rough.low, high: rough.high }, walls: taken, ...exact };
+  return {
+    ...out,
+    xs: line.xs,
+    ys: line.ys,
+    band: { low: rough.low, high: rough.high },
+    walls: valuesAt(walls, line.places),
+    ...(exact ? { exact: BigInt64Array.from(line.places, (at) => exact[at] as bigint) } : {}),
+  };
 }
 
 function groupLines(placed: readonly Placed[], options: LineOptions): Line[] {
@@ -144,16 +165,10 @@ function groupLines(placed: readonly Placed[], options: LineOptions): Line[] {
   }
   return [...members].map(([key, ones]) => {
     const [first] = ones as [Placed];
-    const calm = ones.map((one) => ({
-      xs: one.xs,
-      ys: smoothed(
-        options.smoothing,
-        one.xs,
-        one.ys,
-        options.amount,
-        Math.max(1, one.curve.total / Math.max(1, one.ys.length)),
-      ),
-    }));
+    const calm = ones.map((one) => {
+      const ys = calmed(one, options);
+      return { xs: one.xs, ys, ...(ys === one.ys && one.parts ? { level: one.parts.means } : {}) };
+    });
     const { xs, ys, low, high, counts } = grouped(calm, options.centre, options.area);
     const name = first.curve.logdir ? `${first.look.group} · ${first.curve.logdir}` : String(first.look.group);
     return {
@@ -162,14 +177,29 @@ function groupLines(placed: readonly Placed[], options: LineOptions): Line[] {
       label: `${name} (${shownCount(ones.length, "run")})`,
       colour: first.look.colour,
       dash: first.dash,
+      ...fromBase(first.base, xs),
       xs,
       ys,
       ...(options.area === "none" ? {} : { band: { low, high } }),
       counts,
-      marks: [],
+      marks: marksOfAll(ones),
       total: ones.reduce((sum, one) => sum + one.curve.total, 0),
     };
   });
+}
+
+/** Steps beyond 2^53 as they are, for lines that are drawn from where these begin. */
+function fromBase(base: bigint | undefined, xs: Float64Array): Pick<Line, "base" | "exact"> {
+  if (base === undefined) return {};
+  return { base, exact: BigInt64Array.from(xs, (x) => base + BigInt(Math.round(x))) };
+}
+
+/** Where any of them has no number, from left to right. */
+function marksOfAll(placed: readonly Placed[]): Line["marks"] {
+  const found = new Map(
+    placed.flatMap(({ xs, ys }) => marksOf(xs, ys)).map((mark) => [`${mark.kind} ${mark.x}`, mark]),
+  );
+  return [...found.values()].sort((one, other) => one.x - other.x);
 }
 
 function marksOf(xs: Float64Array, ys: Float64Array): Line["marks"] {

@@ -15,11 +15,21 @@ export interface ChartSettings {
   lines: LineOptions;
   /** So many points of each curve are asked for. */
   points: number;
-  window: Asking["window"];
+  /** Whether the means of what points stand for are asked for too. */
+  means: boolean;
+  windows: Asking["windows"];
   zoom: Span | null;
+  /** Whether a zoom means another part of each run, which is asked for by itself. */
+  zoomsByRun: boolean;
+  /** How one gets to see the points that are not there. */
+  zoomHint: string;
   onzoom: (zoom: Span | null) => void;
   logX: boolean;
   logY: boolean;
+  /** Charts that have the other scale. */
+  rescaled: readonly string[];
+  onrescale: (tag: string) => void;
+  onlarge: (tag: string) => void;
   outliers: boolean;
   bands: boolean;
   xmetric: string;
@@ -34,6 +44,11 @@ const [LEAST_POINTS, MOST_POINTS, ALL_POINTS] = [200, 1000, 60_000];
 
 /** Fewer for each of many curves: what is sent and drawn stays bounded. */
 export function pointsFor(runs: number, isSmoothed: boolean): number {
-  const fair = Math.floor(ALL_POINTS / Math.max(1, runs));
-  return Math.max(LEAST_POINTS, Math.min(isSmoothed ? MOST_POINTS * 4 : MOST_POINTS, fair));
+  const most = MOST_POINTS * (isSmoothed ? 4 : 1);
+  return Math.max(LEAST_POINTS, Math.min(most, Math.floor(ALL_POINTS / Math.max(1, runs))));
+}
+
+/** Whether lines are made of more than the points that are drawn: smoothed ones, and the centres of groups. */
+export function needsMeans({ smoothing, group }: { smoothing: string; group: string }): boolean {
+  return smoothing !== "none" || group !== "";
 }

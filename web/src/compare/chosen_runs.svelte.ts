@@ -64,8 +64,8 @@ export class ChosenRuns {
       runsByNumber(workspace, choice.shown.map(Number).filter(Number.isInteger)),
     ]);
     const together = (items: Run[]): Run[] => {
-      const known = new Set(items.map((run) => run.uid));
-      return [...items, ...shown.filter((run) => !known.has(run.uid))];
+      // By uid: in a list that lives a run can move to the next page while that is asked for.
+      return [...new Map([...items, ...shown].map((run) => [run.uid, run])).values()];
     };
     const isFirst = this.runs === undefined;
     if (isFirst || !page.next) put(together(page.items));
@@ -81,6 +81,10 @@ export class ChosenRuns {
   }
 }
 
+/** The server tells the tags and the points of so many at once. */
+export const MOST_PLOTTED = 500;
+
+/** Those that are to be plotted, however many. */
 export function plottedRuns(runs: readonly Run[], choice: Choice): Run[] {
   if (choice.runs) return runs.filter((run) => !choice.hidden.includes(String(run.number)));
   return runs.filter((run, index) => isPlotted(choice, index, run.number));

@@ -30,6 +30,10 @@ export const CHART_VIEW = {
   /** Sections that are not as they usually are. */
   toggled: list(),
   zoom: span(),
+  /** Charts whose values are not on the scale that the others have. */
+  rescaled: list(),
+  /** The chart that is shown large. */
+  large: text(),
   columns: number(3, 1, 6),
 };
 
@@ -43,16 +47,27 @@ export const COMPARE_VIEW = {
   first: number(10, 0, 500),
   shown: list(),
   hidden: list(),
-  /** Of the differences: the run that others are compared with, and whether what is the same is shown too. */
+  /** What is looked for in the list of runs. */
+  find: text(),
+  /** Of the differences: the run that others are compared with, whether what is the same is shown too, which fields, and whose code. */
   reference: text(),
   all: flag(),
+  field: text(),
+  code: text(),
   /** Of the media: which tags, where on the slider, and how pictures stand beside each other. */
   media: text(),
   step: text(),
   look: choice(LOOKS, "side"),
+  /** The two pictures that are on top of each other, and how much of each is seen. */
+  pair: list(),
+  wipe: number(50, 0, 100),
+  /** Whether the histograms of all runs stand on one axis. */
+  together: flag(),
   /** Whether texts are shown as they were logged, and not as Markdown. */
   plain: flag(),
-  /** Of the parameters: axes, and the metric that colours them. */
+  /** Of the parameters: axes, the metric that colours them, what was chosen on them, and the axis of the scatter. */
   axes: list(),
   target: text(),
+  chosen: list(),
+  scatter: text(),
 };

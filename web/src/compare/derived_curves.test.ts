@@ -31,6 +31,29 @@ test("a tag alone is meant in each logdir", () => {
   ]);
 });
 
+test("means follow from the means of what is between two points, however the other curve was reduced", () => {
+  const node = parseDerived("a - b", ["a", "b"]);
+  const reduced = (one: Curve, means: number[], counts: number[]): Curve => ({
+    ...one,
+    total: 1000,
+    parts: { means: Float64Array.from(means), counts: Float64Array.from(counts) },
+  });
+  const lead = reduced(curve("u", "", "a", [0, 100, 200], [9, 9, 9]), [5, 6, 7], [1, 100, 100]);
+  const other = reduced(
+    curve("u", "", "b", [0, 50, 99, 100, 150], [1, 1, 1, 50, 1]),
+    [1, 2, 1, 3, 4],
+    [1, 50, 49, 1, 50],
+  );
+  const [found] = derivedCurves(node, "x", [lead, other]);
+  expect([...(found?.parts?.counts ?? [])]).toEqual([1, 100, 100]);
+  expect(found?.parts?.means[0]).toBe(4);
+  expect(found?.parts?.means[1]).toBeCloseTo(6 - (50 * 2 + 49 * 1 + 1 * 3) / 100, 9);
+  expect(found?.parts?.means[2]).toBe(3);
+  const late = { ...other, steps: other.steps.map((step) => step + 150) };
+  expect([...(derivedCurves(node, "x", [lead, late])[0]?.parts?.means ?? [])].slice(0, 2)).toEqual([NaN, NaN]);
+  expect(derivedCurves(node, "x", [curve("u", "", "a", [0], [1]), other])[0]?.parts).toBeUndefined();
+});
+
 test("which tags are needed", () => {
   const tags = [
     { tag: "loss", kind: "scalar" as const, logdirs: ["val", "train"], runs: 1 },

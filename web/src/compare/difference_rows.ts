@@ -37,9 +37,14 @@ export function differenceRows(runs: readonly Run[]): Row[] {
     const names = [...new Set(sides.flatMap((side) => [...side.keys()]))];
     return names.map((name) => {
       const cells = sides.map((side) => side.get(name));
-      return { group, name, cells, differs: new Set(cells.map((cell) => cell?.text)).size > 1 };
+      return { group, name, cells, differs: cells.some((cell) => !isSame(cell, cells[0])) };
     });
   });
+}
+
+/** Numbers are the same when they are, not when they look alike; long integers only stand whole in their text. */
+export function isSame(one: Cell | undefined, other: Cell | undefined): boolean {
+  return one?.text === other?.text && Object.is(one?.number, other?.number);
 }
 
 function metrics(run: Run): Values {

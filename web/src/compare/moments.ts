@@ -3,7 +3,7 @@
 import type { Annotation } from "../api/annotations";
 import { toNumber, type WireValue } from "../api/wire";
 import type { XKind } from "../charts/axis_text";
-import type { Curve } from "../charts/curve";
+import { startOf, type Curve } from "../charts/curve";
 import { lowerBound } from "../charts/interpolation";
 import type { MomentMark } from "../charts/moment_marks";
 import { shownValue } from "../numbers/shown";
@@ -68,6 +68,6 @@ function placeOf(moment: Moment, curve: Curve, look: RunLook, x: XKind, base: bi
   const at = lowerBound(walls, time);
   if (at >= steps.length) return undefined;
   if (x === "wall") return time;
-  if (x === "relative") return time - Math.min(look.start, walls[0] ?? look.start);
+  if (x === "relative") return time - startOf(curve, look.start);
   return base === undefined ? steps[at] : Number((curve.exact?.[at] ?? BigInt(steps[at] as number)) - base);
 }

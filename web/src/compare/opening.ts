@@ -16,6 +16,7 @@ export interface Opened {
   curves: Curve[];
   /** So many of each curve were asked for. */
   points: number;
+  means: boolean;
 }
 
 /** Nothing where it takes several questions, or where this one cannot be answered: others will tell why. */
@@ -28,7 +29,7 @@ export async function openComparison(
   try {
     const { head, items } = await askForColumns("charts", query);
     const { runs, tags, charts } = head as unknown as Pick<Opened, "runs" | "tags" | "charts">;
-    return { runs, tags, charts, curves: items, points: Number(query["points"]) };
+    return { runs, tags, charts, curves: items, points: Number(query["points"]), means: query["means"] === true };
   } catch {
     return undefined;
   }

@@ -3,12 +3,12 @@
 import type { Query } from "../api/address";
 import { numbersWhere, pageQuery } from "../api/run_addresses";
 import type { StateOf } from "../routing/query_codec";
-import { pointsFor } from "./chart_settings";
+import { needsMeans, pointsFor } from "./chart_settings";
 import type { COMPARE_VIEW } from "./compare_view";
 import { readNumbers } from "./run_numbers";
 
 const MOST_RUNS = 250;
-const ROWS = 4;
+const ROWS = 2; // of charts: as many as the first frame has, the others are asked for after it
 const NARROW = 760; // pixels; charts stand below each other there
 
 /** Nothing where the runs are not to be had by one question. */
@@ -25,5 +25,6 @@ export function openingQuery(workspace: string, now: StateOf<typeof COMPARE_VIEW
     tag: isPlain ? now.pinned : [],
     charts: isPlain ? String(ROWS * (innerWidth < NARROW ? 1 : now.columns)) : "0",
     points: pointsFor(runs, now.smoothing !== "none"),
+    means: needsMeans(now),
   };
 }

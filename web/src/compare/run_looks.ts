@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How each run looks in charts: its name, colour, group, and moments of its history.
 import { runLabel, type Run } from "../api/wire";
-import { assignColours, colour } from "../charts/colours";
+import { assignColours, colour, runWish, textWish } from "../charts/colours";
 import { cellValue } from "../runs/cell_values";
 import { readField } from "../runs/field_names";
-import { shownValue } from "../numbers/shown";
 
 export interface Moment {
   /** Seconds since 1970. */
@@ -25,7 +24,11 @@ export interface RunLook {
 
 export function runLooks(runs: readonly Run[], groupBy: string, isDark: boolean): Map<string, RunLook> {
   const groups = new Map(runs.map((run) => [run.uid, groupBy ? groupOf(run, groupBy) : undefined]));
-  const colours = assignColours(runs.map((run) => groups.get(run.uid) ?? run.uid));
+  const wishes = runs.map((run) => {
+    const group = groups.get(run.uid);
+    return group === undefined ? ([run.uid, runWish(run)] as const) : ([group, textWish(group)] as const);
+  });
+  const colours = assignColours(new Map(wishes));
   return new Map(
     runs.map((run) => [
       run.uid,
@@ -45,7 +48,8 @@ export function runLooks(runs: readonly Run[], groupBy: string, isDark: boolean)
 export function groupOf(run: Run, field: string): string {
   const known = readField(field);
   const value = known ? cellValue(run, known) : undefined;
-  return value === undefined || value === null ? "none" : shownValue(value);
+  // Whole, not as it is shown: values that differ in their last digit are different groups.
+  return value === undefined || value === null ? "none" : String(value);
 }
 
 function momentsOf(run: Run): Moment[] {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves for the charts that are seen: what several charts want at one moment is asked for at once.
-import { fetchCurves, type CurvesAsked } from "../api/series";
+import { ApiError } from "../api/http";
+import { curvesAddress, fetchCurves, type CurveWindow } from "../api/series";
 import type { Curve } from "../charts/curve";
 
 export interface Asking {
   tag: string;
   runs: readonly number[];
   points: number;
-  window: Pick<CurvesAsked, "fromStep" | "toStep" | "since" | "until">;
+  /** Whether points of reduced curves also tell the means of what they stand for. */
+  means: boolean;
+  /** As of the question to the server. */
+  windows: readonly CurveWindow[];
 }
 
 interface Waiting {
@@ -17,6 +21,7 @@ interface Waiting {
 }
 
 const MOST_TAGS = 24;
+const MOST_LETTERS = 7500; // of one address: servers and proxies take 8 kB
 
 const FIRST = 3; // charts that are drawn before all else is seen; more of them would hold up the first
 const FRESH = 5000; // milliseconds: what nobody took by then is asked for again
@@ -67,7 +72,7 @@ class SeriesStore {
     }
     this.waiting = [];
     for (const group of groups.values()) {
-      for (let at = 0; at < group.length; at += MOST_TAGS) void this.fetch(group.slice(at, at + MOST_TAGS));
+      for (const some of inParts(group)) void this.fetch(some);
     }
   }
 
@@ -76,16 +81,40 @@ class SeriesStore {
     if (!first) return;
     try {
       const tags = [...new Set(group.map((one) => one.asking.tag))];
-      const { items } = await fetchCurves({ runs: first.runs, tags, points: first.points, ...first.window });
+      const { tag: _, ...rest } = first;
+      const { items } = await fetchCurves({ ...rest, tags });
       for (const one of group) one.done(items.filter((curve) => curve.tag === one.asking.tag));
     } catch (error) {
-      for (const one of group) one.failed(error);
+      // One that is refused, as a tag that no run has any more, takes no other with it.
+      if (group.length > 1 && error instanceof ApiError && error.status >= 400 && error.status < 500)
+        for (const one of group) void this.fetch([one]);
+      else for (const one of group) one.failed(error);
     }
   }
 }
 
-function keyOf({ tag, runs, points, window }: Asking): string {
-  return JSON.stringify([tag, runs, points, window]);
+/** As few questions about the same runs as the number of tags and the length of an address allow. */
+function inParts(group: readonly Waiting[]): Waiting[][] {
+  const [first] = group;
+  if (!first) return [];
+  const room = MOST_LETTERS - curvesAddress({ ...first.asking, tags: [] }).length;
+  const parts: Waiting[][] = [];
+  let letters = Infinity;
+  for (const one of group) {
+    const more = new URLSearchParams({ tag: one.asking.tag }).toString().length + 1;
+    letters += more;
+    const last = parts.at(-1);
+    if (last && last.length < MOST_TAGS && letters <= room) last.push(one);
+    else {
+      parts.push([one]);
+      letters = more;
+    }
+  }
+  return parts;
+}
+
+function keyOf({ tag, runs, points, means, windows }: Asking): string {
+  return JSON.stringify([tag, runs, points, means, windows]);
 }
 
 export const seriesStore = new SeriesStore();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { entryAt, stepsTogether } from "./media_steps";
+import { entryAt, placeOf, stepsTogether } from "./media_steps";
 
 test("steps of all runs stand in their order, long ones too", () => {
   expect(
@@ -18,4 +18,14 @@ test("of each run the entry is shown that was there at the step", () => {
   expect(entryAt(entries, "")?.step).toBe("9007199254740993");
   expect(entryAt(entries, "nonsense")?.step).toBe("9007199254740993");
   expect(entryAt([], "1")).toBeUndefined();
+});
+
+test("the slider stands where the entries are that are shown", () => {
+  const steps = ["0", "5", "10"];
+  expect(placeOf(steps, "5")).toBe(1);
+  expect(placeOf(steps, "7")).toBe(1);
+  expect(placeOf(steps, "99")).toBe(2);
+  expect(placeOf(steps, "-3")).toBe(0);
+  expect(placeOf(steps, "")).toBe(2);
+  expect(placeOf(steps, "nonsense")).toBe(2);
 });

@@ -12,11 +12,20 @@ export function compareSteps(one: string, other: string): number {
   return first < second ? -1 : first > second ? 1 : 0;
 }
 
-/** The last entry that is not behind `step`; the first where all are; the last without a step. */
-export function entryAt<T extends { step: WireNumber }>(entries: readonly T[], step: string): T | undefined {
-  if (!isStep(step)) return entries.at(-1);
+/** Where the last of these steps is that is not behind `step`; the first where all are, the last without a step. */
+export function placeOf(steps: readonly WireNumber[], step: string): number {
+  if (!isStep(step)) return steps.length - 1;
   const wanted = BigInt(step);
-  return entries.findLast((entry) => BigInt(String(entry.step)) <= wanted) ?? entries[0];
+  return Math.max(
+    0,
+    steps.findLastIndex((one) => BigInt(String(one)) <= wanted),
+  );
+}
+
+/** The entry that was there at a step. */
+export function entryAt<T extends { step: WireNumber }>(entries: readonly T[], step: string): T | undefined {
+  const steps = entries.map((entry) => entry.step);
+  return entries[placeOf(steps, step)];
 }
 
 export function isStep(text: string): boolean {

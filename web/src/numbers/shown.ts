@@ -8,7 +8,7 @@ export function shownNumber(value: number, digits = 5): string {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e7) return minus(String(value));
+  if (Number.isInteger(value) && size < 1e12) return minus(String(value)); // steps and seeds are read digit by digit
   if (size >= 1e7 || size < 1e-4)
     return minus(value.toExponential(Math.min(digits - 1, 3)).replace(/\.?0+e/, "e")).replace("e+", "e");
   const text = Number(value.toPrecision(digits)).toString();
@@ -72,8 +72,13 @@ export function shownAgo(time: string | undefined, now: number): string {
   return shownDay(time);
 }
 
+let days: Intl.DateTimeFormat | undefined; // made when it is needed, and once: that takes longer than its work
+
 export function shownDay(time: string): string {
-  return new Date(time).toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" });
+  const moment = Date.parse(time);
+  if (Number.isNaN(moment)) return time;
+  days ??= new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
+  return days.format(moment);
 }
 
 export function shownTime(time: string | undefined): string {

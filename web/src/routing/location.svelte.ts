@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the page is: the address of the browser as a value that views follow.
+import { PacedWrites } from "./paced_writes";
 import { readState, writeState, type Parts, type StateOf } from "./query_codec";
 import { routeOf } from "./routes";
 
@@ -7,13 +8,25 @@ class Place {
   path = $state(location.pathname);
   query = $state(location.search);
   readonly route = $derived(routeOf(this.path));
+  private readonly history = new PacedWrites((address: string) => history.replaceState(null, "", address));
 
   constructor() {
-    addEventListener("popstate", () => this.look());
+    addEventListener("popstate", () => {
+      this.history.forget(); // it was meant for the step of the history that was left
+      this.look();
+    });
+    addEventListener("pagehide", () => this.history.flush());
+  }
+
+  /** The whole address of what is seen, which that of the browser may be a moment behind. */
+  get link(): string {
+    return location.origin + this.path + this.query;
   }
 
   /** Go to another address; it becomes a step of the browser's history. */
   go(address: string): void {
+    this.history.flush();
+    this.history.forget(); // if it was refused: it must not replace the new address later
     history.pushState(null, "", address);
     this.look();
     document.querySelector("main")?.scrollTo(0, 0);
@@ -22,8 +35,8 @@ class Place {
   /** Change the address without a step of the history, for what changes all the time. */
   replace(query: URLSearchParams): void {
     const written = query.toString();
-    history.replaceState(null, "", written ? `${this.path}?${written}` : this.path);
-    this.look();
+    this.query = written && `?${written}`;
+    this.history.put(this.path + this.query);
   }
 
   private look(): void {
@@ -60,5 +73,9 @@ export function followLink(event: MouseEvent): void {
   if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
   if (routeOf(link.pathname).kind === "nowhere") return;
   event.preventDefault();
+  if (link.hash) {
+    document.getElementById(link.hash.slice(1))?.focus(); // a place within the view that is there
+    return;
+  }
   place.go(link.pathname + link.search);
 }

@@ -38,3 +38,10 @@ test("what cannot be read has its usual value, and numbers are kept within their
   expect(read).toMatchObject({ first: 100, x: "step", zoom: null, bin: false });
   expect(readState(PARTS, new URLSearchParams("first=abc")).first).toBe(10);
 });
+
+test("what is named twice is meant once, and a span has two numbers", () => {
+  const parts = { columns: list(), zoom: span() };
+  expect(readState(parts, new URLSearchParams("columns=a,b,a")).columns).toEqual(["a", "b"]);
+  for (const said of ["1~Infinity", "2~1", "x~2", "1"])
+    expect(readState(parts, new URLSearchParams({ zoom: said })).zoom).toBeNull();
+});

@@ -46,7 +46,7 @@ export function list(usual: readonly string[] = []): Part<readonly string[]> {
         if (character === ",") found.push("");
         else found[found.length - 1] += character === "\\" ? (said[++at] ?? "") : character;
       }
-      return found;
+      return [...new Set(found)]; // who names something twice means it once
     },
     write: (value) => value.map((one) => one.replace(/[\\,]/g, "\\$&")).join(","),
   };
@@ -58,7 +58,8 @@ export function span(): Part<readonly [number, number] | null> {
     usual: null,
     read(said) {
       const [from, to] = said.split("~").map(Number);
-      return from !== undefined && to !== undefined && to > from ? [from, to] : undefined;
+      const isSpan = Number.isFinite(from) && Number.isFinite(to) && (to as number) > (from as number);
+      return isSpan ? [from as number, to as number] : undefined;
     },
     write: (value) => (value ? `${value[0]}~${value[1]}` : ""),
   };

@@ -12,4 +12,6 @@ export const RUN_VIEW = {
   log: text(),
   find: text(),
   only: flag(),
+  /** Of the files: what is looked for in their paths. */
+  file: text(),
 };

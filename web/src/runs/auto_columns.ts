@@ -8,7 +8,7 @@ const MOST_HPARAMS = 4;
 const TELLING =
   /(val|valid|test|eval)[/_.]?.*(loss|acc|score|f1|reward|error|err|auc|bleu|map)|accuracy|loss|reward|score/i;
 
-export function autoColumns(fields: FieldNames): string[] {
+export function autoColumns(fields: Pick<FieldNames, "hparams" | "metrics">): string[] {
   const telling = [...fields.metrics].sort((one, other) => rank(one) - rank(other) || one.localeCompare(other));
   return [
     "status",

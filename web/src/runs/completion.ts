@@ -2,7 +2,17 @@
 // What may come next in a filter: fields, operators, values and words between conditions.
 import type { FieldNames } from "../api/runs";
 import { STATUSES } from "../api/wire";
-import { COLUMN_KINDS, METRIC_PARTS, readField, writtenName, type Field } from "./field_names";
+import {
+  COLUMN_KINDS,
+  METRIC_PARTS,
+  quoted,
+  readField,
+  unescaped,
+  writtenField,
+  writtenName,
+  type Field,
+  type PlainField,
+} from "./field_names";
 
 export interface Suggestion {
   text: string;
@@ -14,6 +24,18 @@ export interface Completion {
   from: number;
   to: number;
   items: Suggestion[];
+  /** The values that would help here, and only the server knows. */
+  asks: ValuesAsked | undefined;
+}
+
+export interface ValuesAsked {
+  field: string;
+  prefix: string;
+}
+
+/** What the server told: values as a filter writes them, the most frequent first. */
+export interface ValuesTold extends ValuesAsked {
+  texts: readonly string[];
 }
 
 const OPERATORS: Suggestion[] = [
@@ -34,17 +56,19 @@ const MOST = 12;
 const WORD =
   /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[^\s"'()[\],<>=!]+(?:"(?:\\.|[^"\\])*"?[^\s"'()[\],<>=!]*)*|[<>=!]+|[()[\],]/g;
 
-export function complete(text: string, caret: number, fields: FieldNames): Completion {
+export function complete(text: string, caret: number, fields: FieldNames, told?: ValuesTold): Completion {
   const before = [...text.slice(0, caret).matchAll(WORD)].map((match) => ({ text: match[0], at: match.index }));
   const last = before.at(-1);
   const isWithin = last !== undefined && last.at + last.text.length === caret && /[^()[\],<>=!]/.test(last.text);
   const typed = isWithin ? last.text : "";
   const from = isWithin ? last.at : caret;
   const words = (isWithin ? before.slice(0, -1) : before).map((word) => word.text);
-  return { from, to: caret, items: suggestions(typed, words, fields).slice(0, MOST) };
+  const asks = valuesAsked(typed, words, fields);
+  const texts = asks && asks.field === told?.field ? told.texts : [];
+  return { from, to: caret, items: suggestions(typed, words, fields, texts).slice(0, MOST), asks };
 }
 
-function suggestions(typed: string, words: string[], fields: FieldNames): Suggestion[] {
+function suggestions(typed: string, words: string[], fields: FieldNames, told: readonly string[]): Suggestion[] {
   const previous = words.at(-1)?.toLowerCase();
   if (previous === undefined || ["and", "or", "not", "("].includes(previous)) {
     return matching(typed, [
@@ -54,41 +78,68 @@ function suggestions(typed: string, words: string[], fields: FieldNames): Sugges
   }
   const field = readField(words.at(-1) ?? "");
   if (field && !isValuePlace(words.slice(0, -1))) return matching(typed, OPERATORS);
-  const asked = askedField(words);
-  if (asked) return matching(typed, values(asked));
+  const place = valuePlace(words);
+  if (place) {
+    const fitting = told.filter((text) => isFit(text, place.operator)).map((text) => ({ text, note: "" }));
+    return matching(inDoubleQuotes(typed), [...values(place.field), ...fitting]);
+  }
   return matching(typed, [
     { text: "and", note: "both must hold" },
     { text: "or", note: "one must hold" },
   ]);
 }
 
-const COMPARISONS = [
-  "==",
-  "=",
-  "!=",
-  "<>",
-  "<",
-  "<=",
-  ">",
-  ">=",
-  "contains",
-  "like",
-  "ilike",
-  "startswith",
-  "endswith",
-];
+const ORDERS = ["<", "<=", ">", ">="];
+const TEXT_SEARCHES = ["contains", "startswith", "endswith"];
+const PATTERNS = ["like", "ilike"];
+const COMPARISONS = ["==", "=", "!=", "<>", ...ORDERS, ...TEXT_SEARCHES, ...PATTERNS];
+const VALUED: readonly PlainField[] = ["name", "workspace", "experiment", "user", "host", "store"];
 
 function isValuePlace(words: string[]): boolean {
   return COMPARISONS.includes(words.at(-1)?.toLowerCase() ?? "");
 }
 
-/** The field whose value is to be written now. */
-function askedField(words: string[]): Field | undefined {
-  if (isValuePlace(words)) return readField(words.at(-2) ?? "");
+/** The field whose value is to be written now, and what it is compared by. */
+function valuePlace(words: string[]): { field: Field; operator: string } | undefined {
   const open = words.lastIndexOf("[");
-  return open > 1 && words.lastIndexOf("]") < open && words[open - 1]?.toLowerCase() === "in"
-    ? readField(words[open - 2] ?? "")
-    : undefined;
+  const isList = open > 1 && words.lastIndexOf("]") < open && words[open - 1]?.toLowerCase() === "in";
+  if (!isList && !isValuePlace(words)) return undefined;
+  const at = isList ? open - 1 : words.length - 1;
+  const isNegated = words[at - 1]?.toLowerCase() === "not";
+  const field = readField(words[isNegated ? at - 2 : at - 1] ?? "");
+  return field && { field, operator: words[at]?.toLowerCase() ?? "" };
+}
+
+function valuesAsked(typed: string, words: string[], fields: FieldNames): ValuesAsked | undefined {
+  const place = valuePlace(words);
+  if (!place || PATTERNS.includes(place.operator) || !hasValues(place.field, fields) || isClosed(typed))
+    return undefined;
+  return { field: writtenField(place.field), prefix: isQuoted(typed) ? unescaped(typed.slice(1)) : typed };
+}
+
+/** Whether the server has values of a field; of a name that no run has it would refuse to tell any. */
+function hasValues(field: Field, fields: FieldNames): boolean {
+  if (field.kind === "plain") return VALUED.includes(field.name);
+  if (field.kind === "metric") return false;
+  return (field.kind === "hparam" ? fields.hparams : fields.tags).includes(field.name);
+}
+
+function isFit(text: string, operator: string): boolean {
+  if (TEXT_SEARCHES.includes(operator)) return isQuoted(text);
+  return !(ORDERS.includes(operator) && (text === "true" || text === "false"));
+}
+
+function isQuoted(text: string): boolean {
+  return /^["']/.test(text);
+}
+
+function isClosed(text: string): boolean {
+  return /^(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')$/s.test(text);
+}
+
+/** The beginning of a text in quotes as suggestions have it. */
+function inDoubleQuotes(typed: string): string {
+  return isQuoted(typed) && !isClosed(typed) ? quoted(unescaped(typed.slice(1))).slice(0, -1) : typed;
 }
 
 function values(field: Field): Suggestion[] {
@@ -113,7 +164,8 @@ function fieldSuggestions(typed: string, fields: FieldNames): Suggestion[] {
     ...Object.entries(COLUMN_KINDS).map(([text, note]) => ({ text, note })),
     ...fields.hparams.map((name) => ({ text: `hparams.${writtenName(name)}`, note: "hyperparameter" })),
     ...fields.metrics.map((name) => ({ text: `metrics.${writtenName(name)}`, note: "metric" })),
-    { text: "tags.", note: "tag" },
+    ...fields.tags.map((name) => ({ text: `tags.${writtenName(name)}`, note: "tag" })),
+    ...(fields.tags.length ? [] : [{ text: "tags.", note: "tag" }]),
   ];
 }
 

@@ -43,7 +43,7 @@ export function conjuncts(where: string): string[] {
     }
   }
   const last = where.slice(from).trim();
-  return [...parts, last].filter(Boolean);
+  return [...new Set([...parts, last])].filter(Boolean);
 }
 
 export function withCondition(where: string, added: string): string {

@@ -20,5 +20,8 @@ test("fields come back from their text", () => {
 test("plain names are written without quotes", () => {
   expect(writtenField({ kind: "metric", name: "val/loss", part: "min" })).toBe("metrics.val/loss.min");
   expect(writtenField({ kind: "hparam", name: "a b" })).toBe('hparams."a b"');
+  expect(writtenField({ kind: "hparam", name: "a/b-c.d" })).toBe("hparams.a/b-c.d");
+  for (const name of ["a/", "a..b", "a.-b", "a.", "-a"])
+    expect(writtenField({ kind: "hparam", name })).toBe(`hparams."${name}"`);
   expect(readField("nonsense")).toBeUndefined();
 });

@@ -36,7 +36,7 @@ export type Field =
   | { kind: "metric"; name: string; part: MetricPart }
   | { kind: "tag"; name: string };
 
-const BARE = /^[\p{L}_][\p{L}\p{N}_]*([./:@%+-][\p{L}\p{N}_/:@%+-]*)*$/u;
+const BARE = /^[\p{L}_][\p{L}\p{N}_]*((\.|[/:@%+-]+)[\p{L}\p{N}_]+)*$/u;
 
 /** A name as it stands behind `hparams.` and its like: in quotes where it has to be. */
 export function writtenName(name: string): string {
@@ -46,7 +46,7 @@ export function writtenName(name: string): string {
 }
 
 export function quoted(text: string): string {
-  return `"${text.replace(/["\\]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t")}"`;
+  return `"${text.replace(/["\\]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t").replaceAll("\r", "\\r")}"`;
 }
 
 export function writtenField(field: Field): string {
@@ -71,5 +71,12 @@ export function readField(text: string): Field | undefined {
 
 function unquoted(name: string): string {
   if (!name.startsWith('"')) return name;
-  return name.slice(1, -1).replace(/\\(.)/g, (_, character: string) => ({ n: "\n", t: "\t" })[character] ?? character);
+  return unescaped(name.slice(1, -1));
+}
+
+const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", '"': '"', "'": "'", "`": "`", "\\": "\\" };
+
+/** What stands between quotes, as it is meant; before any other character a backslash is itself. */
+export function unescaped(written: string): string {
+  return written.replace(/\\(.)/g, (whole, character: string) => ESCAPES[character] ?? whole);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of very many runs, of which only the pages that somebody looks at are there.
-import { listRuns, runMarks, type RunList } from "../api/runs";
+import { everyRun, listRuns, runMarks, type RunList } from "../api/runs";
 import { toNumber, type Run } from "../api/wire";
 
 export const PAGE = 100;
 const KEPT_PAGES = 60;
-const SETTLE_MILLISECONDS = 40; // pages that fly by while somebody drags the scroll bar are not asked for
+const SETTLE_MILLISECONDS = 40; // between two looks at which rows are seen
+const MOST_ASKED = 3; // pages on their way: of those that fly by while somebody drags the scroll bar most are not asked for
 
 export class PagedRuns {
   /** How many runs the list has; none before the first answer. */
@@ -23,6 +24,7 @@ export class PagedRuns {
   private list: RunList | undefined;
   private columns: readonly string[] = [];
   private abort = new AbortController();
+  private isWanted = false;
   private wanted: [number, number] = [0, 0];
   private settling: ReturnType<typeof setTimeout> | undefined;
 
@@ -36,6 +38,21 @@ export class PagedRuns {
     return Array.from({ length: Math.min(count, this.count ?? 0) }, (_, index) => this.at(index)).filter(
       (run) => run !== undefined,
     );
+  }
+
+  /** The runs from one row to another, whether anybody has looked at them or not; none once another list is shown. */
+  async between(first: number, last: number): Promise<Run[]> {
+    const here = Array.from({ length: last - first + 1 }, (_, at) => this.at(first + at) ?? []).flat();
+    if (here.length > last - first || !this.list) return here;
+    const page = Math.floor(first / PAGE);
+    const { signal } = this.abort;
+    const part = { after: this.marks[page - 1], most: last + 1 - page * PAGE, signal };
+    try {
+      return (await everyRun(this.list, this.columns, part)).slice(first - page * PAGE);
+    } catch (error) {
+      if (signal.aborted) return [];
+      throw error;
+    }
   }
 
   *loaded(): Iterable<Run> {
@@ -57,20 +74,27 @@ export class PagedRuns {
       this.isCounted = false;
     } else this.stale = new Set(this.pages.keys());
     await this.look();
+    if (this.isWanted) await this.refresh(); // somebody asked meanwhile
   }
 
   /** Ask again for what is seen; it stays on the screen until the answer is there. */
   async refresh(): Promise<void> {
-    if (!this.list || this.isLoading) return;
+    if (!this.list) return;
     this.stale = new Set(this.pages.keys());
-    await this.look();
+    this.isWanted = true;
+    while (this.isWanted && !this.isLoading) {
+      this.isWanted = false; // what happens from now on is another reason to look
+      await this.look();
+    }
   }
 
   /** These rows are seen. */
   want(first: number, last: number): void {
     this.wanted = [Math.floor(first / PAGE), Math.floor(last / PAGE)];
-    clearTimeout(this.settling);
-    this.settling = setTimeout(() => void this.fill(), SETTLE_MILLISECONDS);
+    this.settling ??= setTimeout(() => {
+      this.settling = undefined;
+      void this.fill();
+    }, SETTLE_MILLISECONDS);
   }
 
   /** Runs as they are now, after a change. */
@@ -110,20 +134,24 @@ export class PagedRuns {
     }
   }
 
+  /** The pages that are seen, then those beside them, until nothing is missing. */
   private async fill(): Promise<void> {
     const [from, to] = this.wanted;
     const { abort } = this;
-    const missing: Promise<void>[] = [];
-    for (let index = from; index <= to; index++) {
-      const hasBegin = index === 0 || this.marks[index - 1] !== undefined;
-      if (!hasBegin || this.asked.has(index) || (this.pages.has(index) && !this.stale.has(index))) continue;
-      missing.push(this.load(index, this.marks[index - 1], abort));
-    }
+    const near = Array.from({ length: to - from + 1 }, (_, at) => from + at).concat(to + 1, from - 1);
+    const missing = near.filter((index) => this.isMissing(index)).slice(0, Math.max(0, MOST_ASKED - this.asked.size));
+    if (!missing.length) return;
     try {
-      await Promise.all(missing);
+      await Promise.all(missing.map((index) => this.load(index, this.marks[index - 1], abort)));
+      if (!abort.signal.aborted) await this.fill();
     } catch (error) {
       if (!abort.signal.aborted) this.error = error;
     }
+  }
+
+  private isMissing(index: number): boolean {
+    const hasBegin = index === 0 || this.marks[index - 1] !== undefined;
+    return hasBegin && !this.asked.has(index) && (!this.pages.has(index) || this.stale.has(index));
   }
 
   private async load(index: number, after: string | undefined, abort: AbortController): Promise<void> {

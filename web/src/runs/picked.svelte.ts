@@ -11,8 +11,8 @@ export class Picked {
     return this.by.has(run.uid);
   }
 
-  add(run: Run): void {
-    this.by = new Map(this.by).set(run.uid, run);
+  add(runs: readonly Run[]): void {
+    this.by = new Map([...this.by, ...runs.map((run) => [run.uid, run] as const)]);
   }
 
   toggle(run: Run): void {

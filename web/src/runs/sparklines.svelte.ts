@@ -55,7 +55,12 @@ class Sparklines {
   }
 
   private put(metric: string, runs: Map<number, Run>, curves: readonly Curve[]): void {
-    const next = new Map(this.paths.size > MOST_KEPT ? [] : this.paths);
+    const next = new Map(this.paths);
+    const old = [...next.keys()].slice(0, Math.max(0, next.size - MOST_KEPT));
+    for (const key of old) {
+      next.delete(key);
+      this.asked.delete(key);
+    }
     for (const curve of curves) {
       const run = runs.get(curve.run);
       if (run && metricName(curve.logdir, curve.tag) === metric) next.set(keyOf(run, metric), outline(curve));

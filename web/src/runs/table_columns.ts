@@ -32,8 +32,8 @@ export function tableColumns(
   widths: readonly string[],
 ): TableColumn[] {
   const chosen = widthsOf(widths);
-  const known = ["name", ...ids.filter((id) => id !== "name")];
-  const columns = known.flatMap((id) => {
+  const known = new Set(["name", ...ids]);
+  const columns = [...known].flatMap((id) => {
     const field = id === "tags" ? undefined : readField(id);
     if (id !== "tags" && !field) return [];
     const numeric = field !== undefined && isNumeric(field);

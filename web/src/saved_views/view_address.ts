@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses of saved views: they are kept without their workspace, which may be renamed.
-import { pathTo } from "../routing/routes";
+import { innerPath, pathTo } from "../routing/routes";
 
 /** What follows the workspace in the address of a view. */
 export function addressBelow(path: string, query: string): string {
-  const below = path.split("/").slice(3).join("/") || "runs";
+  const below = (innerPath(path) ?? path).split("/").slice(3).join("/") || "runs";
   return below + query;
 }
 

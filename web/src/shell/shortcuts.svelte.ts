@@ -30,7 +30,8 @@ export function onKey(event: KeyboardEvent): void {
     help.open = false;
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isCovered()) return;
+  if (event.target instanceof Element && isOwnKey(event.target, event.key)) return;
   for (const { shortcuts } of offered()) {
     const found = shortcuts.find((one) => one.key === event.key);
     if (found) {
@@ -41,12 +42,19 @@ export function onKey(event: KeyboardEvent): void {
   }
 }
 
-function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable ||
-      /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) ||
-      target.closest("dialog") !== null) &&
-    !(target instanceof HTMLInputElement && /^(checkbox|radio|range)$/.test(target.type))
-  );
+/** A window over the page has the keys, wherever in it the focus is. */
+function isCovered(): boolean {
+  return document.querySelector("dialog[open]") !== null;
+}
+
+/** What is typed into, and panels of buttons. */
+const ALL_KEYS = `textarea, select, input:not([type="checkbox"], [type="radio"], [type="range"]), [role="dialog"]`;
+const ARROWS = `input[type="range"], input[type="radio"], audio`;
+const ENTER = "a, button, summary, label, audio";
+
+/** Whether a key means something to what has the focus. */
+function isOwnKey(target: Element, key: string): boolean {
+  if (target.closest(ALL_KEYS)) return true;
+  if (key.startsWith("Arrow")) return target.matches(ARROWS);
+  return key === "Enter" && target.closest(ENTER) !== null;
 }

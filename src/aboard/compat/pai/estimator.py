@@ -19,8 +19,6 @@ from aboard.jobs.executor_text import executor_from
 from aboard.jobs.job import Job
 from aboard.model.uid import new_uid
 
-_WITH_IMAGES = frozenset({"docker", "kubernetes"})
-
 
 class NoSubmittedJob(Conflict, RuntimeError):
     """For an estimator that has not been fitted; PAI raises a RuntimeError."""
@@ -52,7 +50,7 @@ class Estimator:
         Args:
             command: A line of shell.
             source_dir: Sent along, without what git ignores.
-            image_uri: An image with aboard in it; processes of this machine and of Slurm do without, and it is said.
+            image_uri: An image with aboard in it; processes (local, ssh, slurm) do without, and it is said.
             instance_type: Kept as a tag of the run; with `local_gpu` it gets a GPU.
             instance_count: 1.
             hyperparameters: Kept with the run; in PAI_HPS as JSON and in PAI_USER_ARGS as arguments.
@@ -96,7 +94,7 @@ class Estimator:
                 "PAI_USER_ARGS": shlex.join(arguments),
                 **self.environments,
             },
-            image=(self.image_uri or "") if executor.name in _WITH_IMAGES else "",
+            image=(self.image_uri or "") if executor.takes_images else "",
             gpus=1 if self.instance_type == "local_gpu" else 0,
             timeout=self.max_run_time,
         )
@@ -133,6 +131,6 @@ class Estimator:
     def _chosen(self) -> Executor:
         said = self._executor or load_settings().executor
         executor = executor_from(said or ("docker" if self.image_uri else "local"), "local")
-        if self.image_uri and executor.name not in _WITH_IMAGES:
+        if self.image_uri and not executor.takes_images:
             sys.stderr.write(f"aboard: {executor.name} has no images; the job runs without {self.image_uri}\n")
         return executor

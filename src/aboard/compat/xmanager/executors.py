@@ -31,6 +31,8 @@ class Kubernetes:
     cloud_provider: str = _GOOGLE
     tpu_capability: object = None
     service_account: str = field(default="", kw_only=True)
+    environment_secrets: tuple[str, ...] = field(default=(), kw_only=True)
+    """Secrets whose entries become variables, as keys of a store that the service account does not open."""
 
     Spec = Spec
     has_containers = True
@@ -46,8 +48,9 @@ class Kubernetes:
 
         account = self.service_account or kubernetes_service_account()
         if str(self.cloud_provider).rpartition(".")[2] != _GOOGLE:
-            return Pods(service_account=account)
-        return Pods(service_account=account, gpu_type_label="cloud.google.com/gke-accelerator")
+            return Pods(service_account=account, environment_secrets=self.environment_secrets)
+        label = "cloud.google.com/gke-accelerator"
+        return Pods(service_account=account, environment_secrets=self.environment_secrets, gpu_type_label=label)
 
     def for_processes(self) -> NoReturn:
         """There are none."""

@@ -19,7 +19,7 @@ def main() -> None:
     if word == "keep":
         from .keeping import Keeper  # each word loads what it needs: most are asked often, and through a login
 
-        sys.exit(Keeper(folder).keep())
+        sys.exit(Keeper(folder, is_of_slurm=rest == ["slurm"]).keep())
     if word == "output":
         _pass_on(folder, int(rest[0]), rest[1] == "1")
         return
@@ -40,6 +40,10 @@ def _answer(word: str, folder: Path, rest: list[str]) -> Document:
         return {"unknown": True}
     if word == "look":
         return look(folder)
+    if word == "again":
+        from .starting import start_again
+
+        return {"again": start_again(folder, Path(sys.argv[0]).absolute())}
     if word == "usage":
         return usage(folder)
     if word == "stop":

@@ -13,20 +13,28 @@ import subprocess
 import time
 from pathlib import Path
 
-from .process_tree import MARKER, Process, adopt_orphans, below, end_with_keeper, tell
-from .unit_folder import Document, UnitFolder
+from .inherited import inherited
+from .process_tree import MARKER, Process, adopt_orphans, below, end_marked, end_with_keeper, tell
+from .unit_folder import Again, Document, UnitFolder
 
 _LOOK_SECONDS = 0.5
+_SIGN_SECONDS = 5.0
 _KILL_SECONDS = 30.0  # what does not vanish after SIGKILL hangs in the kernel
 _REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
-_KEPT_OWN = "ABOARD_HOME"
+_REQUEUED = "ABOARD_UNIT_REQUEUED"  # how often a scheduler has started the unit again by itself
+_BEGUN = "ABOARD_UNIT_BEGUN"  # when the time of the unit began to count, over all its starts
+_LIMIT = "ABOARD_UNIT_LIMIT"  # when the scheduler's own limit is reached
+_ASKING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
 
 class Keeper:
     """Stands beside one unit, from its start to the end of its last process."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_of_slurm: bool = False) -> None:
         self._folder = UnitFolder(path)
+        # Another executor's unit may stand within a job of Slurm, and inherit what that is told.
+        self._restarts_by_slurm = _restarts_by_slurm() if is_of_slurm else 0
+        self._limit_of_slurm = os.environ.get("SLURM_JOB_END_TIME", "") if is_of_slurm else ""
         spec = self._folder.read("spec.json")
         assert spec is not None, f"{path} has no spec.json"
         self._spec = spec
@@ -41,22 +49,52 @@ class Keeper:
         """The exit code of the unit, as a shell tells it."""
         wake = self._prepare()
         earlier = self._folder.read("state.json") or {}
+        spent = self._spent(earlier)
         ports = _free_ports(self._spec["ports"])
         self._state = {
             "keeper": os.getpid(),
             "host": socket.gethostname(),
-            "attempt": _attempt(earlier),
+            # Slurm counts by itself, also starts that never came this far.
+            "attempt": (self._restarts_by_slurm or earlier.get("attempt", 0)) + 1,
+            "again": _own_starts(self._folder.again()),
             "ports": ports,
             "started": time.time(),
+            "spent": spent,
         }
         self._folder.write("state.json", self._state)
-        problem = self._start(self._environment(ports))
+        if earlier and "end" not in earlier:
+            end_marked(self._spec["id"], self._spec["grace"])  # what a killed keeper has left: never two at once
+        begun = time.monotonic() - spent
+        while True:
+            code, reason, message = self._once(wake, ports, begun)
+            if not self._goes_on(reason):
+                return self._write_end(code, reason, message)
+            self._folder.count_again(with_keeper=False)
+            self._state["again"] = _own_starts(self._folder.again())
+
+    def _spent(self, earlier: Document) -> float:
+        """How many seconds earlier keepers had the unit run; what it waited for a place or a machine does not count."""
+        if not earlier:
+            return 0.0
+        last: float = earlier["end"]["time"] if "end" in earlier else self._folder.last_alive()
+        return earlier.get("spent", 0.0) + max(0.0, last - earlier["started"])
+
+    def _once(self, wake: int, ports: dict[str, int], begun: float) -> tuple[int, str, str]:
+        """One start of the unit, to the end of its last process: the code, reason and message of that."""
+        self._status = None
+        problem = self._start(self._environment(ports, begun))
         if problem is not None:
-            return self._write_end(*problem)
+            return problem
         self._folder.write("state.json", {**self._state, "pid": self._child})
-        reason = self._wait(wake)
+        reason = self._wait(wake, begun)
         code = _shell_code(self._status if self._status is not None else 0)
-        return self._write_end(code, *self._told(reason, code))
+        reason, message = self._told(reason, code)
+        return code, reason, message
+
+    def _goes_on(self, reason: str) -> bool:
+        """Whether something killed the unit that nobody of aboard sent, and starts are left."""
+        was_killed = reason == "out_of_memory" or (reason == "exited" and _was_killed(self._status))
+        return was_killed and not self._asked and self._folder.may_start_again()
 
     def _prepare(self) -> int:
         """Signals only wake the loop that waits; the descriptor says when."""
@@ -74,17 +112,25 @@ class Keeper:
     def _ask(self, *_: object) -> None:
         self._asked = True
 
-    def _environment(self, ports: dict[str, int]) -> dict[str, str]:
+    def _environment(self, ports: dict[str, int], begun: float) -> dict[str, str]:
         """Of this process, without what is aboard's own; then what the unit says."""
-        environ = {
-            name: value for name, value in os.environ.items() if not name.startswith("ABOARD_") or name == _KEPT_OWN
-        }
+        environ = inherited()
         environ.update(self._given)
+        environ.update(self._times(begun))
         environ.update(self._spec["environment"])
         environ[MARKER] = self._spec["id"]
         for port in self._spec["ports"]:
             environ[port["variable"]] = str(ports[port["name"]])
+        if (requeued := self._restarts_by_slurm - self._folder.again().keepers) > 0:
+            environ[_REQUEUED] = str(requeued)
         return environ
+
+    def _times(self, begun: float) -> dict[str, str]:
+        """By which the unit tells that its time is over from other reasons to be asked to end."""
+        told = {_LIMIT: self._limit_of_slurm} if self._limit_of_slurm else {}
+        if self._spec["timeout"] is not None:
+            told[_BEGUN] = f"{time.time() - (time.monotonic() - begun):.3f}"
+        return told
 
     def _start(self, environ: dict[str, str]) -> tuple[int, str, str] | None:
         """Start the unit; if that fails, the code, reason and message of its end."""
@@ -113,9 +159,9 @@ class Keeper:
         process.returncode = 0  # reaped below together with orphans, not by this object
         return None
 
-    def _wait(self, wake: int) -> str:
-        """Wait for the end, or bring it about; why it ended."""
-        begun = time.monotonic()
+    def _wait(self, wake: int, begun: float) -> str:
+        """Wait for the end, or bring it about; why it ended. All starts share the unit's time."""
+        sign = time.monotonic()
         while True:
             self._reap()
             if self._status is not None:
@@ -132,6 +178,9 @@ class Keeper:
             if self._spec["memory"] and self._memory() > self._spec["memory"]:
                 self._end_all(0)
                 return "out_of_memory"
+            if timeout is not None and time.monotonic() - sign >= _SIGN_SECONDS:
+                sign = time.monotonic()
+                self._folder.say_alive()
             _sleep(wake, _LOOK_SECONDS if timeout is None else min(_LOOK_SECONDS, begun + timeout - time.monotonic()))
 
     def _memory(self) -> int:
@@ -201,10 +250,19 @@ class Keeper:
         return code
 
 
-def _attempt(earlier: Document) -> int:
-    """Which start of the unit this is. Slurm counts by itself, also those that never came this far."""
-    restarts = os.environ.get("SLURM_RESTART_COUNT", "")
-    return int(restarts) + 1 if restarts.isdecimal() else earlier.get("attempt", 0) + 1
+def _restarts_by_slurm() -> int:
+    told = os.environ.get("SLURM_RESTART_COUNT", "")
+    return int(told) if told.isdecimal() else 0
+
+
+def _own_starts(again: Again) -> int:
+    """Starts after the first one that one keeper has made."""
+    return again.times - again.keepers
+
+
+def _was_killed(status: int | None) -> bool:
+    """By a signal, and none that asks for the end: who sends those has decided something."""
+    return status is not None and os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _ASKING
 
 
 def _wake(*_: object) -> None:

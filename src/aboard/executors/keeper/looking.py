@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from .process_tree import below, marked, tell
+from .process_tree import below, end_marked, marked
 from .unit_folder import Document, UnitFolder
 
 _CHUNK = 256 << 10
 _FOLLOW_SECONDS = 0.2
-_KILL_SECONDS = 10.0
 
 
 def look(path: Path) -> Document:
@@ -25,7 +24,13 @@ def look(path: Path) -> Document:
     kept = folder.is_kept()
     state = folder.read("state.json")
     strays = [] if kept or state is None or "end" in state else marked(path.name)
-    return {"kept": kept, "state": state, "stop": folder.read("stop.json") is not None, "strays": len(strays)}
+    return {
+        "kept": kept,
+        "state": state,
+        "stop": folder.read("stop.json") is not None,
+        "strays": len(strays),
+        "may_start_again": not kept and folder.may_start_again(),
+    }
 
 
 def usage(path: Path) -> Document:
@@ -59,7 +64,7 @@ def stop(path: Path, asked: float | None = None) -> None:
         if state is not None:
             _wake(folder, state["keeper"])
     elif state is not None:
-        _end_strays(path.name, grace)
+        end_marked(path.name, grace)
         end = {"reason": "stopped", "code": None, "message": "its keeper had died", "time": time.time()}
         folder.write("state.json", {**state, "end": end})
 
@@ -80,20 +85,6 @@ def _wake(folder: UnitFolder, keeper: int) -> None:
         pass
     finally:
         os.close(held)
-
-
-def _end_strays(unit: str, grace: float) -> None:
-    tell(marked(unit), signal.SIGTERM)
-    deadline = time.monotonic() + grace
-    while time.monotonic() < deadline and marked(unit):
-        time.sleep(0.1)
-    deadline = time.monotonic() + _KILL_SECONDS
-    while time.monotonic() < deadline:
-        left: list[int] = marked(unit)
-        if not left:
-            return
-        tell(left, signal.SIGKILL)
-        time.sleep(0.05)
 
 
 def output(path: Path, start: int, follow: bool, *, has_ended: Callable[[], bool] | None = None) -> Iterator[bytes]:

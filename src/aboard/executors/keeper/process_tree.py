@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _PROC = Path("/proc")
+_KILL_SECONDS = 10.0
+_KEEPER = re.compile(rb"(?:.*/)?keeper-[0-9a-f]{16}\.pyz")  # as `executors/keeper_file.py` calls it
 MARKER = "ABOARD_UNIT_ID"
 
 
@@ -53,7 +57,10 @@ def end_with_keeper() -> Callable[[], None] | None:
 
 
 def below(root: int) -> list[Process]:
-    """All processes below `root`, without itself and without those that have ended but are not yet reaped."""
+    """All processes below `root`, without itself and without those that have ended but are not yet reaped.
+
+    What a unit has submitted is not the unit's: keepers stand there too, as orphans, and live on with theirs.
+    """
     children: dict[int, list[Process]] = {}
     for process in _processes():
         children.setdefault(process.parent, []).append(process)
@@ -61,8 +68,9 @@ def below(root: int) -> list[Process]:
     waiting = [root]
     while waiting:
         for child in children.pop(waiting.pop(), []):
-            found.append(child)
-            waiting.append(child.pid)
+            if not _is_keeper(child.pid):
+                found.append(child)
+                waiting.append(child.pid)
     return found
 
 
@@ -71,10 +79,27 @@ def marked(unit: str) -> list[int]:
     wanted = f"{MARKER}={unit}".encode()
     found: list[int] = []
     for pid in _numbers():
+        if pid == os.getpid():
+            continue
         with contextlib.suppress(OSError):
             if wanted in (_PROC / str(pid) / "environ").read_bytes().split(b"\0"):
                 found.append(pid)
     return found
+
+
+def end_marked(unit: str, grace: float) -> None:
+    """Ask what carries the marker of a unit to end, and kill what has not after the grace."""
+    tell(marked(unit), signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while time.monotonic() < deadline and marked(unit):
+        time.sleep(0.1)
+    deadline = time.monotonic() + _KILL_SECONDS
+    while time.monotonic() < deadline:
+        left: list[int] = marked(unit)
+        if not left:
+            return
+        tell(left, signal.SIGKILL)
+        time.sleep(0.05)
 
 
 def tell(pids: list[int], which: signal.Signals) -> None:
@@ -82,6 +107,14 @@ def tell(pids: list[int], which: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, which)
+
+
+def _is_keeper(pid: int) -> bool:
+    try:
+        words = (_PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"keep" in words and _KEEPER.fullmatch(words[words.index(b"keep") - 1]) is not None
 
 
 def _numbers() -> list[int]:

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .inherited import Environment, inherited, write_down, written_down
+from .process_tree import marked
 from .unit_folder import Document, UnitFolder, try_lock
 
 
@@ -36,11 +38,42 @@ def start(root: Path, keeper: Path, document: Document) -> Document:
         given, locks = _gpus(root, document)
         folder.write("spec.json", document)
         folder.write("given.json", given)
-        _start_keeper(folder, keeper, [lock, *locks])
+        environment = inherited()
+        if document.get("restarts"):
+            write_down(folder, environment)
+        _start_keeper(folder, keeper, environment, [lock, *locks])
     return {"again": False}
 
 
-def _start_keeper(folder: UnitFolder, keeper: Path, locks: list[int]) -> None:
+def start_again(path: Path, keeper: Path) -> bool:
+    """Start a unit again that was killed together with its keeper, if it may be; whether it was."""
+    folder = UnitFolder(path)
+    locks: list[int] = []
+    with folder.submitting():
+        lock = folder.take()
+        if lock is None:
+            return False
+        locks.append(lock)
+        try:
+            spec, state = folder.read("spec.json"), folder.read("state.json")
+            # Only its own machine can tell that nothing of it is left.
+            if spec is None or state is None or state["host"] != socket.gethostname() or not folder.may_start_again():
+                return False
+            _check(spec, with_ports=not marked(spec["id"]))  # what is left of it may have them, and ends first
+            given, gpus = _gpus(path.parent, spec)
+            locks += gpus
+            folder.write("given.json", given)
+            folder.count_again(with_keeper=True)
+            _start_keeper(folder, keeper, written_down(folder), locks)
+        except Refused:  # a GPU or port that another has now; asked again later
+            return False
+        finally:
+            for descriptor in locks:
+                os.close(descriptor)
+    return True
+
+
+def _start_keeper(folder: UnitFolder, keeper: Path, environment: Environment, locks: list[int]) -> None:
     """The keeper inherits the locks, so there is no moment at which nobody holds them."""
     complaints = os.open(folder.complaints, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     subprocess.Popen(
@@ -50,16 +83,17 @@ def _start_keeper(folder: UnitFolder, keeper: Path, locks: list[int]) -> None:
         stdout=complaints,
         stderr=complaints,
         pass_fds=locks,
+        env=environment,
         start_new_session=True,
     )
     os.close(complaints)
 
 
-def _check(document: Document) -> None:
+def _check(document: Document, *, with_ports: bool = True) -> None:
     source = document["source"]
     if source and not Path(source).is_dir():
         raise Refused(f"there is no folder {source!r} on {socket.gethostname()}", "give one that is there")
-    for port in document["ports"]:
+    for port in document["ports"] if with_ports else ():
         if port["number"] and _is_taken(port["number"]):
             raise Refused(
                 f"port {port['number']} of {socket.gethostname()} is taken",

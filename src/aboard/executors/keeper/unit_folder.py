@@ -4,9 +4,11 @@
 | file | written by | |
 |---|---|---|
 | `spec.json` | who starts it | what is to run; readable by its owner alone, as variables may hold secrets |
+| `inherited.json` | who starts it | the environment of who submits it, where others may start it again; secret too |
 | `lock` | held by the keeper as long as it lives | so that nobody has to trust the number of a process |
 | `state.json` | the keeper | its process, the ports, when it started; at the end how it ended |
 | `stop.json` | who wants the end | with the seconds of grace |
+| `again.json` | who starts it again | how often that was, and how often together with its keeper |
 | `output.log` | the unit | what it prints |
 | `keeper.log` | the keeper | its own complaints |
 """
@@ -20,9 +22,17 @@ import json
 import os
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, Dict  # noqa: UP035 - as Python 3.8 has it
+from typing import Any, Dict, NamedTuple  # noqa: UP035 - as Python 3.8 has it
 
 Document = Dict[str, Any]  # noqa: UP006 - evaluated, by Python 3.8 too
+
+
+class Again(NamedTuple):
+    """Starts of a unit after it was killed."""
+
+    times: int
+    keepers: int
+    """Those among them that needed a new keeper."""
 
 
 class UnitFolder:
@@ -50,6 +60,36 @@ class UnitFolder:
             file.flush()
             os.fsync(file.fileno())
         aside.replace(self.path / name)
+
+    def again(self) -> Again:
+        """How often the unit was started again after it was killed."""
+        told = self.read("again.json") or {}
+        return Again(told.get("times", 0), told.get("keepers", 0))
+
+    def count_again(self, *, with_keeper: bool) -> None:
+        """Count one start more, before it is made: who dies in between has used it up."""
+        before = self.again()
+        self.set_again(Again(before.times + 1, before.keepers + (1 if with_keeper else 0)))
+
+    def set_again(self, again: Again) -> None:
+        """Write down how often it was; what was counted for a start that was refused is taken back so."""
+        self.write("again.json", again._asdict())
+
+    def say_alive(self) -> None:
+        """Leave the moment at which the keeper was last there, for the one that follows when it is killed."""
+        with contextlib.suppress(OSError):
+            os.utime(self.path / "state.json")
+
+    def last_alive(self) -> float:
+        """The last such moment."""
+        return (self.path / "state.json").stat().st_mtime
+
+    def may_start_again(self) -> bool:
+        """Whether the unit has begun, nobody wanted its end or wrote it down, and starts are left."""
+        spec, state = self.read("spec.json"), self.read("state.json")
+        if spec is None or state is None or "end" in state or self.read("stop.json") is not None:
+            return False
+        return self.again().times < spec.get("restarts", 0)
 
     def take(self) -> int | None:
         """The descriptor of the lock, or none while somebody else holds it. It is kept as long as it is open."""

@@ -28,6 +28,7 @@ from aboard.model.query.syntax import (
 )
 from aboard.model.times import time_text
 
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
 _PLAIN_NAME = re.compile(r"\w(?:[\w/:@%+-]*\w)?(?:\.\w(?:[\w/:@%+-]*\w)?)*")
 
 
@@ -45,15 +46,31 @@ def query_text(query: Query) -> str:
         case Not(part):
             return f"not {_in_brackets(part, And, Or)}"
         case Comparison(field, order, value):
-            return f"{_field(field)} {order} {_value(value)}"
+            return f"{_field(field)} {order} {value_text(value)}"
         case Among(field, values):
-            return f"{_field(field)} in [{', '.join(map(_value, values))}]"
+            return f"{_field(field)} in [{', '.join(map(value_text, values))}]"
         case TextMatch(field, pattern, text):
             return f"{_field(field)} {pattern} {_quoted(text)}"
         case IsNone(field):
             return f"{_field(field)} is none"
         case IsNan(field):
             return f"{_field(field)} is nan"
+
+
+def value_text(value: Value) -> str:
+    """A value as a filter has it, on one line."""
+    match value:
+        case bool():
+            return json.dumps(value)
+        case str():
+            return _quoted(value)
+        case Moment(at=None, offset=offset):
+            return _from_now(offset)
+        case Moment():
+            assert value.at is not None
+            return _quoted(time_text(value.at + value.offset))
+        case _:
+            return repr(value)
 
 
 def _in_brackets(query: Query, *weaker: type[And | Or]) -> str:
@@ -70,9 +87,9 @@ def _negated(query: Query) -> str | None:
             return None
     match condition:
         case Comparison(other, Order.EQUAL, value) if other == field:
-            return f"{_field(field)} != {_value(value)}"
+            return f"{_field(field)} != {value_text(value)}"
         case Among(other, values) if other == field:
-            return f"{_field(field)} not in [{', '.join(map(_value, values))}]"
+            return f"{_field(field)} not in [{', '.join(map(value_text, values))}]"
         case TextMatch(other, pattern, text) if other == field:
             return f"{_field(field)} not {pattern} {_quoted(text)}"
         case IsNan(other) if other == field:
@@ -97,21 +114,6 @@ def _name(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
 
 
-def _value(value: Value) -> str:
-    match value:
-        case bool():
-            return json.dumps(value)
-        case str():
-            return _quoted(value)
-        case Moment(at=None, offset=offset):
-            return _from_now(offset)
-        case Moment():
-            assert value.at is not None
-            return _quoted(time_text(value.at + value.offset))
-        case _:
-            return repr(value)
-
-
 def _from_now(offset: timedelta) -> str:
     if not offset:
         return "now"
@@ -119,5 +121,4 @@ def _from_now(offset: timedelta) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return f'"{text.translate(_ESCAPED)}"'

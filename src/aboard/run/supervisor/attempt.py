@@ -42,6 +42,13 @@ class Outcome:
     status: RunState
     reason: str = ""
     exit_code: int | None = None
+    is_final: bool = False
+    """Whether its end was wanted, so that nobody starts it again."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether another attempt could mend it."""
+        return self.status is RunState.FAILED and not self.is_final
 
 
 class LiveAttempt:

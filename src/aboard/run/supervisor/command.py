@@ -45,6 +45,8 @@ class Command:
         self._grace = grace
         self.asked_to_end: signal.Signals | None = None
         """The first signal that asked for the end."""
+        self.asked_at = 0.0
+        """When it came, by the clock that only goes forward."""
         self._kill_time: float | None = None
         self._earlier: dict[signal.Signals, Any] = {}
         self._early: list[signal.Signals] = []
@@ -118,8 +120,8 @@ class Command:
         if which in _ENDING:
             again = self.asked_to_end is not None and which == signal.SIGINT
             if self.asked_to_end is None:
-                self.asked_to_end = which
-                self._kill_time = time.monotonic() + self._grace
+                self.asked_to_end, self.asked_at = which, time.monotonic()
+                self._kill_time = self.asked_at + self._grace
             if again:
                 self._kill_time = time.monotonic()
         self._signal(which)
@@ -137,7 +139,7 @@ class Command:
                 if file is not None:
                     selector.register(file, selectors.EVENT_READ, _Passing(name, target))
             while selector.get_map():
-                for key, _ in selector.select():
+                for key, _ in sorted(selector.select(), key=lambda ready: ready[0].data.turn):
                     data = os.read(key.fd, _CHUNK)
                     if not data:
                         selector.unregister(key.fileobj)
@@ -153,8 +155,15 @@ class _Passing:
         self.name = name
         self._target = target
         self._is_open = True
+        self._is_within_line = False
+
+    @property
+    def turn(self) -> tuple[bool, str]:
+        """Lines that were begun are ended first; then errors, which were perhaps said before a flood of output."""
+        return not self._is_within_line, self.name
 
     def pass_on(self, data: bytes) -> None:
+        self._is_within_line = not data.endswith(b"\n")
         rest = memoryview(data)
         while rest and self._is_open:
             try:

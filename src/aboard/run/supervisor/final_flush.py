@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 
 from aboard.run.environment import RunPlace
@@ -20,8 +21,15 @@ RESTART_SECONDS = 10.0
 FAILING_STORE_SECONDS = 1.0
 
 
+class _AskedToEnd(Exception):
+    """Nobody waits any more for an end that is not the last one."""
+
+
 class FinalFlush:
-    """Ships the rest. Ctrl-C stops waiting; a scheduler that asks to end is not heard, because that is what it does."""
+    """Ships the rest. Ctrl-C stops waiting; a scheduler that asks to end is not heard, because that is what it does.
+
+    Where the command is to be started again, both are heard by the command's own handlers, and end the waiting.
+    """
 
     def __init__(
         self, live: LiveAttempt, destination: Destination, talk: Talk, timeout: float, *, must_ship: bool = False
@@ -32,22 +40,28 @@ class FinalFlush:
         self._talk = talk
         self._timeout = timeout
         self._goes_on = False
+        self._is_asked: Callable[[], bool] = lambda: False
         self._say_time = time.monotonic() + _SAY_SECONDS
 
-    def hurry(self) -> None:
-        """The command is to be started again, and what is not shipped by then is shipped while it runs."""
-        self._goes_on = True
+    def hurry(self, is_asked: Callable[[], bool]) -> None:
+        """The command is to be started again, and what is not shipped by then is shipped while it runs.
+
+        `is_asked` says whether somebody wants the end meanwhile: another flush is then to tell of that.
+        """
+        self._goes_on, self._is_asked = True, is_asked
         store_fails = any(state.error for state in self._live.states)
         self._timeout = min(self._timeout, FAILING_STORE_SECONDS if store_fails else RESTART_SECONDS)
 
     def run(self, place: RunPlace, outcome: Outcome) -> bool:
         """Ship, and say how it went; whether nothing is left."""
         self._say_time = time.monotonic() + 1
-        if threading.current_thread() is threading.main_thread():
+        if not self._goes_on and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.signal(signal.SIGINT, _stop_waiting)
         try:
             states = self._live.finish(outcome, self._timeout, self._waiting)
+        except _AskedToEnd:
+            return False
         except KeyboardInterrupt:
             states = self._live.states
         how = f"{place.name} {outcome.status}" + (f" ({outcome.reason})" if outcome.reason else "")
@@ -71,9 +85,12 @@ class FinalFlush:
         return f"everything is kept here; finish it with: aboard sync {self._destination.folder}"
 
     def _waiting(self, states: list[ShippingState]) -> None:
+        if self._is_asked():
+            raise _AskedToEnd
         if time.monotonic() >= self._say_time:
             self._say_time = time.monotonic() + _SAY_SECONDS
-            self._talk.say(f"shipping what is left: {'; '.join(map(str, states))} (Ctrl-C stops waiting)")
+            hint = "" if self._goes_on else " (Ctrl-C stops waiting)"
+            self._talk.say(f"shipping what is left: {'; '.join(map(str, states))}{hint}")
 
 
 def _stop_waiting(number: int, frame: FrameType | None) -> None:

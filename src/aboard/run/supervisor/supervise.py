@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from aboard.run.facts import FactLog
 from aboard.run.secrets import Secrets
 from aboard.run.spool_files import ATTEMPT, LOGS
 from aboard.run.supervisor.attempt import LiveAttempt, Outcome
-from aboard.run.supervisor.beginning import Beginning, FoundRun, identify, make_folders, place_of
+from aboard.run.supervisor.beginning import AT_THE_START, Beginning, FoundRun, identify, make_folders, place_of
 from aboard.run.supervisor.code_state import CodeState, code_state
 from aboard.run.supervisor.command import Command
 from aboard.run.supervisor.destination import Destination
@@ -31,13 +32,20 @@ from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.talk import Talk
+from aboard.run.supervisor.unit_restarts import UnitRestarts
+from aboard.run.supervisor.wanted_end import cancelled_outcome, is_cancelled, is_marked, outcome_of_sigterm
+from aboard.ship import Spool
 
 _NOT_SHIPPED = os.EX_IOERR
-_CANCELLED_BY = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+_STARTED_OFTEN_ENOUGH = 1
+_ENDED_BY_SIGTERM = 128 + signal.SIGTERM
 
 
 def supervise(request: RunRequest, talk: Talk) -> int:
     """Run the command to its end, again if asked to; its exit code."""
+    if is_marked(os.environ):  # as when its scheduler took it only after somebody had given up on it
+        talk.warn("its job was cancelled; the command was not started")
+        return _ENDED_BY_SIGTERM
     server = ServerContact()
     found = identify(request, talk, server)
     first = place_of(request, found.run, 1)
@@ -53,7 +61,14 @@ def supervise(request: RunRequest, talk: Talk) -> int:
             shared=() if any(SHARED.is_relative_to(one) for one in request.watched) else (SHARED,),
         )
         try:
-            return _attempts(_Supervision(request, found, destination, talk), request.restarts, talk)
+            supervision = _Supervision(request, found, destination, talk)
+            left = supervision.restarts_left() if request.restarts else 0
+            if left < 0:
+                talk.warn(
+                    f"{found.run.name} was started again {request.restarts} times, which is all it may; it ends here"
+                )
+                return _STARTED_OFTEN_ENOUGH
+            return _attempts(supervision, left, talk)
         except RunClaimed:
             if not (first.spool / ATTEMPT).exists():  # nothing was begun here
                 shutil.rmtree(first.spool, ignore_errors=True)
@@ -64,7 +79,7 @@ def _attempts(supervision: _Supervision, restarts: int, talk: Talk) -> int:
     """Run the command until it does not fail, or was started often enough; its exit code."""
     for left in range(restarts, 0, -1):
         outcome = supervision.attempt(may_restart=True)
-        if outcome.status is not RunState.FAILED:
+        if not outcome.may_go_on:
             return outcome.exit_code or 0
         talk.say(f"starting again; {left - 1} more times if needed")
     return supervision.attempt(may_restart=False).exit_code or 0
@@ -82,13 +97,20 @@ class _Supervision:
         self._environ = {"PYTHONUNBUFFERED": "1", **os.environ}
         self._secrets = Secrets.of(self._environ, request.command)
         self._facts = FactLog(destination.folder)
+        self._restarts = UnitRestarts.of(os.environ)
         self._has_told = False
+
+    def restarts_left(self) -> int:
+        """How often the command may be started again, after what this unit has done before."""
+        self._restarts.look(Spool.at(self._destination.folder), self._request.store, AT_THE_START)
+        return self._restarts.left(self._request.restarts)
 
     def attempt(self, *, may_restart: bool) -> Outcome:
         """Run the command once."""
         code = code_state(Path.cwd()) if self._request.capture_code else None
         claim = self._beginning.attempt(lambda: self._details(code))
         place = place_of(self._request, self._run, claim.number)
+        self._restarts.made += 1
         self._write_diff(place, code)
         live = LiveAttempt(
             place,
@@ -107,7 +129,7 @@ class _Supervision:
         request = self._request
         log = OutputLog(place.spool / LOGS / f"{place.attempt}.txt", self._secrets, head_bytes=request.log_limit)
         must_ship = request.must_ship
-        flush = FinalFlush(live, self._destination, self._talk, request.flush_timeout, must_ship=must_ship)
+        flush = self._final_flush(live)
         try:
             command = Command(
                 request.command,
@@ -125,15 +147,24 @@ class _Supervision:
         finally:
             log.close()
         try:
-            outcome = _outcome(command, exit_code, live)
-            if may_restart and outcome.status is RunState.FAILED:
-                flush.hurry()
+            outcome = _outcome(command, exit_code, live, request.store)
+            goes_on = may_restart and outcome.may_go_on
+            if goes_on:
+                flush.hurry(lambda: command.asked_to_end is not None)
             is_shipped = flush.run(place, outcome)
+            wanted = _wanted_end(command, exit_code, request.store) if goes_on else None
+            if wanted is not None:
+                outcome = wanted
+                is_shipped = self._final_flush(live).run(place, outcome)
         finally:
             command.release_signals()
         if must_ship and not is_shipped and outcome.exit_code == 0:
             return replace(outcome, exit_code=_NOT_SHIPPED)
         return outcome
+
+    def _final_flush(self, live: LiveAttempt) -> FinalFlush:
+        request = self._request
+        return FinalFlush(live, self._destination, self._talk, request.flush_timeout, must_ship=request.must_ship)
 
     def _details(self, code: CodeState | None) -> dict[str, object]:
         request, secrets = self._request, self._secrets
@@ -144,8 +175,7 @@ class _Supervision:
             "user": user_name(),
             "machine": host_state(),
             **({"python": python} if python else {}),
-            # By which the executor of a job can be asked what became of it.
-            **({"unit": unit} if (unit := self._environ.get("ABOARD_UNIT_ID")) else {}),
+            **self._restarts.details(),
             **({"code": secrets.mask_value("", code.details)} if code else {}),
         }
         return details
@@ -168,16 +198,26 @@ class _Supervision:
             self._facts.append("note", text=note, author=user_name())
 
 
-def _outcome(command: Command, exit_code: int, live: LiveAttempt) -> Outcome:
+def _asked_end(command: Command, asked: signal.Signals, exit_code: int, store: str) -> Outcome:
+    """How a run ends that a signal asked to."""
+    if asked is not signal.SIGTERM:
+        return Outcome(RunState.CANCELLED, f"ended by {asked.name}", exit_code)
+    asked_at = time.time() - (time.monotonic() - command.asked_at)
+    return outcome_of_sigterm(os.environ, store, asked_at, exit_code)
+
+
+def _wanted_end(command: Command, exit_code: int, store: str) -> Outcome | None:
+    """The end that somebody wanted while a failed attempt was shipped, if anybody did: it is not started again."""
+    if command.asked_to_end is not None:
+        return _asked_end(command, command.asked_to_end, exit_code, store)
+    return cancelled_outcome(exit_code) if is_cancelled(os.environ, store) else None
+
+
+def _outcome(command: Command, exit_code: int, live: LiveAttempt, store: str) -> Outcome:
     """What the end of a command means for its run."""
     live.summary.look()
-    asked = command.asked_to_end
-    if asked is signal.SIGTERM and _is_cancelled():
-        return Outcome(RunState.CANCELLED, "its job was cancelled", exit_code)
-    if asked is signal.SIGTERM:
-        return Outcome(RunState.PREEMPTED, "ended by SIGTERM", exit_code)
-    if asked is not None and asked in _CANCELLED_BY:
-        return Outcome(RunState.CANCELLED, f"ended by {asked.name}", exit_code)
+    if command.asked_to_end is not None:
+        return _asked_end(command, command.asked_to_end, exit_code, store)
     if exit_code > 128 and exit_code - 128 in set(signal.Signals):
         name = signal.Signals(exit_code - 128).name
         hint = ", which is often a lack of memory" if name == "SIGKILL" else ""
@@ -188,9 +228,3 @@ def _outcome(command: Command, exit_code: int, live: LiveAttempt) -> Outcome:
     if live.summary.said_status in {"failed", "cancelled", "preempted"}:
         return Outcome(RunState(live.summary.said_status), live.summary.said_reason, exit_code)
     return Outcome(RunState.COMPLETED, "", exit_code)
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody wanted the end of the job that this run is; where the mark cannot be seen, nobody knows."""
-    mark = os.environ.get("ABOARD_CANCEL_MARK")
-    return bool(mark) and os.path.exists(mark)  # noqa: PTH110 - a text from the environment

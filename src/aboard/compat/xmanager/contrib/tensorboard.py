@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aboard.compat.xmanager.xm_local import Experiment, Kubernetes, Local, Vertex
+from aboard.compat.xmanager.xm_slurm import Slurm
 from aboard.errors import InvalidValue
 from aboard.jobs.add_tensorboard import DEFAULT_TIMEOUT, BoardBeside
 from aboard.jobs.add_tensorboard import add_tensorboard as add_beside
@@ -32,18 +33,18 @@ class TensorboardProvider:
 def add_tensorboard(
     experiment: Experiment,
     log_dir: str | os.PathLike[str] | None = None,
-    port: int | Local | Kubernetes | Vertex | None = None,
+    port: int | Local | Kubernetes | Slurm | Vertex | None = None,
     timeout_secs: float = DEFAULT_TIMEOUT,
     args: Mapping[str, Any] | None = None,
     *,
-    executor: Local | Kubernetes | Vertex | None = None,
+    executor: Local | Kubernetes | Slurm | Vertex | None = None,
     logdir: str | os.PathLike[str] | None = None,
 ) -> BoardBeside:
     """As `aboard.add_tensorboard`, with XManager's executors: with DockerOptions a container, otherwise a process."""
     if isinstance(executor, Vertex) or isinstance(port, Vertex):
         hint = "give Vertex(tensorboard=TensorboardCapability(name, base_output_directory)) to its jobs"
         raise InvalidValue("Vertex has TensorBoard instances of its own, and no place for another", hint=hint)
-    if isinstance(port, Local | Kubernetes):
+    if isinstance(port, Local | Kubernetes | Slurm):
         if executor is not None:
             raise InvalidValue("there are two executors", hint="name one of them")
         port, executor = None, port
