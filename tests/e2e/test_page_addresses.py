@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from support.page_questions import count_questions
 from support.page_world import World, media_runs, page_world, sweep
@@ -62,9 +63,9 @@ def test_a_large_chart_its_scale_and_the_run_that_is_looked_for_come_back(visit)
     page.reload()
     large = page.get_by_role("dialog").locator("section[data-tag='optim/norm']")
     large.locator("canvas").first.wait_for()
-    assert large.get_by_role("button", name="Logarithmic").get_attribute("aria-pressed") == "true"
+    expect(large.get_by_role("button", name="Logarithmic")).to_have_attribute("aria-pressed", "true")
     page.locator("aside li", has_text="sweep-3").wait_for()
-    assert page.locator("aside li").count() == 1
+    expect(page.locator("aside li")).to_have_count(1)
 
 
 def test_the_pair_of_pictures_and_the_wipe_come_back(visit, world):
@@ -75,8 +76,10 @@ def test_the_pair_of_pictures_and_the_wipe_come_back(visit, world):
     page.wait_for_url("**wipe=0**")
     page.reload()
     page.get_by_label("Wipe between the pictures").wait_for()
-    assert page.get_by_label("Wipe between the pictures").input_value() == "0"
-    assert page.get_by_label("First picture").locator("option:checked").inner_text() == "bright · step 10"
+    expect(page.get_by_label("Wipe between the pictures")).to_have_value("0")
+    expect(page.get_by_label("First picture").locator("option:checked")).to_have_text(
+        "bright · step 10", use_inner_text=True
+    )
 
 
 def test_media_that_cannot_be_had_say_why(visit, world):

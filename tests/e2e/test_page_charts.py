@@ -7,15 +7,17 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from aboard import SummaryWriter
 from aboard.model.run_states import RunState
 from support.chart_files import card
 from support.chart_zoom import drag, zoom_of
 from support.logged_runs import log_more, logged_run, tb_folder
+from support.page_addresses import query_of
 from support.page_world import World, media_runs, page_world, sweep
 from support.processes import until
 from support.stored_runs import put_manifest
@@ -75,8 +77,8 @@ def test_the_pointer_tells_values_and_marks_the_run_everywhere(visit, world):
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     tip = page.locator(".tooltip")
     tip.wait_for()
-    assert "step 1" in tip.inner_text()
-    assert "sweep-0 · train" in tip.inner_text()
+    expect(tip).to_contain_text("step 1")
+    expect(tip).to_contain_text("sweep-0 · train")
     page.locator("aside li.hovered").wait_for()
     page.locator("aside li", has_text="sweep-1").hover()
     tip.wait_for(state="detached")
@@ -109,7 +111,7 @@ def test_smoothing_axes_and_tags_stand_in_the_address_and_come_back(visit, world
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Axes and bands").click()
     page.get_by_role("checkbox", name="Ignore outliers").check()
-    state = parse_qs(urlsplit(page.url).query)
+    state = query_of(page)
     assert (state["smoothing"], state["x"], state["outliers"], state["tags"]) == (
         ["gaussian"],
         ["relative"],
@@ -118,8 +120,8 @@ def test_smoothing_axes_and_tags_stand_in_the_address_and_come_back(visit, world
     )
     page.reload()
     card(page, "loss")
-    assert page.get_by_label("X axis").input_value() == "relative"
-    assert page.locator("section[data-tag]").count() == 1
+    expect(page.get_by_label("X axis")).to_have_value("relative")
+    expect(page.locator("section[data-tag]")).to_have_count(1)
     for axis in ("wall", "metric"):
         page.get_by_label("X axis").select_option(axis)
     page.get_by_label("Metric of the x axis").select_option("optim/norm")
@@ -228,14 +230,14 @@ def test_twenty_thousand_tags_are_found_and_not_all_drawn(visit, world):
     assert page.locator("section[data-tag]").count() < 200
     page.get_by_label("Find tags").fill("tag19999$")
     footer(page, "group199/tag19999", "1 curve")
-    assert page.locator("section[data-tag]").count() == 1
+    expect(page.locator("section[data-tag]")).to_have_count(1)
 
 
 def test_differences_are_told_with_a_reference(visit, world):
     page = visit(compare(world, "sweep-0", "sweep-1", more="&tab=differences"))
     row = page.locator("tr", has=page.get_by_role("rowheader", name="lr", exact=True))
     row.wait_for()
-    assert "+0.009 (+900 %)" in row.inner_text()
+    expect(row).to_contain_text("+0.009 (+900 %)")
     assert page.get_by_role("rowheader", name="seed").count() == 0
     page.get_by_role("button", name="make reference").click()
     page.locator("tr", has_text="(−90.0 %)").first.wait_for()

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import expect
 
 from aboard.model.run_states import RunState
 from support.page_world import World, page_world
@@ -39,7 +40,7 @@ def test_what_is_printed_while_the_tab_is_open_is_appended(visit, world):
     page.get_by_text(LINES[-1], exact=True).wait_for()
     put_texts(world.store, world.uids["talker"], {LOG: TEXT + "printed just now\n"}, serial=3)
     page.get_by_text("printed just now").wait_for()
-    assert page.get_by_text(LINES[-1], exact=True).count() == 1
+    expect(page.get_by_text(LINES[-1], exact=True)).to_have_count(1)
 
 
 def test_news_of_the_run_leave_the_console_where_it_was(visit, world):
@@ -52,7 +53,7 @@ def test_news_of_the_run_leave_the_console_where_it_was(visit, world):
     put_texts(world.store, world.uids["newsmaker"], {LOG: TEXT + "after the news\n"}, serial=3)
     page.get_by_text("after the news").wait_for(state="attached")
     assert log.evaluate("box => box.scrollTop") == 300
-    assert log.locator("[data-old]").count() == 1
+    expect(log.locator("[data-old]")).to_have_count(1)
 
 
 def test_a_search_reaches_far_above_the_last_lines(visit, world):

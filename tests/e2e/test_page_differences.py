@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from aboard.model.run_states import RunState
 from aboard.model.times import now
@@ -90,7 +91,7 @@ def test_metrics_packages_and_machine_are_compared(visit, world):
     assert cells(page, "numpy") == ["1.0", "1.1"]
     assert cells(page, "cpu_count") == ["8", "16"]
     for group in ("Metrics", "Packages", "Machine"):
-        assert page.get_by_role("rowheader", name=group, exact=True).count() == 1
+        expect(page.get_by_role("rowheader", name=group, exact=True)).to_have_count(1)
     assert row(page, "same").count() == 0
     page.get_by_role("checkbox", name="Only what differs").uncheck()
     assert cells(page, "same") == ["1", "1"]
@@ -122,7 +123,7 @@ def test_a_field_that_is_not_there_is_told_so(visit, world):
     assert page.get_by_text("do not differ").count() == 0
     page.reload()
     page.get_by_text("No field matches").wait_for()
-    assert page.get_by_label("Find a field").input_value() == "nonsense"
+    expect(page.get_by_label("Find a field")).to_have_value("nonsense")
     page.get_by_role("button", name="Show all fields").click()
     cells(page, "seed")
 
@@ -161,6 +162,6 @@ def test_attempts_of_a_run_are_listed(visit, world):
     page = visit(f"/w/lab/runs/{world.number('one')}")
     attempts = page.locator("section", has=page.get_by_role("heading", name="Attempts")).locator(".attempt")
     attempts.nth(1).wait_for()
-    assert attempts.count() == 2
-    assert "machine" in attempts.nth(0).inner_text()
-    assert "second-host" in attempts.nth(1).inner_text()
+    expect(attempts).to_have_count(2)
+    expect(attempts.nth(0)).to_contain_text("machine")
+    expect(attempts.nth(1)).to_contain_text("second-host")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from aboard import SummaryWriter
 from support.logged_runs import logged_run, tb_folder
@@ -46,13 +47,13 @@ def test_a_histogram_says_of_which_step_it_is(visit, world):
     # Of so many steps 60 are sent, and the second is not among them.
     row(page, "steps").get_by_role("img", name="Histogram at step 0,").wait_for()
     row(page, "steps").get_by_text("step 0", exact=True).wait_for()
-    assert page.get_by_role("slider", name="Step").get_attribute("aria-valuetext") == "1"
+    expect(page.get_by_role("slider", name="Step")).to_have_attribute("aria-valuetext", "1")
 
 
 def test_the_slider_stands_at_the_step_that_is_shown(visit, world):
     page = visit(media(world, "dim", more="media=picture&step=7"))
     row(page, "picture").get_by_text("step 5", exact=True).wait_for()
-    assert page.get_by_role("slider", name="Step").get_attribute("aria-valuetext") == "5"
+    expect(page.get_by_role("slider", name="Step")).to_have_attribute("aria-valuetext", "5")
     page.keyboard.press("ArrowRight")
     row(page, "picture").get_by_text("step 10", exact=True).wait_for()
 
@@ -107,4 +108,4 @@ def test_an_answer_about_other_runs_that_comes_late_changes_nothing(visit, world
     figures.first.wait_for()
     held.release()
     page.evaluate(READ, address)
-    assert figures.count() == 1
+    expect(figures).to_have_count(1)

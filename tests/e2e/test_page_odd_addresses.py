@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib.figure
 import pytest
+from playwright.sync_api import expect
 
 from aboard import SummaryWriter
 from support.chart_files import card
@@ -49,7 +50,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def test_a_table_whose_address_names_something_twice_is_shown(visit: Any, query: str, count: int):
     page = visit(f"/w/lab/runs?{query}")
     page.locator("a.name").first.wait_for()
-    assert page.locator("a.name").count() == count
+    expect(page.locator("a.name")).to_have_count(count)
     heads = page.get_by_role("columnheader").all_inner_texts()
     assert len([one for one in heads if one.strip() == "status"]) <= 1
     # It is alive: what is sorted by is marked.
@@ -79,7 +80,7 @@ def test_charts_whose_address_names_something_twice_are_shown(visit: Any, query:
 def test_parameters_whose_address_is_odd_are_shown(visit: Any, query: str):
     page = visit(f"/w/lab/compare?tab=parameters&{query}")
     page.locator("svg .line").first.wait_for()
-    assert page.locator("svg .line").count() == 4
+    expect(page.locator("svg .line")).to_have_count(4)
 
 
 def test_the_axis_of_the_scatter_and_what_was_chosen_come_back(visit: Any):
@@ -94,9 +95,9 @@ def test_the_axis_of_the_scatter_and_what_was_chosen_come_back(visit: Any):
     page.get_by_label("Scatter of").select_option("optimizer")
     page.reload()
     page.get_by_role("status").filter(has_text="chosen").wait_for()
-    assert page.get_by_role("status").filter(has_text="chosen").inner_text() == said
-    assert page.locator("rect.brush").count() == 1
-    assert page.get_by_label("Scatter of").locator("option:checked").inner_text() == "optimizer"
+    expect(page.get_by_role("status").filter(has_text="chosen")).to_have_text(said, use_inner_text=True)
+    expect(page.locator("rect.brush")).to_have_count(1)
+    expect(page.get_by_label("Scatter of").locator("option:checked")).to_have_text("optimizer", use_inner_text=True)
 
 
 def test_forty_tags_of_ten_thousand_letters_are_drawn(visit: Any, world: World):

@@ -19,11 +19,12 @@ from aboard.model.run_states import RunState
 from aboard.model.user import Role
 from aboard.server.page_files import FOLDER
 from aboard.store import open_store
+from support.browsing import MILLISECONDS
 from support.chart_files import card, rows_of
 from support.logged_runs import logged_run, tb_folder
 from support.nginx import Place, nginx
 from support.object_servers import free_ports
-from support.page_world import MILLISECONDS, World, page_world
+from support.page_world import World, page_world
 from support.processes import needs, until
 from support.run_texts import put_texts
 from support.runs import Machine, finish

@@ -9,6 +9,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from playwright.sync_api import expect
 
 from aboard.model.board import BoardKind
 from aboard.store.run.file_row import FileRow
@@ -49,7 +50,7 @@ def test_events_and_attempts_stand_on_the_axis(visit, world):
     page = visit(run_page(world, "trained"))
     event = page.locator("tr", has=page.get_by_role("rowheader", name="rate <b>halved</b> (lr 0.25)"))
     event.wait_for()
-    assert event.get_by_role("cell").first.inner_text() == "1"
+    expect(event.get_by_role("cell").first).to_have_text("1", use_inner_text=True)
     page.keyboard.press("2")
     _hover(page, "loss", 1 / 2)
     page.locator(".tooltip .moment", has_text="trained: rate <b>halved</b> (lr 0.25)").wait_for()
@@ -96,7 +97,7 @@ def test_files_and_code_of_a_run(visit, world):
     found = files.all_inner_texts()
     page.reload()
     files.first.wait_for()
-    assert page.get_by_label("Find a file").input_value() == "LOG/1"
+    expect(page.get_by_label("Find a file")).to_have_value("LOG/1")
     assert files.all_inner_texts() == found
     page.goto(page.url.replace("tab=files", "tab=code"))
     page.locator(".added", has_text="a change that nobody committed").wait_for()
@@ -111,11 +112,11 @@ def test_the_use_of_the_machine_has_charts_of_its_own(visit, world):
     log_more(world.store, uid, curves={"cpu/percent": [10.0, 50.0, 90.0]}, logdir="system")
     page = visit(run_page(world, "measured", "charts"))
     page.locator("section[data-tag=loss] footer", has_text="1 curve · 2 points").wait_for()
-    assert page.locator("section[data-tag]").count() == 1
+    expect(page.locator("section[data-tag]")).to_have_count(1)
     page.get_by_role("tab", name="System").click()
     page.locator("section[data-tag='cpu/percent'] footer", has_text="1 curve · 3 points").wait_for()
     page.locator("section[data-tag='cpu/percent'] canvas").first.wait_for()
-    assert page.locator("section[data-tag]").count() == 1
+    expect(page.locator("section[data-tag]")).to_have_count(1)
     page.goto(world.url + run_page(world, "sweep-0", "system"))
     page.get_by_text("The use of the machine was not measured").wait_for()
 
@@ -173,7 +174,7 @@ def test_profiler_traces_are_opened_in_a_process(visit, world, monkeypatch, tmp_
     page = visit(run_page(world, "sweep-1", "files"))
     offer = page.get_by_role("group", name="Open the profiler traces")
     offer.get_by_role("combobox", name="Where the board runs").wait_for()
-    assert offer.get_by_role("option").first.inner_text() == "process: local"
+    expect(offer.get_by_role("option").first).to_have_text("process: local", use_inner_text=True)
     with page.context.expect_page() as opened:
         offer.get_by_role("button").click()
     opened.value.wait_for_url("**/w/lab/boards/**")
@@ -246,7 +247,7 @@ def test_a_login_that_ended_leads_to_the_login_and_back(visit, world):
     page.get_by_role("link", name="Boards").click()
     link = page.get_by_role("link", name="Log in")
     link.wait_for()
-    assert link.get_attribute("href") == "/login?next=%2Fw%2Flab%2Fboards"
+    expect(link).to_have_attribute("href", "/login?next=%2Fw%2Flab%2Fboards")
 
 
 def test_addresses_that_lead_nowhere_say_so(visit):

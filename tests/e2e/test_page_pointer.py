@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from support.chart_files import card, rows_of
 from support.chart_zoom import zoom_of
@@ -79,7 +80,7 @@ def test_the_pointer_in_one_chart_stands_at_the_same_step_of_others(visit):
     for share in (0.25, 0.75):
         page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
         until(lambda share=share: abs(cursor(page, "also") - share) < 0.02)
-    assert page.locator(".tooltip").count() == 1
+    expect(page.locator(".tooltip")).to_have_count(1)
     page.mouse.move(5, 5)
     until(lambda: cursor(page, "also") < 0)
 

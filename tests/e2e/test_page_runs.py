@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from support.logged_runs import logged_run
+from support.page_addresses import query_of
 from support.page_questions import count_questions
 from support.page_world import World, page_world, sweep
 from support.processes import until
@@ -32,10 +33,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def rows(page: Any) -> list[str]:
     page.wait_for_selector("[role=row] a.name")
     return page.locator("[role=row] a.name").all_inner_texts()
-
-
-def query(page: Any) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(page.url).query)
 
 
 def shows(page: Any, count: str) -> None:
@@ -58,12 +55,12 @@ def test_a_filter_is_completed_while_it_is_typed_and_stands_in_the_address(visit
     page.get_by_role("option", name='"completed"').click()
     page.keyboard.press("Enter")
     shows(page, "3 runs that match")
-    assert query(page)["where"] == ['hparams.lr < 0.05 and status == "completed"']
+    assert query_of(page)["where"] == ['hparams.lr < 0.05 and status == "completed"']
     page.reload()
     shows(page, "3 runs that match")
     page.get_by_role("button", name="Without status").click()
     shows(page, "4 runs that match")
-    assert query(page)["where"] == ["hparams.lr < 0.05"]
+    assert query_of(page)["where"] == ["hparams.lr < 0.05"]
 
 
 def test_values_that_runs_have_are_offered_while_a_filter_is_typed(visit):
@@ -84,7 +81,7 @@ def test_values_that_runs_have_are_offered_while_a_filter_is_typed(visit):
     page.keyboard.type("]")
     page.keyboard.press("Enter")
     shows(page, "1 run that match")
-    assert query(page)["where"] == ['hparams.optimizer == "sgd" and tags.best == "" and hparams.lr in [0.001 ]']
+    assert query_of(page)["where"] == ['hparams.optimizer == "sgd" and tags.best == "" and hparams.lr in [0.001 ]']
 
 
 def test_a_question_for_values_that_fails_leaves_the_completion_as_it_is(visit):
@@ -116,7 +113,7 @@ def test_a_click_on_a_value_writes_the_same_text(visit):
     page.get_by_role("button", name="Filter by this value").click()
     page.get_by_role("menuitem").first.click()
     shows(page, "4 runs that match")
-    assert query(page)["where"] == ['hparams.optimizer == "adam"']
+    assert query_of(page)["where"] == ['hparams.optimizer == "adam"']
     page.get_by_role("button", name="Filters").click()
     page.get_by_role("button", name="completed").click()
     shows(page, "3 runs that match")
@@ -135,13 +132,13 @@ def test_columns_are_chosen_sorted_widened_pinned_and_hidden(visit):
     head.hover()
     head.get_by_role("button", name="Column test/acc max").click()
     page.get_by_role("button", name="Pin at the left").click()
-    assert query(page)["pinned"] == ["metrics.test/acc.max"]
+    assert query_of(page)["pinned"] == ["metrics.test/acc.max"]
     grip = head.locator(".grip").bounding_box()
     page.mouse.move(grip["x"] + 2, grip["y"] + 5)
     page.mouse.down()
     page.mouse.move(grip["x"] + 82, grip["y"] + 5, steps=4)
     page.mouse.up()
-    assert re.fullmatch(r"metrics\.test/acc\.max=2\d\d", query(page)["widths"][0])
+    assert re.fullmatch(r"metrics\.test/acc\.max=2\d\d", query_of(page)["widths"][0])
     head.hover()
     head.get_by_role("button", name="Column test/acc max").click()
     page.get_by_role("button", name="Hide").click()
@@ -202,12 +199,12 @@ def test_runs_are_tagged_noted_renamed_deleted_and_restored(visit, world):
 
 def test_the_eye_is_apart_from_the_selection_and_both_lead_to_the_comparison(visit, world):
     page = visit(f'{RUNS}?first=2&where=name like "sweep%25"&sort=name')
-    assert page.get_by_role("button", name="Plot sweep-1").get_attribute("aria-pressed") == "true"
+    expect(page.get_by_role("button", name="Plot sweep-1")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Plot sweep-1").click()
     page.get_by_role("button", name="Plot sweep-5").click()
     page.get_by_role("link", name="Compare 2 plotted").click()
     page.get_by_text("2 of 8 runs plotted").wait_for()
-    assert page.get_by_role("button", name="Plot sweep-5").get_attribute("aria-pressed") == "true"
+    expect(page.get_by_role("button", name="Plot sweep-5")).to_have_attribute("aria-pressed", "true")
     page.go_back()
     rows(page)
     page.keyboard.press("j")
@@ -217,7 +214,7 @@ def test_the_eye_is_apart_from_the_selection_and_both_lead_to_the_comparison(vis
     page.get_by_text("2 runs selected").wait_for()
     page.keyboard.press("c")
     page.get_by_text("2 of 2 runs plotted").wait_for()
-    chosen = query(page)["runs"][0]
+    chosen = query_of(page)["runs"][0]
     assert chosen.startswith(str(world.number("sweep-0")))
 
 

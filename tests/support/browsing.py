@@ -8,8 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import expect, sync_playwright
+
 from support.processes import needs
 
+MILLISECONDS = 30_000
+"""How long something in a page is waited for: machines are shared."""
+expect.set_options(timeout=MILLISECONDS)
 SHELL = Path("/usr/bin/chromium-headless-shell")
 """Debian's Chromium without windows: it draws the same, and starts with a third of the work."""
 WHOLE = Path("/usr/bin/chromium")
@@ -20,11 +25,6 @@ WHOLE = Path("/usr/bin/chromium")
 def chromium(program: Path = SHELL) -> Iterator[Any]:
     """Debian's Chromium, driven by playwright."""
     needs("" if program.exists() else f"there is no browser at {program}")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        needs("playwright is not installed")
-        raise
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
         browser = playwright.chromium.launch(executable_path=str(program), args=arguments)

@@ -25,13 +25,15 @@ from aboard.server.page_files import FOLDER
 from aboard.store import Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
+from support.browsing import MILLISECONDS
 from support.logged_runs import logged_run, tb_folder
 from support.processes import needs
 from support.raw_events import image_batch, write_event_file
 from support.stored_runs import TOKEN, serving_runs
 from support.viewing import ABOARD
 
-MILLISECONDS = 30_000
+SLOW = os.environ.get("ABOARD_SLOW_PAGE")
+"""Milliseconds that every answer takes longer, in a browser at a third of its pace: shows who does not wait."""
 _SCRIPT = """
 import aboard, sys
 print("loading <b>data</b>")
@@ -182,10 +184,18 @@ class Visitor:
         self.context.request.get(f"{world.url}/?token={TOKEN}")
         self.page = self.context.new_page()
         self.page.set_default_timeout(MILLISECONDS)
+        if SLOW:
+            self._slow_down(int(SLOW))
         self.failures: list[str] = []
         self._world = world
         self.page.on("pageerror", lambda error: self.failures.append(f"script: {error}"))
         self.page.on("console", lambda line: self._heard(line.type, line.text))
+
+    def _slow_down(self, milliseconds: int) -> None:
+        session = self.context.new_cdp_session(self.page)
+        unlimited = {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
+        session.send("Network.emulateNetworkConditions", {**unlimited, "latency": milliseconds})
+        session.send("Emulation.setCPUThrottlingRate", {"rate": 3})
 
     def _heard(self, kind: str, text: str) -> None:
         if kind == "error" and "status of 40" not in text and "net::ERR_" not in text:
