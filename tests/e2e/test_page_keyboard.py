@@ -38,7 +38,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 made.store,
                 name=name,
                 workspace="lab",
-                status=RunState.RUNNING if name == "plain" else RunState.COMPLETED,
+                status=RunState.FAILED if name == "plain" else RunState.COMPLETED,
                 hparams={"seed": 20240101, "rate": float("nan")},
                 metrics={"loss": [float("nan")] if name == "odd" else [0.5]},
                 said_tags={"stage": "final <b>"} if name == "tagged" else {},
@@ -256,8 +256,10 @@ def test_numbers_stand_whole_and_nan_is_told_in_the_table(visit):
 
 
 def test_a_row_that_is_shown_ends_by_itself(visit, world):
-    page = visit("/w/lab/runs?columns=status")
-    row = page.locator("[role=row]", has=page.locator("a.name", has_text="plain"))
+    # One of its own: who gives no sign of life for minutes is lost.
+    uid = store_run(world.store, name="alive", workspace="alive", status=RunState.RUNNING)
+    page = visit("/w/alive/runs?columns=status")
+    row = page.locator("[role=row]", has=page.locator("a.name", has_text="alive"))
     row.get_by_text("running").wait_for()
-    put_manifest(world.store, world.uids["plain"], status=RunState.COMPLETED, sealed=True, serial=2)
+    put_manifest(world.store, uid, status=RunState.COMPLETED, sealed=True, serial=2)
     row.get_by_text("completed").wait_for()

@@ -32,8 +32,8 @@ from support.raw_events import image_batch, write_event_file
 from support.stored_runs import TOKEN, serving_runs
 from support.viewing import ABOARD
 
-SLOW = os.environ.get("ABOARD_SLOW_PAGE")
-"""Milliseconds that every answer takes longer, in a browser at a third of its pace: shows who does not wait."""
+SLOW = float(os.environ.get("ABOARD_SLOW_PAGE", "0"))
+"""Seconds that every answer to the page takes longer: shows tests that do not wait for what they look at."""
 _SCRIPT = """
 import aboard, sys
 print("loading <b>data</b>")
@@ -78,7 +78,7 @@ def page_world(folder: Path) -> Iterator[World]:
     """A server over an empty store; tests fill it with what they need."""
     needs("" if (FOLDER / "index.html").exists() else "the page was not built: run make page")
     store = open_store(str(folder / "store"), create=True)
-    options = {"process_home": folder / "processes"}
+    options = {"process_home": folder / "processes", "delay": SLOW}
     with Catalog.open(folder / "catalog.sqlite") as catalog, serving_runs(catalog, store.uri, **options) as client:
         yield World(store, client, client.url)
 
@@ -184,18 +184,10 @@ class Visitor:
         self.context.request.get(f"{world.url}/?token={TOKEN}")
         self.page = self.context.new_page()
         self.page.set_default_timeout(MILLISECONDS)
-        if SLOW:
-            self._slow_down(int(SLOW))
         self.failures: list[str] = []
         self._world = world
         self.page.on("pageerror", lambda error: self.failures.append(f"script: {error}"))
         self.page.on("console", lambda line: self._heard(line.type, line.text))
-
-    def _slow_down(self, milliseconds: int) -> None:
-        session = self.context.new_cdp_session(self.page)
-        unlimited = {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
-        session.send("Network.emulateNetworkConditions", {**unlimited, "latency": milliseconds})
-        session.send("Emulation.setCPUThrottlingRate", {"rate": 3})
 
     def _heard(self, kind: str, text: str) -> None:
         if kind == "error" and "status of 40" not in text and "net::ERR_" not in text:

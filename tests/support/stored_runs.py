@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import threading
@@ -103,7 +104,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
 
 
 @contextlib.contextmanager
-def _serving(catalog: Catalog, *stores: str, personal: bool, **options: Any) -> Iterator[int]:
+def _serving(catalog: Catalog, *stores: str, personal: bool, delay: float = 0, **options: Any) -> Iterator[int]:
     given = {"folder_interval": 0.2, "bucket_interval": 0.2, "fresh_seconds": 0.0, "look_seconds": 30.0, **options}
     given["may_add_stores"] = personal
     control = Control(catalog, ControlOptions(stores=stores, **given))
@@ -111,7 +112,8 @@ def _serving(catalog: Catalog, *stores: str, personal: bool, **options: Any) -> 
     guarded = AccessGuard(app, hosts=frozenset({"127.0.0.1"}), token=TOKEN, cookie="aboard_test")
     guarded = RequestLog(guarded, app.state.metrics, access_log=True)
     listener = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(guarded, log_config=None, timeout_graceful_shutdown=1))
+    answering = _late(guarded, delay) if delay else guarded
+    server = uvicorn.Server(uvicorn.Config(answering, log_config=None, timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:
@@ -123,6 +125,17 @@ def _serving(catalog: Catalog, *stores: str, personal: bool, **options: Any) -> 
         thread.join(10)
         listener.close()
         control.close()
+
+
+def _late(app: Any, seconds: float) -> Any:
+    """The same application, which thinks before it answers."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await asyncio.sleep(seconds)
+        await app(scope, receive, send)
+
+    return answer
 
 
 def until_seen(client: Client, *uris: str) -> None:

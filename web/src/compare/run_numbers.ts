@@ -12,16 +12,27 @@ export function writtenNumbers(numbers: readonly number[]): string {
   return parts.join(",");
 }
 
-const MOST = 2000;
+/** Of more than these the first are taken. */
+export const MOST_NAMED = 2000;
 
 export function readNumbers(text: string): number[] {
+  return readNames(text).numbers;
+}
+
+/** What a text names: numbers, words that name no run, and whether it names more runs than are taken. */
+export function readNames(text: string): { numbers: number[]; odd: string[]; isCut: boolean } {
   const found = new Set<number>();
+  const odd: string[] = [];
+  let isCut = false;
   for (const part of text.split(",")) {
     const match = /^\s*(?:run)?(\d{1,15})(?:-(?:run)?(\d{1,15}))?\s*$/.exec(part);
-    if (!match) continue;
-    const from = Number(match[1]);
-    const to = match[2] === undefined ? from : Number(match[2]);
-    for (let number = from; number <= to && found.size < MOST; number++) found.add(number);
+    const from = Number(match?.[1]);
+    const to = match?.[2] === undefined ? from : Number(match[2]);
+    if (part.trim() && !(from <= to)) odd.push(part.trim());
+    for (let number = from; number <= to && !isCut; number++) {
+      isCut = found.size === MOST_NAMED && !found.has(number);
+      if (!isCut) found.add(number);
+    }
   }
-  return [...found];
+  return { numbers: [...found], odd, isCut };
 }
