@@ -123,6 +123,8 @@ def _serving(catalog: Catalog, *stores: str, personal: bool, **options: Any) -> 
         thread.join(10)
         listener.close()
         control.close()
+        # A look that is under way has a connection of the catalog, which nobody closes once that is closed.
+        control.hosting._threads.shutdown(wait=True)
 
 
 def until_seen(client: Client, *uris: str) -> None:
