@@ -32,6 +32,7 @@ from support.ssh_server import ssh_server
 from support.team_servers import TeamServer, team_server
 
 PATIENCE = 90.0
+pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).parents[2]
 TENSORBOARD = f"{sys.executable} -m tensorboard.main"
 
@@ -55,7 +56,7 @@ def serving(store: Store, home: Path, **rules: Any) -> Iterator[TeamServer]:
     executors = BoardExecutors(**{"memory": 1 << 30, "program": TENSORBOARD, **rules})
     options = {"process_home": home, "boards": BoardRules(executors=executors)}
     with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
-        until(lambda: it.client().runs.count() == len(list(store.list_folders())), 20)
+        until(lambda: it.client().runs.count() == len(list(store.list_folders())), 60)
         yield it
 
 

@@ -12,7 +12,7 @@ from support.docker_daemon import IMAGE, docker_machine
 from support.executor_benches import PATIENCE, Bench
 from support.processes import until
 
-TIME = 8.0
+TIME = 16.0
 
 
 def test_a_unit_whose_time_ends_meanwhile_ends_when_the_daemon_is_back() -> None:

@@ -35,6 +35,7 @@ from support.slurm_cluster import SlurmCluster, slurm_cluster
 from support.ssh_server import ssh_server
 
 PATIENCE = 100.0
+pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "jobs"
 
@@ -227,8 +228,8 @@ def test_a_job_in_a_container_that_loses_its_supervisor_goes_on(daemon: str) -> 
     ("timeout", "restarts", "state", "why"),
     [
         (None, 0, RunState.CANCELLED, "its job was cancelled"),
-        (12, 0, RunState.FAILED, "its time of 12 s was over"),
-        (25, 1, RunState.FAILED, "its time of 25 s was over"),
+        (20, 0, RunState.FAILED, "its time of 20 s was over"),
+        (40, 1, RunState.FAILED, "its time of 40 s was over"),
     ],
 )
 def test_a_run_in_a_container_knows_why_it_was_to_end(

@@ -33,6 +33,7 @@ from support.processes import until
 from support.team_servers import BOSS, TeamServer, team_server
 
 PATIENCE = 90.0
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def serving(cluster: KubernetesUnderTest, store: Store, home: Path, folder: Path
     )
     options = {"process_home": home, "boards": BoardRules(executors=executors)}
     with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
-        until(lambda: it.client().runs.count() == len(list(store.list_folders())), 20)
+        until(lambda: it.client().runs.count() == len(list(store.list_folders())), 60)
         yield it
 
 

@@ -35,6 +35,7 @@ from support.processes import until
 from support.relays import relay
 
 PATIENCE = 100.0
+pytestmark = pytest.mark.timeout(300)
 EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
 
 
@@ -107,13 +108,13 @@ def test_a_run_in_a_pod_knows_that_its_time_was_over(cluster: KubernetesUnderTes
         ["sh", "-c", "if [ $ABOARD_ATTEMPT = 1 ]; then sleep 8; kill -9 $PPID; fi; echo under way; exec sleep 600"],
         executor="kubernetes:environment_secrets=keys",
         image=cluster.image,
-        timeout=30,
+        timeout=50,
         restarts=1,
     )
     assert job.wait(PATIENCE).reason is EndReason.TIMEOUT
     until(lambda: kept_run(store).ended is not None, PATIENCE)
     run = kept_run(store)
-    assert (run.status, run.reason) == (RunState.FAILED, "its time of 30 s was over")
+    assert (run.status, run.reason) == (RunState.FAILED, "its time of 50 s was over")
     assert len(run.attempts) == 2
 
 

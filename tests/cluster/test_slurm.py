@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import pytest
 import aboard
 from aboard.errors import ExecutorUnavailable, InvalidValue, UnitRefused
 from aboard.executors import Slurm
+from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Resources
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
@@ -41,7 +41,7 @@ TRAINING = """
             run.log_metrics({"step": step, "loss": 1 / (step + 1)}, step_name="step", stage="train")
             run.checkpoint({"step": step})
             print("step", step, flush=True)
-            time.sleep(0.1)
+            time.sleep(0.3)
 """
 
 
@@ -181,7 +181,7 @@ def test_a_preempted_run_goes_on_where_it_was(bench: Bench, tmp_path: Path) -> N
     environment = {"ABOARD_STORE": str(store), "ABOARD_HOME": str(tmp_path / "home")}
     training = bench.submit(command=command, environment=environment, resources=WHOLE_NODE, grace=20.0)
     bench.until_printed(training, "step 5\n")
-    urgent = _with(bench, partition="high").submit("echo urgent; sleep 2", resources=WHOLE_NODE)
+    urgent = _with(bench, partition="high").submit("echo urgent; sleep 6", resources=WHOLE_NODE)
     until(lambda: bench.executor.status(training).state is UnitState.PENDING, PATIENCE)
     assert bench.ended(urgent).has_succeeded
     status = bench.ended(training)
@@ -192,10 +192,10 @@ def test_a_preempted_run_goes_on_where_it_was(bench: Bench, tmp_path: Path) -> N
 
 
 def test_a_unit_whose_node_died_starts_again_when_it_is_back(bench: Bench, cluster: SlurmCluster) -> None:
-    handle = bench.submit("echo began; sleep 3; echo ended")
     once = _with(bench, requeue=False).submit("echo ready; sleep 60")
-    bench.until_printed(handle, "began")
     bench.until_printed(once, "ready")
+    handle = bench.submit("echo began; sleep 10; echo ended")
+    bench.until_printed(handle, "began")
     cluster.kill_node()
     until(lambda: bench.executor.status(handle).state is UnitState.PENDING, 90)
     failed = bench.executor.status(once)
@@ -247,7 +247,7 @@ def test_an_array_whose_submitter_was_killed_after_sbatch_is_found(
 ) -> None:
     executor = bench.executor
     assert isinstance(executor, Slurm)
-    specs = [bench.spec(f"echo unit {number}; sleep 3") for number in range(4)]
+    specs = [bench.spec(f"echo unit {number}; sleep 8") for number in range(4)]
     told = [{"id": spec.id, "name": spec.name, "command": spec.command, "grace": spec.grace} for spec in specs]
     # sbatch that kills who has called it as soon as the job is accepted.
     _program(tmp_path / "bin" / "sbatch", f'{shutil.which("sbatch")} "$@" && kill -9 $PPID')
@@ -314,6 +314,13 @@ def _program(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
+def _has_succeeded(bench: Bench, handle: UnitHandle) -> bool:
+    """Of what stands in its folder: until then Slurm is asked."""
+    with contextlib.suppress(ExecutorUnavailable):
+        return bench.executor.status(handle).has_succeeded
+    return False
+
+
 def test_while_the_controller_is_gone_nothing_is_lost(bench: Bench, cluster: SlurmCluster) -> None:
     handle = bench.submit("echo began; sleep 4; echo ended")
     bench.until_printed(handle, "began")
@@ -325,7 +332,6 @@ def test_while_the_controller_is_gone_nothing_is_lost(bench: Bench, cluster: Slu
         assert "scontrol ping" in refused.value.hint
         # How it ended stands in its folder, whoever answers.
         until(lambda: "ended" in bench.output(handle), PATIENCE)
-        time.sleep(1)
-        assert bench.executor.status(handle).has_succeeded
+        until(lambda: _has_succeeded(bench, handle), PATIENCE)
     finally:
         cluster.start_controller()

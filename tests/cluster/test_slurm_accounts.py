@@ -24,6 +24,7 @@ from support.processes import until
 from support.slurm_cluster import SlurmCluster, slurm_cluster, slurm_number
 
 LARGEST_ARRAY = 4
+pytestmark = pytest.mark.timeout(300)  # a controller takes a minute to forget
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def cluster() -> Generator[SlurmCluster]:
             "user root account=vision qos=normal,gentle,tight",
         ):
             running.tell("sacctmgr", "--immediate", "add", *words.split())
-        until(lambda: "tight" in running.tell("sacctmgr", "-nP", "show", "associations", "format=user,account,qos"), 30)
+        until(lambda: "tight" in running.tell("sacctmgr", "-nP", "show", "associations", "format=user,account,qos"), 60)
         yield running
 
 

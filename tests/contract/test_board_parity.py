@@ -40,6 +40,11 @@ def logs(request, tmp_path_factory) -> Path:
     return folder
 
 
+def requests(side: BoardClient | StockTensorBoard) -> set[str]:
+    """What dashboards would ask of it."""
+    return {str(one) for one in every_request(lambda one: side.fetch(*one).json)}
+
+
 @pytest.fixture(scope="module", params=[True, False], ids=["load_fast", "load_slow"])
 def pair(request, logs, tmp_path_factory) -> Iterator[Pair]:
     ours = BoardClient(board_over(logs))
@@ -50,6 +55,7 @@ def pair(request, logs, tmp_path_factory) -> Iterator[Pair]:
         stock.wait_for(lambda tb: tb.fetch("/data/plugin/custom_scalars/layout").json, "the layout")
         stock.wait_for(lambda tb: "acc" in tb.fetch("/data/plugin/scalars/tags").json["tuned/trial"], "the metric")
         stock.wait_for(lambda tb: tb.fetch("/data/plugins_listing").json["projector"]["enabled"], "the embedding")
+        stock.wait_for(lambda tb: requests(tb) == requests(ours), "all data")
         yield Pair(ours, stock, request.param)
 
 
@@ -57,7 +63,7 @@ def test_every_answer_is_that_of_tensorboard(pair):
     asked = check_every_answer(pair.ours, pair.stock, load_fast=pair.load_fast)
     assert len(asked) > 100
     # Nothing that we list is unknown to TensorBoard.
-    assert {str(one) for one in every_request(lambda one: pair.ours.fetch(*one).json)} == {str(one) for one in asked}
+    assert requests(pair.ours) == {str(one) for one in asked}
 
 
 def test_the_same_dashboards_are_offered_except_those_that_read_a_folder(pair):

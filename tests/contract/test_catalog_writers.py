@@ -198,8 +198,8 @@ def test_a_busy_sqlite_waits_its_turn(tmp_path):
     with Catalog.open(path) as catalog:
         other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
-        threading.Timer(1.0, lambda: other.execute("COMMIT")).start()
         begun = time.monotonic()
+        threading.Timer(1.0, lambda: other.execute("COMMIT")).start()
         catalog.runs.put(make_run())
         assert time.monotonic() - begun > 0.5
         other.close()

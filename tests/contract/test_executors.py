@@ -90,7 +90,7 @@ def test_variables_of_aboard_do_not_leak_into_a_unit(bench: Bench, monkeypatch: 
 
 
 def test_output_is_followed_while_the_unit_runs(bench: Bench) -> None:
-    handle = bench.submit("echo first; sleep 5; echo last")
+    handle = bench.submit("echo first; sleep 10; echo last")
     seen = b""
     was_running = False
     for piece in bench.executor.logs(handle, follow=True):

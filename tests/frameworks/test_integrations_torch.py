@@ -31,7 +31,7 @@ NO_LINE = """
     import time
     for step in range(30):  # tensorboardX names no process: its file is found while it is open
         other.add_scalar("loss", step, step)
-        time.sleep(0.1)
+        time.sleep(0.3)
     other.close()
 """
 

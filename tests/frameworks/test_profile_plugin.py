@@ -57,9 +57,9 @@ def test_the_plugin_lists_a_real_trace(tmp_path: Path, monkeypatch: pytest.Monke
     folder.write_outputs(Outputs(serial=1, files=tuple(rows)))
     options = {"process_home": home}
     with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
-        until(lambda: it.client().runs.count() == 1, 30)
+        until(lambda: it.client().runs.count() == 1, 60)
         board = it.client().boards.create("run1", kind=BoardKind.PROCESS).board
-        until(lambda: it.client().boards.get(board.id).state is not UnitState.PENDING, 30)
+        until(lambda: it.client().boards.get(board.id).state is not UnitState.PENDING, 60)
         until(lambda: it.client().boards.get(board.id).state is not UnitState.STARTING, START)
         logs = it.client().boards.logs(board.id)
         assert it.client().boards.get(board.id).state is UnitState.RUNNING, logs

@@ -38,6 +38,7 @@ from support.ssh_server import ssh_server
 
 TOKEN = "a-token-that-all-servers-know"
 PATIENCE = 90.0
+pytestmark = pytest.mark.timeout(300)
 # As every server does it, in less time.
 QUICKLY = """
 from aboard.control import board_host, process_boards
@@ -67,7 +68,7 @@ class Server:
             f"{self.url}/boards/{board.id}/data/runs", headers={"Authorization": f"Bearer {TOKEN}"}
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return set(json.loads(answer.read()))
         except urllib.error.HTTPError as error:
             with error:
@@ -207,9 +208,9 @@ def test_a_board_that_is_deleted_while_its_host_is_gone_leaves_no_process(world:
     until(lambda: first.client.runs.count() == 1, PATIENCE)
     board = world.started(first, "run1", "ssh", "first")
     world.end(first)
+    assert world.tensorboards(board)
     second = world.serve("second")
     second.client.boards.delete(board.id)
-    assert world.tensorboards(board)
     until(lambda: not world.tensorboards(board) and not world.catalog.boards.units.list(), PATIENCE)
     assert not list((world.folder / "shared").rglob("*tfevents*"))
 
@@ -240,9 +241,9 @@ def test_what_only_its_own_host_reaches_is_lost_and_ended_when_that_is_back(worl
     lost, stopped, deleted = [world.started(first, "run1", "local", "first") for _ in range(3)]
     world.end(first)
     second = world.serve("second")
-    second.client.boards.stop(stopped.id)  # before anybody knows that the other is gone
+    # Before anybody knows that the other is gone.
+    assert second.client.boards.stop(stopped.id).state is UnitState.STOPPING
     second.client.boards.delete(deleted.id)
-    assert second.board(stopped).state is UnitState.STOPPING
     third = world.serve("third")
     until(lambda: third.board(stopped).state is UnitState.STOPPED, PATIENCE)
     assert third.board(stopped).exit_status == "stopped"

@@ -35,7 +35,7 @@ def ask(client: Client, path: str, *, follow: bool = True, headers: dict[str, st
     request = urllib.request.Request(client.url + path, headers={"Authorization": f"Bearer {TOKEN}", **(headers or {})})
     opener = urllib.request.build_opener(*([] if follow else [_Stay()]))
     try:
-        with opener.open(request, timeout=30) as answer:
+        with opener.open(request, timeout=60) as answer:
             return PageAnswer(answer.status, answer.read(), answer.url, dict(answer.headers))
     except urllib.error.HTTPError as error:
         with error:
@@ -69,6 +69,11 @@ def _events(answer: Any) -> Iterator[tuple[str, Any]]:
 def shown_runs(client: Client, uri: str) -> set[str]:
     """The names of the runs that a board shows."""
     return set(ask(client, f"{uri}data/runs").json)
+
+
+def until_answered(client: Client, uri: str, status: int) -> None:
+    """Wait until a board is answered so: by all servers, which hear from each other what became of it."""
+    until(lambda: all(ask(client, uri).status == status for _ in range(SERVER_COUNT)), 60)
 
 
 def until_shown(client: Client, uri: str, *names: str) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import importlib.metadata
 import json
+import secrets
 import shutil
 import socket
 import subprocess
@@ -176,12 +177,15 @@ def azurite(folder: Path) -> Iterator[AzureServer]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, all different."""
+    """Ports that nobody listens on, all different, below those from which the system takes one for each connection."""
+    found: list[int] = []
     with contextlib.ExitStack() as sockets:
-        found = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for one in found:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in found]
+        while len(found) < count:
+            port = 20_000 + secrets.randbelow(12_000)
+            with contextlib.suppress(OSError):
+                sockets.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                found.append(port)
+    return found
 
 
 def _identities() -> list[dict[str, object]]:

@@ -56,7 +56,7 @@ class NativeTarget:
 
     def heal(self) -> None:
         self.folder.unlink()
-        shutil.copytree(self._kept, self.folder)
+        shutil.copytree(self._kept, self.folder, dirs_exist_ok=True)  # the log may have made it again
 
 
 class FolderFactory:

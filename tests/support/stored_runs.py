@@ -125,6 +125,8 @@ def _serving(catalog: Catalog, *stores: str, personal: bool, delay: float = 0, *
         thread.join(10)
         listener.close()
         control.close()
+        # A look that is under way has a connection of the catalog, which nobody closes once that is closed.
+        control.hosting._threads.shutdown(wait=True)
 
 
 def _late(app: Any, seconds: float) -> Any:
@@ -140,7 +142,7 @@ def _late(app: Any, seconds: float) -> Any:
 
 def until_seen(client: Client, *uris: str) -> None:
     """Wait until the server has looked at its stores."""
-    until(lambda: all(one.state == "following" for one in client.stores().items if not uris or one.uri in uris), 20)
+    until(lambda: all(one.state == "following" for one in client.stores().items if not uris or one.uri in uris), 60)
 
 
 def folder_uri(path: Path) -> str:

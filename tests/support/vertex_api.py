@@ -62,7 +62,7 @@ class VertexApi:
         assert match is not None, path
         parent, kind, number, verb = match.groups()
         if method == "POST" and kind == "customJobs" and number is None:
-            self.before_create.wait(10)
+            self.before_create.wait(60)
         with self.lock:
             return self._kept(method, parent, kind, number, verb, query, body)
 
