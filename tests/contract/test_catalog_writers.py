@@ -13,7 +13,9 @@ from dataclasses import replace
 
 import pytest
 
+from aboard.catalog.address import CatalogAddress
 from aboard.catalog.catalog import Catalog
+from aboard.catalog.database import Database
 from aboard.errors import CatalogUnavailable, Conflict
 from aboard.model.query.parser import parse_query
 from aboard.model.run_document import run_to_document
@@ -203,3 +205,13 @@ def test_a_busy_sqlite_waits_its_turn(tmp_path):
         catalog.runs.put(make_run())
         assert time.monotonic() - begun > 0.5
         other.close()
+
+
+def test_a_connection_that_is_in_use_when_the_catalog_closes_is_closed_afterwards(place):
+    database = Database(CatalogAddress.of(place))
+    with database.reading() as connection:
+        database.close()
+        connection.exec_driver_sql("SELECT 1")  # who is at work may finish
+        driver = connection.connection.dbapi_connection
+    with pytest.raises(Exception, match="closed"):
+        driver.cursor().execute("SELECT 1")

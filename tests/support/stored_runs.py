@@ -125,8 +125,6 @@ def _serving(catalog: Catalog, *stores: str, personal: bool, delay: float = 0, *
         thread.join(10)
         listener.close()
         control.close()
-        # A look that is under way has a connection of the catalog, which nobody closes once that is closed.
-        control.hosting._threads.shutdown(wait=True)
 
 
 def _late(app: Any, seconds: float) -> Any:

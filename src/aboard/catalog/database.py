@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from aboard.catalog.address import CatalogAddress
 from aboard.errors import CatalogUnavailable, MissingPackage
@@ -41,6 +42,8 @@ class Database:
         options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._readers = self._engine.execution_options(**options)
         self._turn = threading.Lock() if self.is_sqlite else contextlib.nullcontext()
+        self._is_closed = False
+        event.listen(self._engine, "checkin", self._given_back)
 
     @contextlib.contextmanager
     def reading(self) -> Generator[Connection]:
@@ -78,8 +81,13 @@ class Database:
             raise CatalogUnavailable(f"the catalog {self.address} does not answer: {words}", hint=hint) from error
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; one that is in use closes when it is given back."""
+        self._is_closed = True
         self._engine.dispose()
+
+    def _given_back(self, _connection: Any, record: ConnectionPoolEntry) -> None:
+        if self._is_closed:
+            record.invalidate()
 
     @contextlib.contextmanager
     def _told(self) -> Generator[None]:
