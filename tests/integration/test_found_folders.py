@@ -68,7 +68,7 @@ def test_what_another_process_writes_meanwhile_is_not_taken(machine: Machine) ->
     """
     process = machine.start_run(script, *QUICK)
     try:
-        until((machine.folder / "started").exists, 60)
+        until((machine.folder / "started").exists)
         with SummaryWriter(
             machine.folder / "runs/others"
         ) as writer:  # a process that lives, and is no child of the run

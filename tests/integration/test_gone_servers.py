@@ -67,7 +67,7 @@ class Server:
             f"{self.url}/boards/{board.id}/data/runs", headers={"Authorization": f"Bearer {TOKEN}"}
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return set(json.loads(answer.read()))
         except urllib.error.HTTPError as error:
             with error:
@@ -75,7 +75,7 @@ class Server:
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
         assert self.process.stdout is not None
         self.process.stdout.close()
 

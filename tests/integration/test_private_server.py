@@ -39,7 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     pid = running(home)
     if pid:
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not alive(pid), 20)
+        until(lambda: not alive(pid))
 
 
 def running(home: Path) -> int:
@@ -125,7 +125,7 @@ def test_it_ends_when_nobody_asks_and_starts_again(home: Path, monkeypatch: pyte
     monkeypatch.setattr(PrivateServer, "_command", lambda self: [*spawn(self), "--idle-timeout", "1"])
     client = Client()
     first = client.info().pid
-    until(lambda: not alive(first), 30)
+    until(lambda: not alive(first))
     assert not (home / "server/server.json").exists()
     monkeypatch.delenv("ABOARD_STORE")
     # A store that was named once is followed again.

@@ -57,7 +57,7 @@ def serving(store: Store, home: Path, **limits: int) -> Iterator[TeamServer]:
     home.mkdir(exist_ok=True)
     options = {"process_home": home, "boards": BoardRules(limits=BoardLimits(**limits))}
     with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
-        until(lambda: it.client().runs.count() == len(list(store.list_folders())), 20)
+        until(lambda: it.client().runs.count() == len(list(store.list_folders())))
         yield it
 
 
@@ -73,7 +73,7 @@ def _processes(folder: Path) -> list[psutil.Process]:
 
 def started(server: TeamServer, *sources: str, who: str = BOSS) -> BoardInfo:
     board = server.client(who).boards.create(*sources, kind=BoardKind.PROCESS).board
-    until(lambda: server.client(who).boards.get(board.id).state is not UnitState.PENDING, 20)
+    until(lambda: server.client(who).boards.get(board.id).state is not UnitState.PENDING)
     until(lambda: server.client(who).boards.get(board.id).state is not UnitState.STARTING, _START)
     found = server.client(who).boards.get(board.id)
     assert found.state is UnitState.RUNNING, server.client(who).boards.logs(board.id)
@@ -107,7 +107,7 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
     grow(1)
     with contextlib.closing(writer), serving(store, home, process=1) as server:
         board = started(server, "run1")
-        until(lambda: runs_of(server, board) == ["ws1_one_test", "ws1_one_train"], 30)
+        until(lambda: runs_of(server, board) == ["ws1_one_test", "ws1_one_train"])
         copies = {path: path.stat().st_ino for path in (home / "process-boards").rglob("*tfevents*")}
         assert len(copies) == 2
         assert [file.read_bytes() for file in home.rglob(f"ws1_one_train/{profile}")] == [b"a profile"]
@@ -120,7 +120,7 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
             place = f"/boards/{board.id}/data/plugin/scalars/scalars?run=ws1_one_train&tag=loss"
             return len(server.ask_board(place, who=BOSS).document) > len(before.document)
 
-        until(has_grown, 60)
+        until(has_grown)
         assert copies.items() <= {p: p.stat().st_ino for p in (home / "process-boards").rglob("*tfevents*")}.items()
         with pytest.raises(BoardLimitExceeded, match=board.name):
             server.client().boards.create("run1", kind=BoardKind.PROCESS, template="{run}")
@@ -131,17 +131,17 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
         assert sum("pip install 'aboard[profile]', or xprof, where local starts it" in line.text for line in logs) == 1
 
         server.client().boards.stop(board.id)
-        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED, 30)
-        until(lambda: not _processes(tmp_path), 20)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED)
+        until(lambda: not _processes(tmp_path))
         ended = server.client().boards.get(board.id)
         assert (ended.exit_status, ended.reason) == ("stopped", f"stopped by {BOSS}")
         assert server.ask_board(f"/boards/{board.id}/", who=BOSS).status == 409
-        until(lambda: not list((home / "process-boards").rglob("*tfevents*")), 20)
+        until(lambda: not list((home / "process-boards").rglob("*tfevents*")))
 
         again = started(server, "run1")
         assert again.id == board.id
         server.client().boards.delete(board.id)
-        until(lambda: not _processes(tmp_path), 20)
+        until(lambda: not _processes(tmp_path))
 
 
 def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
@@ -154,7 +154,7 @@ def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
         assert [one.pid for one in _processes(tmp_path)] == [process.pid]
         assert runs_of(server, board) == ["ws1_one_train"]
         process.kill()
-        until(lambda: server.client().boards.get(board.id).state is UnitState.FAILED, 30)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.FAILED)
         failed = server.client().boards.get(board.id)
         assert failed.reason
         assert server.client().boards.logs(board.id)[-1].text == failed.reason
@@ -164,7 +164,7 @@ def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
         assert len(_processes(tmp_path)) == 1
         server.catalog.boards.end(board.id, exit_status="killed", reason="somebody", at_once=True)
         server.catalog.boards.delete(board.id)  # as if by a server that died right after
-        until(lambda: not _processes(tmp_path), 30)
+        until(lambda: not _processes(tmp_path))
 
 
 def test_nobody_looks(store: Store, home: Path, tmp_path: Path):
@@ -174,9 +174,9 @@ def test_nobody_looks(store: Store, home: Path, tmp_path: Path):
         server.client().boards.change(board.id, idle_timeout=4)
         for _ in range(3):  # what is looked at stays
             assert runs_of(server, board)
-        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED, 60)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED)
         assert server.client().boards.get(board.id).exit_status == "idle"
-        until(lambda: not _processes(tmp_path), 20)
+        until(lambda: not _processes(tmp_path))
 
 
 def test_who_may_look(store: Store, home: Path):
@@ -268,9 +268,9 @@ def test_a_keeper_that_was_killed_leaves_no_process(store: Store, home: Path, tm
         (process,) = _processes(tmp_path)
         (keeper,) = [one for one in process.parents() if "keep" in one.cmdline()]
         keeper.kill()
-        until(lambda: server.client().boards.get(board.id).state is UnitState.LOST, 30)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.LOST)
         assert "keeper" in server.client().boards.get(board.id).reason
-        until(lambda: not _processes(tmp_path), 30)
+        until(lambda: not _processes(tmp_path))
         assert started(server, "run1").id == board.id
 
 
@@ -301,13 +301,13 @@ def test_killed_between_submitting_and_recording(store: Store, home: Path, tmp_p
     dying = start(tmp_path, DIES, *arguments, ABOARD_TOKEN="a-token-of-some-length")
     assert dying.stdout is not None
     client = Client(json.loads(dying.stdout.readline())["url"], "a-token-of-some-length")
-    until(lambda: client.runs.count() == 1, 30)
+    until(lambda: client.runs.count() == 1)
     board = client.boards.create("run1", kind=BoardKind.PROCESS).board
     assert finish(dying, 60).code == -signal.SIGKILL
-    until(lambda: len(_processes(tmp_path)) == 1, 30)
+    until(lambda: len(_processes(tmp_path)) == 1)
     (process,) = _processes(tmp_path)
     with serving(store, home) as server:
         until(lambda: server.client().boards.get(board.id).state is UnitState.RUNNING, _START)
         assert [one.pid for one in _processes(tmp_path)] == [process.pid]
         server.client().boards.delete(board.id)
-        until(lambda: not _processes(tmp_path), 30)
+        until(lambda: not _processes(tmp_path))

@@ -311,7 +311,7 @@ def test_a_preempted_run_goes_on_elsewhere_as_one_history(tmp_path: Path, cloud:
     one, two = (Machine(tmp_path / name, uri, environment) for name in ("one", "two"))
     kept = Kept.at(uri, environment)
     process = one.start_run(PREEMPTIBLE, "--name", "long")
-    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"), 30)
+    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"))
     if not environment:  # claims are no different in a bucket; the contract of stores holds that
         there, here = (machine.start("run", "--name", "long", "--", "true") for machine in (two, one))
         for refused, reason in ((finish(there), "is being worked on by process"), (finish(here), "of this machine")):
@@ -337,7 +337,7 @@ def test_a_preempted_run_goes_on_elsewhere_as_one_history(tmp_path: Path, cloud:
 
 def test_a_supervisor_that_was_killed_leaves_nothing_behind(machine: Machine, kept: Kept) -> None:
     process = machine.start_run(PREEMPTIBLE, "--name", "long")
-    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"), 30)
+    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"))
     process.kill()
     finish(process)
     script = machine.script(PREEMPTIBLE)

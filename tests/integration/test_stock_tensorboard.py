@@ -103,7 +103,7 @@ class Board:
     def fetch(self, path: str, body: bytes | None = None, form: str = "application/json", **query: Any) -> bytes:
         url = f"http://127.0.0.1:{self.port}/{path}?{urllib.parse.urlencode(query)}"
         request = urllib.request.Request(url, data=body, headers={"Content-Type": form} if body else {})
-        with self._opener.open(request, timeout=20) as answer:
+        with self._opener.open(request, timeout=60) as answer:
             return answer.read()
 
     def json(self, path: str, body: Any = None, **query: Any) -> Any:

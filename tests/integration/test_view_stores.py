@@ -75,14 +75,14 @@ def test_a_board_over_a_store(store, reader, proxy, tmp_path):
         shipping.start()
         for step in range(4, 7):
             live.log(range(step, step + 1))
-            eventually(lambda step=step: len(view.scalars(f"{name}/live/train")) == step + 1, within=30)
+            eventually(lambda step=step: len(view.scalars(f"{name}/live/train")) == step + 1)
         stop.set()
         shipping.join()
         later = StoredRun.begin(store, tmp_path, "later")
         later.log(range(2))
         later.finish()
         live.finish()
-        eventually(lambda: f"{name}/later/train" in view.json("data/runs"), within=40)
+        eventually(lambda: f"{name}/later/train" in view.json("data/runs"))
         said = view.end()
     assert "requests (" in said
     assert {one.method for one in proxy.requests} == {"GET"}

@@ -47,7 +47,7 @@ def start(folder: Path, script: str, *arguments: object, **environment: str) -> 
     )
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 30) -> Ended:
+def finish(process: subprocess.Popen[str], seconds: float = 60) -> Ended:
     """Wait for the end; a script that takes longer is taken for hung."""
     try:
         out, err = process.communicate(timeout=seconds)
@@ -70,7 +70,7 @@ def succeed(folder: Path, script: str, *arguments: object, **environment: str) -
     return ended
 
 
-def until(condition: Callable[[], object], seconds: float = 30) -> None:
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
     """Wait until `condition` holds, which is asked less and less often: most of these ask a server."""
     end, pause = time.monotonic() + seconds, 0.01
     while not condition():

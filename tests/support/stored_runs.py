@@ -127,7 +127,7 @@ def _serving(catalog: Catalog, *stores: str, personal: bool, **options: Any) -> 
 
 def until_seen(client: Client, *uris: str) -> None:
     """Wait until the server has looked at its stores."""
-    until(lambda: all(one.state == "following" for one in client.stores().items if not uris or one.uri in uris), 20)
+    until(lambda: all(one.state == "following" for one in client.stores().items if not uris or one.uri in uris))
 
 
 def folder_uri(path: Path) -> str:

@@ -47,9 +47,9 @@ def test_two_who_read_one_run_share_it(store: Store, pool: OpenRuns):
 def test_a_run_that_is_followed_grows_by_itself(store: Store, pool: OpenRuns):
     uid = logged_run(store, curves={"loss": [1.0]})
     run = pool.take(RunPlace(store.uri, uid), follow=True)
-    until(lambda: run.is_read and points(run) == 1, 20)
+    until(lambda: run.is_read and points(run) == 1)
     log_more(store, uid, curves={"loss": [2.0, 3.0]}, first=1)
-    until(lambda: points(run) == 3, 20)
+    until(lambda: points(run) == 3)
     pool.give_back(run, follow=True)
 
 
@@ -144,7 +144,7 @@ def test_a_failure_is_told_and_tried_again_later(store: Store, pool: OpenRuns, m
         with pool.fresh([place]) as (run,):
             return run.failure is None
 
-    until(works, 20)
+    until(works)
 
 
 def test_forgotten_runs_are_closed(store: Store, pool: OpenRuns):

@@ -35,7 +35,7 @@ def test_what_is_written_is_in_the_store_soon(trip):
             size = len(records(0, step + 1))
             until(lambda size=size: shipper.state.bytes >= size)
             assert trip.content(SOURCE) == records(0, step + 1)
-        until(lambda: shipper.state.files_left == 0, 20)
+        until(lambda: shipper.state.files_left == 0)
     finally:
         stop.set()
         thread.join(20)
@@ -73,7 +73,7 @@ def test_the_trouble_of_one_destination_does_not_delay_the_other(trip, tmp_path,
     destinations.start()
     try:
         append(trip.spool.folder / SOURCE, records(0, 5))
-        until(lambda: shippers[0].state.bytes == len(records(0, 5)), 20)
+        until(lambda: shippers[0].state.bytes == len(records(0, 5)))
         first, second = destinations.finish("completed", timeout=2)
         assert first.is_sealed
         assert not second.is_sealed
