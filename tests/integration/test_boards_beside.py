@@ -27,6 +27,7 @@ from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_states import UnitState
 from support.job_home import job_home
+from support.object_servers import free_ports
 from support.processes import until
 
 PATIENCE = 60.0
@@ -40,9 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports(1)[0]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 
 from aboard.server.listening import listen, url_of
 from support.event_bytes import scalar_value, summary_record, write_event_file, write_many_tags
+from support.object_servers import free_ports
 from support.privileges import as_ordinary_user
 from support.viewing import ABOARD, eventually, fetch, fetch_json, run_aboard, viewing
 
@@ -28,7 +29,9 @@ def logs(tmp_path) -> Path:
 
 def test_several_at_once_take_the_next_free_port(logs):
     with viewing(logs, "--port", "default") as first, viewing(logs, "--port", "default") as second:
-        assert 6006 <= first.port < second.port <= 6998
+        # Tests beside this one may have taken some and let them go: the second need not be the higher one.
+        assert first.port != second.port
+        assert all(6006 <= board.port <= 6998 for board in (first, second))
         for board in (first, second):
             board.wait_until_read()
             assert board.json("data/runs") == ["a"]
@@ -141,16 +144,10 @@ def test_it_ends_on_sigterm_too(logs):
     assert board.process.returncode in (0, -signal.SIGTERM)
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 @pytest.mark.parametrize("form", [["--json"], ["--no-browser"]])
 @pytest.mark.parametrize("closed", ["stdout", "stdout and stderr", "reader gone"])
 def test_it_serves_when_nobody_reads_what_it_prints(logs, form, closed):
-    port = _free_port()
+    (port,) = free_ports(1)
     command = [*ABOARD, "view", str(logs), *form, "--port", str(port)]
     read_end, write_end = os.pipe()
     os.close(read_end)

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import importlib.metadata
 import json
+import secrets
 import shutil
 import socket
 import subprocess
@@ -176,12 +177,21 @@ def azurite(folder: Path) -> Iterator[AzureServer]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, all different."""
+    """Ports that nobody listens on, all different.
+
+    None is of those that the kernel gives to connections and to who asks for any port: between this answer and the
+    start of a server, which takes seconds, tests beside this one would be given it.
+    """
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     with contextlib.ExitStack() as sockets:
-        found = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for one in found:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in found]
+        found: list[int] = []
+        while len(found) < count:
+            port = 10_000 + secrets.randbelow(max(lowest, 20_000) - 10_000)
+            one = sockets.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                found.append(port)
+        return found
 
 
 def _identities() -> list[dict[str, object]]:

@@ -7,7 +7,6 @@ import contextlib
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import uuid
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import psycopg
 
+from support.object_servers import free_ports
 from support.processes import needs
 
 _DEBIAN = "/usr/lib/postgresql"
@@ -48,7 +48,7 @@ class PostgresServer:
 
     def __init__(self, folder: Path) -> None:
         self._data = folder / "data"
-        self._port = _free_port()
+        self._port = free_ports(1)[0]
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
         self._folder = folder
@@ -114,9 +114,3 @@ def postgres_server() -> Generator[PostgresServer]:
         if server is not None:
             server.stop()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

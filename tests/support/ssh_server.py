@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
+from support.object_servers import free_ports
 from support.processes import needs, until
 from support.what_was_real import first_line, stood_on
 
@@ -28,7 +29,7 @@ def ssh_server(folder: Path) -> Generator[Path]:
     for name in ("host", "user"):
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(command, check=True)
-    port = _free_port()
+    (port,) = free_ports(1)
     (folder / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\n"
         "PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n"
@@ -63,9 +64,3 @@ def _answers(port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

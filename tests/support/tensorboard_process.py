@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from support.object_servers import free_ports
 
 SECONDS = 60  # how long anything may take to appear
 
@@ -65,9 +66,7 @@ class StockTensorBoard:
 @contextmanager
 def stock_tensorboard(folder: Path, log: Path, *, load_fast: bool, **flags: object) -> Iterator[StockTensorBoard]:
     """A process that shows `folder` and is ended afterwards."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     options = {"logdir": folder, "port": port, "host": "127.0.0.1", "reload_interval": 1, **flags}
     arguments = [f"--{name}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "tensorboard.main", f"--load_fast={str(load_fast).lower()}", *arguments]

@@ -22,6 +22,7 @@ from aboard.model.unit_parts import Mount, Port, Resources
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
 from support.executor_benches import PATIENCE, Bench, local_bench
+from support.object_servers import free_ports
 from support.privileges import folder_of_an_ordinary_user
 from support.processes import until
 
@@ -337,9 +338,7 @@ time.sleep(600)
 
 
 def test_a_port_that_the_unit_itself_still_holds_does_not_keep_it_from_going_on(bench: Bench) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number = probe.getsockname()[1]
+    (number,) = free_ports(1)
     command = ("python3", "-c", _STUBBORN_SERVER, str(number))
     handle = bench.submit(command=command, ports=(Port(number=number),), restarts=1, grace=0.5)
     bench.until_printed(handle, "listening")
