@@ -94,7 +94,8 @@ def test_other_machines_need_the_token(logs):
         url = f"http://127.0.0.1:{address.rpartition(':')[2]}/"
         with pytest.raises(urllib.error.HTTPError, match="401"):
             fetch(f"{url}data/runs")
-        assert fetch_json(f"{url}data/runs", Authorization=f"Bearer {board.line['token']}") == ["a", "b/train"]
+        own = {"Authorization": f"Bearer {board.line['token']}"}
+        eventually(lambda: fetch_json(f"{url}data/runs", **own) == ["a", "b/train"])
 
 
 def test_a_name_that_points_here_is_refused(logs):

@@ -90,10 +90,11 @@ def test_folders_and_files_that_must_not_be_read(good):
             progress = board.wait_until_read()
             assert progress["unreadable_files"] == 1
             check_is_well(board)
+            board.wait_until_said("1 folder cannot be read")
             board.wait_until_said("1 file cannot be read")
             closed.chmod(0o600)
             eventually(lambda: len(board.scalars("closed")) == 20)
-            assert board.json("api/v1/progress")["unreadable_files"] == 0
+            eventually(lambda: board.json("api/v1/progress")["unreadable_files"] == 0)
             said = board.end()
     finally:
         (good / "secret").chmod(0o700)

@@ -110,17 +110,17 @@ def test_an_answer_does_not_wait_for_the_client_to_confirm(logs):
         assert url_of(listener, "/x").endswith("/x")
 
 
-@pytest.mark.parametrize("wait", [0.0, 0.3])
-def test_ctrl_c_during_loading(tmp_path, wait):
+@pytest.mark.parametrize("at_once", [True, False])
+def test_ctrl_c_during_loading(tmp_path, at_once):
     for run in range(30):
         write_many_tags(tmp_path / f"run{run}", 5_000)
     with viewing(tmp_path, as_text=True) as board:
-        time.sleep(wait)
+        if not at_once:
+            board.wait_until_said("Ctrl-C ends it.")
         started = time.monotonic()
         said = board.end()
-        assert time.monotonic() - started < 15
+        assert time.monotonic() - started < 40
     assert "Traceback" not in said
-    assert "Ctrl-C ends it." in said or not wait  # at once, it may not have come to say so
 
 
 def test_the_end_does_not_wait_for_answers_to_nobody(tmp_path):
