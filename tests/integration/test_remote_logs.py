@@ -177,14 +177,15 @@ def test_without_network_closing_says_what_is_left_and_sync_finishes(
 
 def test_a_helper_that_was_killed_is_replaced(machine: Machine, bucket: Store, uri: str, tmp_path: Path) -> None:
     script = """
-        import sys, time
+        import os, sys, time
         from aboard import SummaryWriter
 
         writer = SummaryWriter(sys.argv[1])
         writer.add_scalar("loss", 1, 1)
         writer.close()
         print("ready", flush=True)
-        time.sleep(3)
+        while not os.path.exists("go"):
+            time.sleep(0.05)
         writer.add_scalar("loss", 2, 2)
         writer.close()
     """
@@ -193,6 +194,7 @@ def test_a_helper_that_was_killed_is_replaced(machine: Machine, bucket: Store, u
     assert process.stdout.readline() == b"ready\n"
     (spool,) = machine.spools()
     os.kill(helper_of(spool), signal.SIGKILL)
+    (machine.folder / "go").touch()
     well(finish(process))
     until(lambda: not machine.spools())
     assert points(download(bucket, tmp_path / "got"), "loss") == [(1, 1.0), (2, 2.0)]
