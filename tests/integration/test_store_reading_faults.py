@@ -25,7 +25,9 @@ from support.trained_runs import StoredRun, stored_run, without_columns
 def _a_person(monkeypatch, tmp_path):
     clear_clouds(monkeypatch, tmp_path)
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
-    quick = Patience(connect_seconds=2, stall_seconds=1, request_seconds=5, retries=1, retry_seconds=1, longest_pause=1)
+    quick = Patience(
+        connect_seconds=2, stall_seconds=4, request_seconds=10, retries=1, retry_seconds=1, longest_pause=1
+    )
     monkeypatch.setattr(store_root, "PATIENCE", quick)
 
 
