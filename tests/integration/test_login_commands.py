@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from aboard.client.client import Client
@@ -121,7 +121,9 @@ def test_the_account_that_runs_a_server_on_postgresql_administers_it_without_a_l
 
             # Of several over one catalog each will do.
             with serving(machine, *team) as second:
-                os.kill(json.loads(told.read_text())["pid"], signal.SIGKILL)
+                killed = psutil.Process(json.loads(told.read_text())["pid"])
+                killed.kill()
+                until(lambda: killed.status() == psutil.STATUS_ZOMBIE)
                 added = well(machine.ask("user", "add", "bob"))
                 assert f"aboard login {second['url']} --token TOKEN" in added.err
                 people = json.loads(well(machine.ask("user", "list", "--json")).out)["items"]
