@@ -92,6 +92,8 @@ def test_a_script_of_pai_runs_unchanged_with_an_object_store(tmp_path: Path, s3_
     assert kept.content("output/checkpoints/weights.pt") == b"CHECKPOINTS"
     assert str(kept.run().status) == "completed"
     try:
+        # A server that has just started may tell what it has seen so far.
+        until(lambda: '"completed"' in well(machine.aboard("runs", "list", "--json")).out)
         (catalogued,) = json.loads(well(machine.aboard("runs", "list", "--json")).out)["items"]
     finally:
         machine.stop_server()
