@@ -433,7 +433,7 @@ def test_without_a_server_a_private_one_has_the_boards(tmp_path: Path):
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
         with browser.open(address, timeout=30) as page:
             assert page.read().startswith(b"<!doctype html>")
-        until(lambda: b'"ws1_base_train"' in browser.open(f"{page.url}data/runs", timeout=30).read(), 20)
+        until(lambda: b'"ws1_base_train"' in browser.open(f"{page.url}data/runs", timeout=30).read())
         assert "nowhere" in machine.aboard("view", "nowhere").err
     finally:
         machine.stop_server()

@@ -66,7 +66,7 @@ def server(place: Path, cluster: KubernetesApi) -> Iterator[TeamServer]:
         Catalog.open(home / "catalog.sqlite") as catalog,
         team_server(catalog, home, store.uri, options=options) as running,
     ):
-        until(lambda: running.client().runs.count() == 2, 20)
+        until(lambda: running.client().runs.count() == 2)
         running.person("ann", ws1=Role.VIEWER)
         yield running
 

@@ -73,7 +73,7 @@ def test_a_board_over_a_run_answers_as_tensorboard_does(catalog: Catalog, folder
         until_seen(client)
         board = client.boards.create("run1", template="{path}").board
         with stock_tensorboard(logs, tmp_path / "stock.txt", load_fast=False) as stock:
-            until(lambda: "tuned/trial" in shown_runs(client, board.uri), 30)
+            until(lambda: "tuned/trial" in shown_runs(client, board.uri))
             runs = shown_runs(client, board.uri)
             stock.wait_for(lambda tb: set(tb.fetch("/data/runs").json) == runs, "all runs")
             stock.wait_for(lambda tb: tb.fetch("/data/plugin/custom_scalars/layout").json, "the layout")
@@ -126,7 +126,7 @@ def test_a_store_that_does_not_answer_keeps_no_other_board_waiting(
         assert ask(client, f"{slow.uri}data/runs").json == []
         until_shown(client, quick.uri, "ws1_near_train")
         assert ask(client, slow.uri).status == 200
-        until(lambda: ask(client, f"{slow.uri}data/runs").status == 200 and _warned(client, slow.id), 60)
+        until(lambda: ask(client, f"{slow.uri}data/runs").status == 200 and _warned(client, slow.id))
         proxy.heal()
         until(lambda: len(shown_runs(client, slow.uri)) == 3, 90)
 

@@ -414,9 +414,9 @@ def _ask(root: str, failures: list[str]) -> None:
     for _ in range(15):
         for path in ("/data/runs", "/data/plugins_listing", "/data/plugin/timeseries/tags", "/data/plugin/images/tags"):
             try:
-                with opener.open(root + path, timeout=20) as answer:
+                with opener.open(root + path, timeout=60) as answer:
                     answer.read()
-                with opener.open(f"{root}/data/plugin/timeseries/timeSeries?{wanted}", timeout=20) as answer:
+                with opener.open(f"{root}/data/plugin/timeseries/timeSeries?{wanted}", timeout=60) as answer:
                     answer.read()
             except urllib.error.HTTPError as error:
                 failures.append(f"{path}: {error}")

@@ -68,11 +68,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[TeamServer]:
 
             catalog.database.write(killed_in_between)
             running.board = board.id
-            until(lambda: catalog.boards.get(board.id).state is UnitState.RUNNING, 60)
+            until(lambda: catalog.boards.get(board.id).state is UnitState.RUNNING)
             yield running
             with contextlib.suppress(UnknownName):
                 Local().stop(handle, grace=0)
-                Local().wait(handle, 20)
+                Local().wait(handle, 60)
 
 
 def ask(server: TeamServer, path: str, method: str = "GET", **given: Any) -> Any:
@@ -178,7 +178,7 @@ def _request(server: TeamServer, path: str, *more: str, method: str = "GET") -> 
     ],
 )
 def test_requests_that_two_could_read_differently_are_refused(server: TeamServer, more: tuple[str, ...], body: bytes):
-    with socket.create_connection(("127.0.0.1", server.boards_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.boards_port), timeout=60) as connection:
         connection.sendall(_request(server, "echo", *more, method="POST") + body)
         answer = b""
         with contextlib.suppress(ConnectionResetError):
@@ -210,15 +210,15 @@ def test_both_sides_talk_over_websockets(server: TeamServer):
     async def talk() -> None:
         async with aiohttp.ClientSession() as session:
             async with session.ws_connect(url, headers=headers, protocols=("chat",)) as connection:
-                told = await connection.receive_json(timeout=20)
+                told = await connection.receive_json(timeout=60)
                 assert "authorization" not in told
                 assert connection.protocol == "chat"
                 await connection.send_str("ä" * 100_000)
-                assert await connection.receive_str(timeout=20) == "ä" * 100_000
+                assert await connection.receive_str(timeout=60) == "ä" * 100_000
                 await connection.send_bytes(b"\0\1")
-                assert await connection.receive_bytes(timeout=20) == b"\0\1"
+                assert await connection.receive_bytes(timeout=60) == b"\0\1"
                 await connection.send_str("bye")
-                assert (await connection.receive(timeout=20)).type is aiohttp.WSMsgType.CLOSE
+                assert (await connection.receive(timeout=60)).type is aiohttp.WSMsgType.CLOSE
                 assert connection.close_code == 4001
             with pytest.raises(aiohttp.WSServerHandshakeError):
                 await session.ws_connect(url)
@@ -235,5 +235,5 @@ def test_a_process_that_is_gone_is_told(server: TeamServer):
     assert handle is not None
     assert ask(server, "echo").status == 200
     Local().stop(handle, grace=0)
-    until(lambda: ask(server, "echo").status in (409, 502), 20)
-    until(lambda: catalog.boards.get(server.board).state is UnitState.FAILED, 30)
+    until(lambda: ask(server, "echo").status in (409, 502))
+    until(lambda: catalog.boards.get(server.board).state is UnitState.FAILED)

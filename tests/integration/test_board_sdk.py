@@ -71,7 +71,7 @@ def test_a_board_over_a_folder_and_its_life(logs: Path):
     assert (board.status, board.display_name, board.info.max_runtime) == (UnitState.RUNNING, "logs", 3600)
     assert repr(board) == f"Board(id='{board.id}', name='{board.name}', status='running')"
     assert "<!doctype html>" in _page(board.app_uri)
-    until(lambda: _page(board.app_uri, "data/runs") == '["one"]', 20)
+    until(lambda: _page(board.app_uri, "data/runs") == '["one"]')
     assert aboard.Board.create(uri=f"{logs}/").id == board.id
     assert [one.id for one in aboard.Board.list()] == [board.id]
     assert aboard.TensorBoard(board.id[:8]).tensorboard_id == board.id
@@ -105,7 +105,7 @@ def test_a_run_and_an_experiment_lead_to_their_boards(home: Path):
     assert (board.display_name, board.info.sources) == (run.name, ("run1",))
     grown = client.experiments.get("digits").tensorboard(wait=False)
     assert (grown.display_name, grown.info.experiments, grown.info.live) == ("digits_TensorBoard", (1,), True)
-    until(lambda: run.name in _page(board.app_uri, "data/runs"), 20)
+    until(lambda: run.name in _page(board.app_uri, "data/runs"))
 
 
 def test_boards_survive_kill_9_of_their_server(logs: Path, home: Path):
@@ -114,7 +114,7 @@ def test_boards_survive_kill_9_of_their_server(logs: Path, home: Path):
     os.kill(before, signal.SIGKILL)
     assert board.status is UnitState.RUNNING
     assert _server_pid(home) != before
-    until(lambda: _page(board.app_uri, "data/runs") == '["one"]', 30)
+    until(lambda: _page(board.app_uri, "data/runs") == '["one"]')
 
 
 def test_the_private_server_stays_for_as_long_as_a_board_does(logs: Path, home: Path, monkeypatch: pytest.MonkeyPatch):
@@ -125,7 +125,7 @@ def test_the_private_server_stays_for_as_long_as_a_board_does(logs: Path, home: 
     time.sleep(5)
     assert psutil.pid_exists(pid)
     board.stop()
-    until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE, 30)
+    until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 
 
 def test_the_client_needs_no_server_packages():

@@ -27,9 +27,10 @@ from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_states import UnitState
 from support.job_home import job_home
+from support.object_servers import free_ports
 from support.processes import until
 
-PATIENCE = 60.0
+PATIENCE = 90.0
 EXAMPLES = Path(__file__).parents[2] / "examples" / "jobs"
 
 
@@ -40,9 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports(1)[0]
 
 
 @pytest.fixture
@@ -82,12 +81,12 @@ def test_it_stays_for_a_delay_after_the_experiment(logs: Path, port: int) -> Non
         job = experiment.add(aboard.submit("true"))
         until(lambda: _runs(port) == ["0"], PATIENCE)
         over = job.wait(PATIENCE).ended
-    closed = datetime.now(UTC)
+        closing = datetime.now(UTC)
     assert over is not None
     ended = board.wait(PATIENCE)
     assert ended.state is UnitState.STOPPED
     assert ended.ended is not None
-    assert delay <= (ended.ended - max(over, closed)).total_seconds() < delay + 30
+    assert delay <= (ended.ended - max(over, closing)).total_seconds() < delay + 60
 
 
 def test_a_board_of_a_launch_script_may_be_a_job_of_slurm(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

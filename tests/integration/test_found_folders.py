@@ -11,7 +11,7 @@ import pytest
 
 from aboard import SummaryWriter
 from support.processes import until
-from support.runs import Kept, Machine, finish, well
+from support.runs import Kept, Machine, finish, status_of, well
 
 QUICK = ("--resources-every", "0", "--no-code")
 
@@ -41,16 +41,22 @@ def test_a_folder_that_frameworks_use_when_nobody_names_one(machine: Machine) ->
 def test_a_file_that_a_process_of_the_run_has_open(machine: Machine, tmp_path: Path) -> None:
     place = tmp_path / "anywhere/model"
     script = f"""
-        import time
+        import os, time
         from aboard import SummaryWriter
         writers = [SummaryWriter("{place}/" + stage) for stage in ("train", "eval")]
         for step in range(20):
             for writer in writers:
                 writer.add_scalar("loss", step, step)
-            time.sleep(0.1)
+        for writer in writers:
+            writer.flush()
+        while not os.path.exists("go"):
+            time.sleep(0.05)
     """
-    well(machine.run(script, *QUICK))
+    process = machine.start_run(script, *QUICK)
     kept = Kept.at(machine.store)
+    until(lambda: status_of(kept) == "running" and all(kept.points(stage, "loss") for stage in ("train", "eval")))
+    (machine.folder / "go").touch()
+    well(finish(process))
     for stage in ("train", "eval"):
         assert [step for step, _ in kept.points(stage, "loss")] == list(range(20))
 
@@ -68,7 +74,7 @@ def test_what_another_process_writes_meanwhile_is_not_taken(machine: Machine) ->
     """
     process = machine.start_run(script, *QUICK)
     try:
-        until((machine.folder / "started").exists, 60)
+        until((machine.folder / "started").exists)
         with SummaryWriter(
             machine.folder / "runs/others"
         ) as writer:  # a process that lives, and is no child of the run

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -31,16 +32,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     yield home
     for job in aboard.Job.list():
         job.cancel()
-        until(lambda job=job: not _processes(job), PATIENCE)
+        until(lambda job=job: not _processes(job.id), PATIENCE)
 
 
-def _processes(job: aboard.Job) -> list[psutil.Process]:
-    """Whatever there is of a job's unit, its keeper included."""
+def _processes(unit: str) -> list[psutil.Process]:
+    """Whatever there is of a unit, its keeper included."""
     found: list[psutil.Process] = []
     for process in psutil.process_iter(["cmdline", "environ"]):
         words = process.info["cmdline"] or []
-        is_keeper = "keep" in words and any(word.endswith(job.id) for word in words)
-        if is_keeper or (process.info["environ"] or {}).get("ABOARD_UNIT_ID") == job.id:
+        is_keeper = "keep" in words and any(word.endswith(unit) for word in words)
+        if is_keeper or (process.info["environ"] or {}).get("ABOARD_UNIT_ID") == unit:
             found.append(process)
     return found
 
@@ -49,18 +50,18 @@ def _killed(name: str = "killed", **options: Any) -> aboard.Job:
     """A job that may be started again, of which nothing is left, and at which nobody has looked since."""
     job = aboard.submit(["sh", "-c", "echo under way; exec sleep 600"], name=name, restarts=3, **options)
     until(lambda: b"under way" in b"".join(job.logs()), PATIENCE)
-    _kill_all(job)
+    _kill_all(job.id)
     assert job.look().can_go_on
     return job
 
 
-def _kill_all(job: aboard.Job) -> None:
-    found = _processes(job)
-    for process in found:
-        process.suspend()  # so that nobody sees another one end
-    for process in found:
-        process.kill()
-    psutil.wait_procs(found, PATIENCE)
+def _kill_all(unit: str) -> None:
+    while found := _processes(unit):  # some may have been started, or have ended, since they were listed
+        for act in (psutil.Process.suspend, psutil.Process.kill):  # so that nobody sees another one end
+            for process in found:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    act(process)
+        psutil.wait_procs(found, PATIENCE)
 
 
 def _starts(job: aboard.Job) -> int:
@@ -77,7 +78,7 @@ def test_a_killed_job_that_is_cancelled_never_starts() -> None:
     job = _killed()
     job.cancel()
     assert job.wait(PATIENCE).state is UnitState.STOPPED
-    assert (_starts(job), _processes(job)) == (1, [])
+    assert (_starts(job), _processes(job.id)) == (1, [])
 
 
 def test_a_killed_job_that_cannot_start_just_now_does_not_start_later_either(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +89,7 @@ def test_a_killed_job_that_cannot_start_just_now_does_not_start_later_either(mon
         patched.setattr(Local, "stop", lambda *_: None)  # an executor for which it has ended
         job.cancel()
     assert job.info.state is UnitState.LOST
-    assert (_starts(job), _processes(job)) == (1, [])
+    assert (_starts(job), _processes(job.id)) == (1, [])
 
 
 def test_a_cancel_in_the_very_moment_of_a_start_counts(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
@@ -101,13 +102,13 @@ def test_a_cancel_in_the_very_moment_of_a_start_counts(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Local, "revive", cancelled_meanwhile)
     assert job.wait(PATIENCE).state is UnitState.STOPPED
-    until(lambda: not _processes(job), PATIENCE)  # a keeper that has written down the end is about to go
+    until(lambda: not _processes(job.id), PATIENCE)  # a keeper that has written down the end is about to go
 
 
 def test_a_killed_job_is_forgotten_without_being_started() -> None:
     job = _killed()
     job.forget()
-    assert _processes(job) == []
+    assert _processes(job.id) == []
     with pytest.raises(UnknownName):
         aboard.Job(job.id)
 
@@ -132,11 +133,7 @@ def test_jobs_in_a_queue_that_was_killed_can_be_cancelled(tmp_path: Path) -> Non
     sweep = aboard.sweep(line, {"seed": [0, 1]}, at_once=1)
     until((tmp_path / "begun").exists, PATIENCE)
     queue = UnitHandle.parse(sweep.jobs[1].record.queue)
-    for process in psutil.process_iter(["cmdline", "environ"]):
-        words = process.info["cmdline"] or []
-        is_keeper = "keep" in words and any(word.endswith(queue.unit) for word in words)
-        if is_keeper or (process.info["environ"] or {}).get("ABOARD_UNIT_ID") == queue.unit:
-            process.kill()
+    _kill_all(queue.unit)
     until(lambda: Local().status(queue).can_go_on, PATIENCE)
     sweep.jobs[1].cancel()
     sweep.jobs[0].cancel()

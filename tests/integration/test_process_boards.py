@@ -16,6 +16,7 @@ import pytest
 
 from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
+from aboard.cli import board_opening
 from aboard.client.client import Client
 from aboard.control.boards import BoardRules
 from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
@@ -57,7 +58,7 @@ def serving(store: Store, home: Path, **limits: int) -> Iterator[TeamServer]:
     home.mkdir(exist_ok=True)
     options = {"process_home": home, "boards": BoardRules(limits=BoardLimits(**limits))}
     with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
-        until(lambda: it.client().runs.count() == len(list(store.list_folders())), 20)
+        until(lambda: it.client().runs.count() == len(list(store.list_folders())))
         yield it
 
 
@@ -73,7 +74,7 @@ def _processes(folder: Path) -> list[psutil.Process]:
 
 def started(server: TeamServer, *sources: str, who: str = BOSS) -> BoardInfo:
     board = server.client(who).boards.create(*sources, kind=BoardKind.PROCESS).board
-    until(lambda: server.client(who).boards.get(board.id).state is not UnitState.PENDING, 20)
+    until(lambda: server.client(who).boards.get(board.id).state is not UnitState.PENDING)
     until(lambda: server.client(who).boards.get(board.id).state is not UnitState.STARTING, _START)
     found = server.client(who).boards.get(board.id)
     assert found.state is UnitState.RUNNING, server.client(who).boards.logs(board.id)
@@ -107,20 +108,15 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
     grow(1)
     with contextlib.closing(writer), serving(store, home, process=1) as server:
         board = started(server, "run1")
-        until(lambda: runs_of(server, board) == ["ws1_one_test", "ws1_one_train"], 30)
+        until(lambda: runs_of(server, board) == ["ws1_one_test", "ws1_one_train"])
         copies = {path: path.stat().st_ino for path in (home / "process-boards").rglob("*tfevents*")}
         assert len(copies) == 2
         assert [file.read_bytes() for file in home.rglob(f"ws1_one_train/{profile}")] == [b"a profile"]
-        before = server.ask_board(
-            f"/boards/{board.id}/data/plugin/scalars/scalars?run=ws1_one_train&tag=loss", who=BOSS
-        )
+        place = f"/boards/{board.id}/data/plugin/scalars/scalars?run=ws1_one_train&tag=loss"
+        until(lambda: server.ask_board(place, who=BOSS).status == 200)  # runs are listed before their curves
+        before = server.ask_board(place, who=BOSS).document
         grow(20)
-
-        def has_grown() -> bool:
-            place = f"/boards/{board.id}/data/plugin/scalars/scalars?run=ws1_one_train&tag=loss"
-            return len(server.ask_board(place, who=BOSS).document) > len(before.document)
-
-        until(has_grown, 60)
+        until(lambda: len(server.ask_board(place, who=BOSS).document) > len(before))
         assert copies.items() <= {p: p.stat().st_ino for p in (home / "process-boards").rglob("*tfevents*")}.items()
         with pytest.raises(BoardLimitExceeded, match=board.name):
             server.client().boards.create("run1", kind=BoardKind.PROCESS, template="{run}")
@@ -131,17 +127,17 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
         assert sum("pip install 'aboard[profile]', or xprof, where local starts it" in line.text for line in logs) == 1
 
         server.client().boards.stop(board.id)
-        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED, 30)
-        until(lambda: not _processes(tmp_path), 20)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED)
+        until(lambda: not _processes(tmp_path))
         ended = server.client().boards.get(board.id)
         assert (ended.exit_status, ended.reason) == ("stopped", f"stopped by {BOSS}")
         assert server.ask_board(f"/boards/{board.id}/", who=BOSS).status == 409
-        until(lambda: not list((home / "process-boards").rglob("*tfevents*")), 20)
+        until(lambda: not list((home / "process-boards").rglob("*tfevents*")))
 
         again = started(server, "run1")
         assert again.id == board.id
         server.client().boards.delete(board.id)
-        until(lambda: not _processes(tmp_path), 20)
+        until(lambda: not _processes(tmp_path))
 
 
 def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
@@ -154,7 +150,7 @@ def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
         assert [one.pid for one in _processes(tmp_path)] == [process.pid]
         assert runs_of(server, board) == ["ws1_one_train"]
         process.kill()
-        until(lambda: server.client().boards.get(board.id).state is UnitState.FAILED, 30)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.FAILED)
         failed = server.client().boards.get(board.id)
         assert failed.reason
         assert server.client().boards.logs(board.id)[-1].text == failed.reason
@@ -164,19 +160,19 @@ def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
         assert len(_processes(tmp_path)) == 1
         server.catalog.boards.end(board.id, exit_status="killed", reason="somebody", at_once=True)
         server.catalog.boards.delete(board.id)  # as if by a server that died right after
-        until(lambda: not _processes(tmp_path), 30)
+        until(lambda: not _processes(tmp_path))
 
 
 def test_nobody_looks(store: Store, home: Path, tmp_path: Path):
     logged_run(store, name="one")
     with serving(store, home) as server:
         board = started(server, "run1")
-        server.client().boards.change(board.id, idle_timeout=4)
+        server.client().boards.change(board.id, idle_timeout=10)
         for _ in range(3):  # what is looked at stays
             assert runs_of(server, board)
-        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED, 60)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED)
         assert server.client().boards.get(board.id).exit_status == "idle"
-        until(lambda: not _processes(tmp_path), 20)
+        until(lambda: not _processes(tmp_path))
 
 
 def test_who_may_look(store: Store, home: Path):
@@ -242,6 +238,7 @@ def test_what_the_command_says_while_it_starts(store: Store, home: Path, monkeyp
     with serving(store, home) as server:
         monkeypatch.setenv("ABOARD_SERVER", server.url)
         monkeypatch.setenv("ABOARD_TOKEN", server.tokens[BOSS])
+        monkeypatch.setattr(board_opening, "_FIRST_SECONDS", float(_START))
         start_one = ("board", "start", "run1", "--process")
         document = json.loads(well(aboard(*start_one, "--detach", "--json")).out)
         assert (document["kind"], document["url"]) == ("process", f"{server.url}/boards/{document['id']}/")
@@ -268,9 +265,9 @@ def test_a_keeper_that_was_killed_leaves_no_process(store: Store, home: Path, tm
         (process,) = _processes(tmp_path)
         (keeper,) = [one for one in process.parents() if "keep" in one.cmdline()]
         keeper.kill()
-        until(lambda: server.client().boards.get(board.id).state is UnitState.LOST, 30)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.LOST)
         assert "keeper" in server.client().boards.get(board.id).reason
-        until(lambda: not _processes(tmp_path), 30)
+        until(lambda: not _processes(tmp_path))
         assert started(server, "run1").id == board.id
 
 
@@ -301,13 +298,13 @@ def test_killed_between_submitting_and_recording(store: Store, home: Path, tmp_p
     dying = start(tmp_path, DIES, *arguments, ABOARD_TOKEN="a-token-of-some-length")
     assert dying.stdout is not None
     client = Client(json.loads(dying.stdout.readline())["url"], "a-token-of-some-length")
-    until(lambda: client.runs.count() == 1, 30)
+    until(lambda: client.runs.count() == 1)
     board = client.boards.create("run1", kind=BoardKind.PROCESS).board
     assert finish(dying, 60).code == -signal.SIGKILL
-    until(lambda: len(_processes(tmp_path)) == 1, 30)
+    until(lambda: len(_processes(tmp_path)) == 1)
     (process,) = _processes(tmp_path)
     with serving(store, home) as server:
         until(lambda: server.client().boards.get(board.id).state is UnitState.RUNNING, _START)
         assert [one.pid for one in _processes(tmp_path)] == [process.pid]
         server.client().boards.delete(board.id)
-        until(lambda: not _processes(tmp_path), 30)
+        until(lambda: not _processes(tmp_path))

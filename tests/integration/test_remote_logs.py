@@ -78,7 +78,7 @@ def test_stock_tensorboard_reads_what_was_downloaded(machine: Machine, bucket: S
     """
     ended = well(machine.python(script, uri))
     assert ended.err == ""
-    until(lambda: not machine.spools(), 30)  # nothing stays on this machine
+    until(lambda: not machine.spools())  # nothing stays on this machine
     keys = [entry.key for entry in bucket.list()]
     folder = download(bucket, tmp_path / "got")
     assert points(folder, "loss") == [(step, step / 2) for step in range(40)]
@@ -115,7 +115,7 @@ def test_every_kind_of_bucket(
         """
         ended = well(machine.python(script, store.uri))
         assert ended.err == ""
-        until(lambda: not machine.spools(), 30)
+        until(lambda: not machine.spools())
         monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "reader"))
         with aboard.open(f"{store.uri}/logs") as runs:
             assert runs.runs["."].scalars["loss"].values.tolist() == [step / 2 for step in range(30)]
@@ -141,7 +141,7 @@ def test_children_and_a_killed_parent(machine: Machine, bucket: Store, uri: str,
         os.kill(os.getpid(), signal.SIGKILL)
     """
     assert machine.python(script, uri).code == -signal.SIGKILL
-    until(lambda: not machine.spools(), 40)
+    until(lambda: not machine.spools())
     folder = download(bucket, tmp_path / "got")
     assert sorted(points(folder, "parent")) == [(1, 1.0), (2, 2.0)]
     assert sorted(points(folder, "child")) == [(step, float(step)) for step in range(5)]
@@ -170,21 +170,22 @@ def test_without_network_closing_says_what_is_left_and_sync_finishes(
     assert f"aboard sync {spool}" in ended.err
     assert machine.aboard("sync").out.startswith(str(spool))  # the helper is still at it
     os.kill(helper_of(spool), signal.SIGKILL)
-    until(lambda: machine.aboard("sync").out.startswith(uri), 30)
+    until(lambda: machine.aboard("sync").out.startswith(uri))
     assert machine.spools() == []
     assert points(download(bucket, tmp_path / "got") / "b", "loss") == [(1, 1.0)]
 
 
 def test_a_helper_that_was_killed_is_replaced(machine: Machine, bucket: Store, uri: str, tmp_path: Path) -> None:
     script = """
-        import sys, time
+        import os, sys, time
         from aboard import SummaryWriter
 
         writer = SummaryWriter(sys.argv[1])
         writer.add_scalar("loss", 1, 1)
         writer.close()
         print("ready", flush=True)
-        time.sleep(3)
+        while not os.path.exists("go"):
+            time.sleep(0.05)
         writer.add_scalar("loss", 2, 2)
         writer.close()
     """
@@ -193,8 +194,9 @@ def test_a_helper_that_was_killed_is_replaced(machine: Machine, bucket: Store, u
     assert process.stdout.readline() == b"ready\n"
     (spool,) = machine.spools()
     os.kill(helper_of(spool), signal.SIGKILL)
+    (machine.folder / "go").touch()
     well(finish(process))
-    until(lambda: not machine.spools(), 30)
+    until(lambda: not machine.spools())
     assert points(download(bucket, tmp_path / "got"), "loss") == [(1, 1.0), (2, 2.0)]
 
 

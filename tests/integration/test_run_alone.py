@@ -124,7 +124,7 @@ def test_a_helper_that_is_killed_is_replaced(machine: Machine, kept: Kept) -> No
                 time.sleep(0.02)
     """
     process = machine.start_python(script)
-    until(lambda: list(machine.home.glob("spool/*/progress.json")), 30)
+    until(lambda: list(machine.home.glob("spool/*/progress.json")))
     (spool,) = machine.spools()
     os.kill(int((spool / "lock").read_text()), signal.SIGKILL)
     (machine.folder / "go").touch()

@@ -69,7 +69,7 @@ def test_no_store_from_the_start(machine: Machine, kept: Kept, proxy: FaultProxy
 
 def test_no_store_in_between(machine: Machine, kept: Kept, proxy: FaultProxy) -> None:
     process = machine.start_run(STEPS)
-    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"), 30)
+    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"))
     proxy.cut()
     (machine.folder / "go").touch()
     time.sleep(1.5)
@@ -80,7 +80,7 @@ def test_no_store_in_between(machine: Machine, kept: Kept, proxy: FaultProxy) ->
 
 def test_no_store_at_the_end_and_a_new_start_that_finishes_it(machine: Machine, kept: Kept, proxy: FaultProxy) -> None:
     process = machine.start_run(STEPS, "--name", "twice", "--flush-timeout", 1)
-    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"), 30)
+    until(lambda: status_of(kept) == "running" and kept.points("train", "loss"))
     proxy.cut()
     (machine.folder / "go").touch()
     ended = well(finish(process))
@@ -115,7 +115,7 @@ def test_an_end_that_is_wanted_while_a_failed_attempt_is_shipped_is_the_last(
 ) -> None:
     mark = tmp_path / "mark"
     process = machine.start_run(FAILING, "--restarts", 5, ABOARD_CANCEL_MARK=str(mark))
-    until(lambda: status_of(kept) == "running", 30)
+    until(lambda: status_of(kept) == "running")
     proxy.hold(method="PUT")
     (machine.folder / "go").touch()
     assert process.stderr is not None

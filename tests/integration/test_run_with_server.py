@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from aboard.client.client import Client
+from support.processes import until
 from support.runs import Kept, Machine, finish, well
 
 
@@ -38,8 +39,8 @@ def test_the_server_gives_numbers_and_names(tmp_path: Path, server: dict[str, st
     assert well(machine.run("print('x')", "--name", "mine", "--resources-every", "0")).out == "x\n"
     well(machine.python("from aboard import Run\nwith Run(name='alone') as run: run.log_metrics({'loss': 2.0})"))
     client = Client(server["ABOARD_SERVER"], server["ABOARD_TOKEN"])
-    names = {run.number: (run.name, str(run.status)) for run in client.runs.list().items}
-    assert names == {1: ("run1", "completed"), 2: ("mine", "completed"), 3: ("alone", "completed")}
+    expected = {1: ("run1", "completed"), 2: ("mine", "completed"), 3: ("alone", "completed")}
+    until(lambda: {run.number: (run.name, str(run.status)) for run in client.runs.list().items} == expected)
     assert client.runs.get("run1").experiment == "digits"
     assert client.runs.get("run1").metrics["loss"].last.value == 1.0
     kept = Kept.at(machine.store)

@@ -52,8 +52,6 @@ def bucket(tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch,
     use(monkeypatch, s3_server.environment())
     opened = open_store(f"s3://contract/{tmp_path.name}")
     use(monkeypatch, {**s3_server.environment(), "AWS_ENDPOINT_URL": proxy.endpoint})
-    quick = Patience(connect_seconds=2, stall_seconds=2, request_seconds=4, retries=0, retry_seconds=1)
-    monkeypatch.setattr(store_root, "PATIENCE", quick)
     return opened
 
 
@@ -72,8 +70,15 @@ def test_curves_and_files_of_a_bucket(catalog: Catalog, folder: Store, bucket: S
 
 
 def test_a_bucket_that_hangs_keeps_nobody_else_waiting(
-    catalog: Catalog, folder: Store, bucket: Store, proxy: FaultProxy, tmp_path: Path
+    catalog: Catalog,
+    folder: Store,
+    bucket: Store,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    quick = Patience(connect_seconds=2, stall_seconds=2, request_seconds=4, retries=0, retry_seconds=1)
+    monkeypatch.setattr(store_root, "PATIENCE", quick)
     logged_run(folder, name="near", curves={"loss": [5.0, 6.0]})
     far = stored_run(bucket, tmp_path / "far", "far", lambda run: run.log(range(5)))
     with serving_runs(catalog, folder.uri, bucket.uri) as client:

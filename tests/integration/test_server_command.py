@@ -37,7 +37,7 @@ class Serving:
     def status(self, path: str, method: str = "GET", **headers: str) -> int:
         request = urllib.request.Request(self.url + path, method=method, headers=headers)
         try:
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20) as answer:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
                 return answer.status
         except urllib.error.HTTPError as error:
             with error:
@@ -57,7 +57,7 @@ def serving(machine: Machine, *arguments: object, **environment: str) -> Iterato
     finally:
         if process.poll() is None:
             process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_kill_while_reindexing_leaves_a_sound_catalog(machine: Machine, tmp_pa
     with serving(machine) as server:
         client = server.client()
         client.start_reindex(machine.store)
-        until(lambda: client.runs.count() > 0, 60)
+        until(lambda: client.runs.count() > 0)
         os.kill(server.process.pid, signal.SIGKILL)
     with serving(machine) as server:
         client = server.client()
@@ -194,11 +194,11 @@ def test_a_server_gives_runs_their_names(machine: Machine, tmp_path: Path):
         assert well(machine.run(script, "--name", "mine", **team)).out.strip() == "mine"
         assert well(machine.run(script, **team)).out.strip() == "run3"
         client = server.client()
-        until(lambda: client.runs.count(where='status == "completed"') == 3, 30)
+        until(lambda: client.runs.count(where='status == "completed"') == 3)
         assert [run.name for run in client.runs.iterate(sort="number")] == ["run1", "mine", "run3"]
         # The same run, begun again, is the same one to the server.
         well(machine.run(script, "--name", "run1", **team))
-        until(lambda: len(client.runs.get("run1").attempts) == 2, 30)
+        until(lambda: len(client.runs.get("run1").attempts) == 2)
         assert client.runs.count() == 3
     ended = well(machine.run(script, **team))
     assert ended.out.startswith("run-")
@@ -206,7 +206,7 @@ def test_a_server_gives_runs_their_names(machine: Machine, tmp_path: Path):
     # A rebuilt catalog gives the same numbers.
     with serving(machine, "--catalog", tmp_path / "rebuilt.sqlite") as server:
         client = server.client()
-        until(lambda: client.runs.count() == 4, 30)
+        until(lambda: client.runs.count() == 4)
         assert {run.name: run.number for run in client.runs.iterate()}.items() >= {
             "run1": 1,
             "mine": 2,

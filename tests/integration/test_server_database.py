@@ -23,12 +23,12 @@ def test_a_database_that_is_down_is_told_and_waited_for(tmp_path: Path):
         Catalog.open(database.new_database()) as catalog,
         serving_runs(catalog, store.uri) as client,
     ):
-        until(lambda: client.runs.count() == 1, 20)
+        until(lambda: client.runs.count() == 1)
         database.stop()
         with pytest.raises(CatalogUnavailable, match="see that PostgreSQL runs"):
             client.runs.list()
         store_run(store, name="meanwhile")
-        until(lambda: "does not answer" in client.stores().items[0].problem, 20)
+        until(lambda: "does not answer" in client.stores().items[0].problem)
         assert client.info().catalog.startswith("postgresql://")
         database.start()
 
@@ -38,7 +38,7 @@ def test_a_database_that_is_down_is_told_and_waited_for(tmp_path: Path):
             except CatalogUnavailable:
                 return False
 
-        until(is_back, 60)
+        until(is_back)
 
 
 def test_a_database_that_was_made_without_a_language(tmp_path: Path):
@@ -49,4 +49,4 @@ def test_a_database_that_was_made_without_a_language(tmp_path: Path):
         Catalog.open(database.database_without_language()) as catalog,
         serving_runs(catalog, store.uri) as client,
     ):
-        until(lambda: [run.name for run in client.runs.list(where='name == "größer"').items] == ["größer"], 20)
+        until(lambda: [run.name for run in client.runs.list(where='name == "größer"').items] == ["größer"])

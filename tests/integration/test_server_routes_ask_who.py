@@ -52,7 +52,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
         said_tags={f"{HIDDEN}-tag": HIDDEN},
     )
     with Catalog.open(folder / "catalog.sqlite") as catalog, team_server(catalog, folder, uri) as server:
-        until(lambda: catalog.runs.count() == 1, 20)
+        until(lambda: catalog.runs.count() == 1)
         server.person("vic", vision=Role.ADMIN)
         server.person(f"{HIDDEN}-person", **{HIDDEN: Role.ADMIN})
         server.board = server.client(f"{HIDDEN}-person").boards.create(["run1"], description=HIDDEN).board.id

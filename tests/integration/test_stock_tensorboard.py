@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from PIL import Image
 
 from aboard import SummaryWriter
 from aboard._native import default_histogram_edges
+from support.object_servers import free_ports
 
 mpl.use("Agg")
 RANDOM = np.random.default_rng(3)
@@ -77,9 +77,7 @@ class Board:
     """One TensorBoard process and its HTTP interface."""
 
     def __init__(self, folder: Path, load_fast: str, log: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        (self.port,) = free_ports(1)
         options = {"logdir": folder, "port": self.port, "host": "127.0.0.1", "reload_interval": 1}
         arguments = [f"--{name}={value}" for name, value in options.items()]
         self.load_fast = load_fast
@@ -103,7 +101,7 @@ class Board:
     def fetch(self, path: str, body: bytes | None = None, form: str = "application/json", **query: Any) -> bytes:
         url = f"http://127.0.0.1:{self.port}/{path}?{urllib.parse.urlencode(query)}"
         request = urllib.request.Request(url, data=body, headers={"Content-Type": form} if body else {})
-        with self._opener.open(request, timeout=20) as answer:
+        with self._opener.open(request, timeout=60) as answer:
             return answer.read()
 
     def json(self, path: str, body: Any = None, **query: Any) -> Any:
@@ -144,7 +142,8 @@ def board(request, logs, tmp_path_factory):
         board.wait_for(lambda: set(board.json("data/runs")) == RUNS, "all runs")
         # Runs appear before their data; the mesh is what "exp" logged last, the metric what "tuned" did.
         board.wait_for(lambda: board.plugin("mesh", "tags")["exp"], "the mesh")
-        board.wait_for(lambda: all("acc" in board.plugin("scalars", "tags")[r] for r in ("tuned", "exp/trial")), "acc")
+        last = {"tuned": "acc", "exp/trial": "acc", "exp/both/a": "both", "exp/both/b": "both"}
+        board.wait_for(lambda: all(last[r] in board.plugin("scalars", "tags")[r] for r in last), "all curves")
         # The projector looks for its files when it is first asked, and then in the background.
         board.wait_for(lambda: board.json("data/plugins_listing")["projector"]["enabled"], "the embedding")
         yield board

@@ -25,7 +25,9 @@ from support.trained_runs import StoredRun, stored_run, without_columns
 def _a_person(monkeypatch, tmp_path):
     clear_clouds(monkeypatch, tmp_path)
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
-    quick = Patience(connect_seconds=2, stall_seconds=1, request_seconds=5, retries=1, retry_seconds=1, longest_pause=1)
+    quick = Patience(
+        connect_seconds=2, stall_seconds=4, request_seconds=10, retries=1, retry_seconds=1, longest_pause=1
+    )
     monkeypatch.setattr(store_root, "PATIENCE", quick)
 
 
@@ -82,23 +84,23 @@ def test_no_network_at_the_start_and_in_the_middle(store, proxy, followed, tmp_p
     run.ship()
     proxy.cut()
     collection = followed(store.uri)
-    until(lambda: collection.store_problems, 30)
-    until(lambda: collection.progress.cycles, 30)
+    until(lambda: collection.store_problems)
+    until(lambda: collection.progress.cycles)
     assert len(collection.runs) == 0
     proxy.heal()
-    until(lambda: points(collection, "live/train") == 5, 60)
+    until(lambda: points(collection, "live/train") == 5)
     until(lambda: not collection.store_problems)
     proxy.cut()
     run.log(range(5, 9))
     run.ship()
-    until(lambda: collection.store_problems, 30)
+    until(lambda: collection.store_problems)
     time.sleep(2)
     assert points(collection, "live/train") == 5
     proxy.forget()
     time.sleep(3)
     assert len(proxy.requests) < 20, "a store that cannot be reached is asked ever more seldom"
     proxy.heal()
-    until(lambda: points(collection, "live/train") == 9, 60)
+    until(lambda: points(collection, "live/train") == 9)
     assert len(told(caplog, "tried again")) <= 3
     assert told(caplog, "can be read again")
 
@@ -114,8 +116,8 @@ def test_a_copy_is_shown_while_the_store_cannot_be_reached(store, proxy, followe
     aboard.open(store.uri).close()
     proxy.cut()
     collection = followed(store.uri)
-    until(lambda: points(collection, "done/train") == 5, 30)
-    until(lambda: collection.store_problems, 30)
+    until(lambda: points(collection, "done/train") == 5)
+    until(lambda: collection.store_problems)
 
 
 def test_wrong_credentials(store, proxy, monkeypatch, s3_server):
@@ -135,12 +137,12 @@ def test_one_object_that_fails_hides_nothing_else(store, proxy, followed, tmp_pa
     else:
         proxy.hang(**which)
     collection = followed(store.uri)
-    until(lambda: points(collection, "good/train") == 40, 30)
-    until(lambda: collection.store_problems, 30)
+    until(lambda: points(collection, "good/train") == 40)
+    until(lambda: collection.store_problems)
     assert bad.uid in collection.store_problems[0]
     assert points(collection, "bad/train") == 0
     proxy.heal()
-    until(lambda: points(collection, "bad/train") == 40, 60)
+    until(lambda: points(collection, "bad/train") == 40)
     until(lambda: not collection.store_problems)
     assert len(told(caplog, "tried again")) == 1
     assert good.uid not in caplog.text
@@ -156,10 +158,10 @@ def test_who_never_answers_does_not_hold_up_the_others(store, proxy, followed, t
         run.ship()
     proxy.hang(path=f"{silent.uid}/{what}")
     collection = followed(store.uri)
-    until(lambda: points(collection, "live/train") == 5, 30)
+    until(lambda: points(collection, "live/train") == 5)
     live.log(range(5, 8))
     live.ship()
-    until(lambda: points(collection, "live/train") == 8, 30)
+    until(lambda: points(collection, "live/train") == 8)
     assert points(collection, "silent/train") == 0
 
 

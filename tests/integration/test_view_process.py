@@ -16,6 +16,7 @@ import pytest
 
 from aboard.server.listening import listen, url_of
 from support.event_bytes import scalar_value, summary_record, write_event_file, write_many_tags
+from support.object_servers import free_ports
 from support.privileges import as_ordinary_user
 from support.viewing import ABOARD, eventually, fetch, fetch_json, run_aboard, viewing
 
@@ -28,7 +29,9 @@ def logs(tmp_path) -> Path:
 
 def test_several_at_once_take_the_next_free_port(logs):
     with viewing(logs, "--port", "default") as first, viewing(logs, "--port", "default") as second:
-        assert 6006 <= first.port < second.port <= 6998
+        # Tests beside this one may have taken some and let them go: the second need not be the higher one.
+        assert first.port != second.port
+        assert all(6006 <= board.port <= 6998 for board in (first, second))
         for board in (first, second):
             board.wait_until_read()
             assert board.json("data/runs") == ["a"]
@@ -78,7 +81,7 @@ def test_all_addresses_are_those_of_ipv6_too(logs):
         hosts = ["127.0.0.1", "[::1]"] if _has_ipv6() else ["127.0.0.1"]
         for host in hosts:
             runs = f"http://{host}:{board.port}/data/runs"
-            eventually(lambda runs=runs: fetch_json(runs, Authorization=token) == ["a"], within=20)
+            eventually(lambda runs=runs: fetch_json(runs, Authorization=token) == ["a"])
             with pytest.raises(urllib.error.HTTPError, match="401"):
                 fetch(runs)
 
@@ -107,17 +110,17 @@ def test_an_answer_does_not_wait_for_the_client_to_confirm(logs):
         assert url_of(listener, "/x").endswith("/x")
 
 
-@pytest.mark.parametrize("wait", [0.0, 0.3])
-def test_ctrl_c_during_loading(tmp_path, wait):
+@pytest.mark.parametrize("at_once", [True, False])
+def test_ctrl_c_during_loading(tmp_path, at_once):
     for run in range(30):
         write_many_tags(tmp_path / f"run{run}", 5_000)
     with viewing(tmp_path, as_text=True) as board:
-        time.sleep(wait)
+        if not at_once:
+            board.wait_until_said("Ctrl-C ends it.")
         started = time.monotonic()
         said = board.end()
-        assert time.monotonic() - started < 15
+        assert time.monotonic() - started < 40
     assert "Traceback" not in said
-    assert "Ctrl-C ends it." in said or not wait  # at once, it may not have come to say so
 
 
 def test_the_end_does_not_wait_for_answers_to_nobody(tmp_path):
@@ -141,16 +144,10 @@ def test_it_ends_on_sigterm_too(logs):
     assert board.process.returncode in (0, -signal.SIGTERM)
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 @pytest.mark.parametrize("form", [["--json"], ["--no-browser"]])
 @pytest.mark.parametrize("closed", ["stdout", "stdout and stderr", "reader gone"])
 def test_it_serves_when_nobody_reads_what_it_prints(logs, form, closed):
-    port = _free_port()
+    (port,) = free_ports(1)
     command = [*ABOARD, "view", str(logs), *form, "--port", str(port)]
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -172,10 +169,10 @@ def test_it_serves_when_nobody_reads_what_it_prints(logs, form, closed):
     os.close(write_end)
     try:
         url = f"http://127.0.0.1:{port}/"
-        eventually(lambda: _listens(port), within=30)
-        eventually(lambda: fetch_json(f"{url}data/runs") == ["a"], within=30)
+        eventually(lambda: _listens(port))
+        eventually(lambda: fetch_json(f"{url}data/runs") == ["a"])
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()

@@ -75,14 +75,14 @@ def test_a_board_over_a_store(store, reader, proxy, tmp_path):
         shipping.start()
         for step in range(4, 7):
             live.log(range(step, step + 1))
-            eventually(lambda step=step: len(view.scalars(f"{name}/live/train")) == step + 1, within=30)
+            eventually(lambda step=step: len(view.scalars(f"{name}/live/train")) == step + 1)
         stop.set()
         shipping.join()
         later = StoredRun.begin(store, tmp_path, "later")
         later.log(range(2))
         later.finish()
         live.finish()
-        eventually(lambda: f"{name}/later/train" in view.json("data/runs"), within=40)
+        eventually(lambda: f"{name}/later/train" in view.json("data/runs"))
         said = view.end()
     assert "requests (" in said
     assert {one.method for one in proxy.requests} == {"GET"}
@@ -115,10 +115,12 @@ def test_idle_boards_ask_little(store, reader, proxy, tmp_path):
         view.wait_until_read()
         proxy.forget()
         time.sleep(4)
+        soon = len([one for one in proxy.requests if not listing(one)])
+        uids = {run.uid for run in live}
+        eventually(lambda: {one.path.split("/")[-2] for one in proxy.requests if not listing(one)} == uids)
         asked = [one for one in proxy.requests if not listing(one)]
     assert {one.path.rpartition("/")[2] for one in asked} <= {"manifest.json"}
-    assert {one.path.split("/")[-2] for one in asked} == {run.uid for run in live}
-    assert len(asked) <= 4 * len(live)
+    assert soon <= 4 * len(live)
     assert all("if-none-match" in one.headers for one in asked)
 
 

@@ -72,11 +72,11 @@ def test_a_live_run_gets_its_name_as_it_is_written(tmp_path):
         writer.flush()
         with viewing(tmp_path, "--template", "{root}:{run}_lr={hparams.lr}_{metrics.loss.last}") as board:
             first = f"{tmp_path.name}:a_lr=none_.25"
-            eventually(lambda: board.json("data/runs") == [first], within=20)
+            eventually(lambda: board.json("data/runs") == [first])
             writer.add_hparams({"lr": 0.01}, {}, in_place=True)
             writer.flush()
             now = f"{tmp_path.name}:a_lr=.01_.25"
-            eventually(lambda: board.json("data/runs") == [now], within=20)
+            eventually(lambda: board.json("data/runs") == [now])
             assert board.scalars(first) == board.scalars(now)
             assert board.json(f"data/plugin/scalars/scalars?run={quote(now)}&tag=loss")[0][2] == 0.25
 

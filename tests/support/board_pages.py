@@ -51,7 +51,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 def event_stream(client: Client, path: str) -> Iterator[Iterator[tuple[str, Any]]]:
     """Server-sent events of the API as they come: of lines their text, of others their facts."""
     request = urllib.request.Request(f"{client.url}/api/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         yield _events(answer)
 
 
@@ -78,7 +78,7 @@ def until_answered(client: Client, uri: str, status: int) -> None:
 
 def until_shown(client: Client, uri: str, *names: str) -> None:
     """Wait until a board shows just these runs: by all servers, each of which opens it for itself."""
-    until(lambda: all(shown_runs(client, uri) == set(names) for _ in range(SERVER_COUNT)), 60)
+    until(lambda: all(shown_runs(client, uri) == set(names) for _ in range(SERVER_COUNT)))
 
 
 def logged_run(

@@ -43,7 +43,7 @@ class DockerDaemon:
     def start(self) -> None:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        until(lambda: _answers(self.address, self._process, self._log), 60)
+        until(lambda: _answers(self.address, self._process, self._log))
 
     def stop(self) -> None:
         self._process.terminate()

@@ -129,7 +129,7 @@ def existing_cluster(folder: Path, kubeconfig: Path) -> Generator[ExistingCluste
             cluster.allow()
             cluster.config = cluster.config_of(PERSON, folder)
             # Every pod is the account `default` unless it says otherwise, and none is made without it.
-            until(lambda: _has_account(core, name), 60)
+            until(lambda: _has_account(core, name))
             yield cluster
         finally:
             core.delete_namespace(name)

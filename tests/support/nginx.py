@@ -42,7 +42,7 @@ def nginx(folder: Path, places: Sequence[Place]) -> Generator[Path]:
     command = [_PROGRAM, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "nginx.log")]
     process = subprocess.Popen(command)
     try:
-        until(lambda: process.poll() is not None or all(_answers(place.port) for place in places), 30)
+        until(lambda: process.poll() is not None or all(_answers(place.port) for place in places))
         assert process.poll() is None, (folder / "nginx.log").read_text()
         yield certificate
     finally:

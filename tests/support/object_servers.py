@@ -177,15 +177,21 @@ def azurite(folder: Path) -> Iterator[AzureServer]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, all different, below those from which the system takes one for each connection."""
-    found: list[int] = []
+    """Ports that nobody listens on, all different.
+
+    None is of those that the kernel gives to connections and to who asks for any port: between this answer and the
+    start of a server, which takes seconds, tests beside this one would be given it.
+    """
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     with contextlib.ExitStack() as sockets:
+        found: list[int] = []
         while len(found) < count:
-            port = 20_000 + secrets.randbelow(12_000)
+            port = 10_000 + secrets.randbelow(max(lowest, 20_000) - 10_000)
+            one = sockets.enter_context(socket.socket())
             with contextlib.suppress(OSError):
-                sockets.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                one.bind(("127.0.0.1", port))
                 found.append(port)
-    return found
+        return found
 
 
 def _identities() -> list[dict[str, object]]:

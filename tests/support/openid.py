@@ -43,7 +43,7 @@ def openid_provider(
             [node(), str(SCRIPT), str(port), redirect_uri], env=environment, stdout=log, stderr=log
         )
     try:
-        until(lambda: _answers(issuer) or process.poll() is not None, 60)
+        until(lambda: _answers(issuer) or process.poll() is not None)
         assert process.poll() is None, (folder / "provider.log").read_text()
         yield issuer
     finally:

@@ -200,5 +200,5 @@ def status_of(kept: Kept, uid: str | None = None) -> str:
     return str(read.manifest.status) if read else ""
 
 
-def until_status(kept: Kept, status: str, seconds: float = 30) -> None:
+def until_status(kept: Kept, status: str, seconds: float = SECONDS) -> None:
     until(lambda: status_of(kept) == status, seconds)

@@ -63,12 +63,12 @@ def start_accounts(folder: Path) -> list[subprocess.Popen[bytes]]:
     options += ["--no-defaults", "--user=mysql", "--bind-address=127.0.0.1", "--skip-grant-tables"]
     options.sort(key=lambda option: option != "--no-defaults")  # must come first
     database = _started(folder, ["/usr/sbin/mariadbd", *options])
-    until(lambda: _answers(_DATABASE_PORT), 60)
+    until(lambda: _answers(_DATABASE_PORT))
     conf = folder / "slurmdbd.conf"
     conf.write_text(_DBD.format(folder=folder, port=_ACCOUNTS_PORT, database=_DATABASE_PORT).lstrip())
     conf.chmod(0o600)
     accounts = _started(folder, ["/usr/sbin/slurmdbd", "-D"])
-    until(lambda: _answers(_ACCOUNTS_PORT), 60)
+    until(lambda: _answers(_ACCOUNTS_PORT))
     return [accounts, database]
 
 

@@ -87,14 +87,14 @@ class SlurmCluster:
         self._start_munge()
         self._accounts = start_accounts(folder) if keeps_accounts else []
         if keeps_accounts:
-            until(lambda: "aboardtest" in self._registered(), 60)
+            until(lambda: "aboardtest" in self._registered())
         self.start_controller()
         self.node = self._started("slurmd", "-D", "-f", self.conf, "-N", "localhost")
-        until(lambda: "idle" in self.tell("sinfo", "--noheader", "--format=%t"), 60)
+        until(lambda: "idle" in self.tell("sinfo", "--noheader", "--format=%t"))
 
     def start_controller(self) -> None:
         self.controller = self._started("slurmctld", "-D", "-f", self.conf)
-        until(lambda: "UP" in self.tell("scontrol", "ping"), 60)
+        until(lambda: "UP" in self.tell("scontrol", "ping"))
 
     def tell(self, *command: str) -> str:
         environ = {**os.environ, "SLURM_CONF": str(self.conf)}
@@ -123,7 +123,7 @@ class SlurmCluster:
 
     def start_node(self) -> None:
         self.node = self._started("slurmd", "-D", "-f", self.conf, "-N", "localhost")
-        until(lambda: self.tell("sinfo", "--noheader", "--format=%t").strip() in {"idle", "mix", "alloc"}, 60)
+        until(lambda: self.tell("sinfo", "--noheader", "--format=%t").strip() in {"idle", "mix", "alloc"})
 
     def close(self) -> None:
         self.tell("scancel", "--user=root")

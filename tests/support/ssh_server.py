@@ -46,7 +46,7 @@ def ssh_server(folder: Path) -> Generator[Path]:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where it puts itself for what it does unprivileged
     server = subprocess.Popen([str(_sshd()), "-D", "-e", "-f", str(folder / "sshd_config")], stderr=subprocess.DEVNULL)
     try:
-        until(lambda: _answers(port), 60)
+        until(lambda: _answers(port))
         stood_on("ssh", f"real: sshd on this machine, {first_line('ssh', '-V')}")
         yield config
     finally:

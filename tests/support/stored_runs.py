@@ -140,7 +140,7 @@ def _late(app: Any, seconds: float) -> Any:
 
 def until_seen(client: Client, *uris: str) -> None:
     """Wait until the server has looked at its stores."""
-    until(lambda: all(one.state == "following" for one in client.stores().items if not uris or one.uri in uris), 60)
+    until(lambda: all(one.state == "following" for one in client.stores().items if not uris or one.uri in uris))
 
 
 def folder_uri(path: Path) -> str:

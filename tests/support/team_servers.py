@@ -108,7 +108,7 @@ class TeamServer:
         content = form.encode() if form is not None else (b"" if body is None else json.dumps(body).encode())
         if content and "Content-Type" not in given:
             given["Content-Type"] = "application/x-www-form-urlencoded" if form is not None else "application/json"
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in {"Host": f"127.0.0.1:{port}", **given, "Content-Length": str(len(content))}.items():

@@ -43,7 +43,7 @@ class StockTensorBoard:
         headers = {"Content-Type": kind} if body is not None else {}
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data=body, headers=headers)
         try:
-            with self._opener.open(request, timeout=30) as answer:
+            with self._opener.open(request, timeout=60) as answer:
                 return Answer(answer.status, answer.headers.get("Content-Type", ""), answer.read())
         except urllib.error.HTTPError as error:
             with error:

@@ -56,13 +56,13 @@ class View:
     def scalars(self, run: str, tag: str = "loss") -> list[list[Any]]:
         return self.json(f"data/plugin/scalars/scalars?{urlencode({'run': run, 'tag': tag})}")
 
-    def wait_until_read(self, within: float = 30) -> dict[str, Any]:
+    def wait_until_read(self, within: float = 60) -> dict[str, Any]:
         """Wait until everything was read once; the progress then."""
         progress = eventually(lambda: (seen := self.json("api/v1/progress"))["complete"] and seen, within=within)
         assert isinstance(progress, dict)
         return progress
 
-    def wait_until_said(self, words: str, within: float = 30) -> None:
+    def wait_until_said(self, words: str, within: float = 60) -> None:
         """Wait until it says something on standard error."""
         eventually(lambda: words in "".join(self._said), within=within)
 
@@ -76,8 +76,8 @@ class View:
 
     def said_until_the_end(self) -> str:
         """Wait for its end; all that it said on standard error."""
-        self.process.wait(20)
-        self._listening.join(20)
+        self.process.wait(60)
+        self._listening.join(60)
         return "".join(self._said)
 
 
@@ -122,7 +122,7 @@ def fetch_json(url: str, **headers: str) -> Any:
     return json.loads(fetch(url, **headers))
 
 
-def eventually(look: Callable[[], object], *, within: float) -> Any:
+def eventually(look: Callable[[], object], *, within: float = 60) -> Any:
     """What `look` sees as soon as it is true; a refused request counts as not yet."""
     deadline = time.monotonic() + within
     while True:

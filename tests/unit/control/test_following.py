@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
+from aboard.control import watched_run
 from aboard.control.following import StoreFollower
 from aboard.control.indexing import RunIndexer
 from aboard.errors import UnknownName
@@ -71,7 +72,10 @@ def test_sealed_runs_cost_nothing_and_live_ones_one_request_each(catalog: Catalo
     assert requests(store) - before == listings + 3
 
 
-def test_a_run_that_changes_all_the_time_is_read_whole_now_and_then_only(catalog: Catalog, store: Store):
+def test_a_run_that_changes_all_the_time_is_read_whole_now_and_then_only(
+    catalog: Catalog, store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(watched_run, "_RELOAD_SECONDS", 1000.0)  # however long these rounds take
     following = follower(catalog, store)
     live = store_run(store, status=RunState.RUNNING)
     following.look()
@@ -81,7 +85,7 @@ def test_a_run_that_changes_all_the_time_is_read_whole_now_and_then_only(catalog
         following.look()
     puts, polls = 10, 10 * 2
     assert requests(store) - before == puts + polls
-    following._watched[live].loaded -= 60
+    following._watched[live].loaded -= 1001
     put_manifest(store, live, serial=12, size=4096)
     following.look()
     assert catalog.runs.by_uid(live).bytes == 4096

@@ -47,9 +47,9 @@ def test_two_who_read_one_run_share_it(store: Store, pool: OpenRuns):
 def test_a_run_that_is_followed_grows_by_itself(store: Store, pool: OpenRuns):
     uid = logged_run(store, curves={"loss": [1.0]})
     run = pool.take(RunPlace(store.uri, uid), follow=True)
-    until(lambda: run.is_read and points(run) == 1, 20)
+    until(lambda: run.is_read and points(run) == 1)
     log_more(store, uid, curves={"loss": [2.0, 3.0]}, first=1)
-    until(lambda: points(run) == 3, 20)
+    until(lambda: points(run) == 3)
     pool.give_back(run, follow=True)
 
 
@@ -102,14 +102,14 @@ def test_a_store_that_hangs_holds_up_only_those_who_wait_for_it(
     began = time.monotonic()
     with pool.fresh([place]) as (run,):
         assert points(run) == 1
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     assert all(one.failure is not None and not one.is_read for one in slow)
     freed.set()
 
 
 def test_only_so_many_wait_for_one_store():
     readers = StoreReaders(threads=1, waiting=2)
-    freed = threading.Event()
+    freed, held = threading.Event(), threading.Event()
     waiting = [threading.Thread(target=readers.call, args=(lambda: freed.wait(60),)) for _ in range(2)]
     for one in waiting:
         one.start()
@@ -118,10 +118,11 @@ def test_only_so_many_wait_for_one_store():
         readers.call(lambda: None)
     freed.set()
     for one in waiting:
-        one.join(20)
+        one.join(60)
     assert readers.call(lambda: 7) == 7
     with pytest.raises(StoreUnreachable, match="has not answered"):
-        readers.call(lambda: time.sleep(1), seconds=0.05)
+        readers.call(lambda: held.wait(60), seconds=0.05)
+    held.set()
     readers.close()
 
 
@@ -144,7 +145,7 @@ def test_a_failure_is_told_and_tried_again_later(store: Store, pool: OpenRuns, m
         with pool.fresh([place]) as (run,):
             return run.failure is None
 
-    until(works, 20)
+    until(works)
 
 
 def test_forgotten_runs_are_closed(store: Store, pool: OpenRuns):

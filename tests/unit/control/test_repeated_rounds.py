@@ -30,7 +30,7 @@ def test_it_goes_on_after_failures_and_tells_them(caplog: pytest.LogCaptureFixtu
         rounds.start()
         until(lambda: len(calls) == 3)
     rounds.stop()
-    rounds.join(10)
+    rounds.join(60)
     told = [record.getMessage() for record in caplog.records]
     assert told == ["Test things are looked after later: the catalog is away", "Looking after test things failed"]
 
@@ -41,20 +41,20 @@ def test_a_wake_or_a_stop_during_a_round_is_not_lost():
     def work() -> float:
         calls.append(1)
         begun.release()
-        assert go_on.acquire(timeout=10)
+        assert go_on.acquire(timeout=60)
         return 60.0
 
     rounds = RepeatedRounds("test", work, looks_after="test things", rest_after_failure=60.0)
     rounds.start()
-    assert begun.acquire(timeout=10)
+    assert begun.acquire(timeout=60)
     rounds.wake()
     go_on.release()
-    assert begun.acquire(timeout=10), "another round follows at once"
+    assert begun.acquire(timeout=60), "another round follows at once"
     began = time.monotonic()
     rounds.stop()
     go_on.release()
-    rounds.join(10)
-    assert (len(calls), rounds.is_stopped, time.monotonic() - began < 5) == (2, True, True)
+    rounds.join(60)
+    assert (len(calls), rounds.is_stopped, time.monotonic() - began < 30) == (2, True, True)
 
 
 def test_it_rests_for_longer_after_a_long_round():
@@ -67,7 +67,7 @@ def test_it_rests_for_longer_after_a_long_round():
 
     rounds = RepeatedRounds("test", work, looks_after="test things", rest_after_failure=0.0, rest_share=4)
     rounds.start()
-    until(lambda: len(at) == 2)
+    until(lambda: len(at) >= 2)
     rounds.stop()
-    rounds.join(10)
+    rounds.join(60)
     assert at[1] - at[0] >= 0.5

@@ -22,6 +22,7 @@ from aboard.model.unit_parts import Mount, Port, Resources
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
 from support.executor_benches import PATIENCE, Bench, local_bench
+from support.object_servers import free_ports
 from support.privileges import folder_of_an_ordinary_user
 from support.processes import until
 
@@ -252,6 +253,7 @@ def test_what_a_killed_keeper_left_ends_before_the_unit_starts_again(bench: Benc
     handle = bench.submit(stubborn, restarts=1, grace=0.5)
     bench.until_printed(handle, "start")
     left = int(bench.output(handle).split()[1])
+    bench.running(handle)
     os.kill(json.loads((Path(handle.place["folder"]) / "state.json").read_text())["keeper"], signal.SIGKILL)
     until(lambda: bench.executor.status(handle).state is UnitState.LOST, PATIENCE)
     assert "still run" in bench.executor.status(handle).message
@@ -337,12 +339,11 @@ time.sleep(600)
 
 
 def test_a_port_that_the_unit_itself_still_holds_does_not_keep_it_from_going_on(bench: Bench) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number = probe.getsockname()[1]
+    (number,) = free_ports(1)
     command = ("python3", "-c", _STUBBORN_SERVER, str(number))
     handle = bench.submit(command=command, ports=(Port(number=number),), restarts=1, grace=0.5)
     bench.until_printed(handle, "listening")
+    bench.running(handle)
     os.kill(json.loads((Path(handle.place["folder"]) / "state.json").read_text())["keeper"], signal.SIGKILL)
     until(lambda: "still run" in bench.executor.status(handle).message, PATIENCE)
     assert bench.executor.revive(handle)

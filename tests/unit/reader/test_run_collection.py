@@ -51,7 +51,7 @@ def shows(collection: RunCollection, expected: dict[str, list[int]]) -> bool:
         runs = collection.runs.items()
         return {name: steps(collection, name) if "scalars" in run.plugins() else [] for name, run in runs}
 
-    return within(20, lambda: seen() == expected) or seen() == expected
+    return within(60, lambda: seen() == expected) or seen() == expected
 
 
 def within(seconds: float, condition: Callable[[], bool]) -> bool:
@@ -154,7 +154,7 @@ def test_a_follower_shows_what_is_written(tmp_path: Path, make: type, options: d
     with followed(collection, 0.01):
         for step in range(5):
             writer.add_scalar("loss", step, step)
-            assert within(10, lambda: shows_step(step))  # noqa: B023
+            assert within(60, lambda: shows_step(step))  # noqa: B023
     writer.close()
     cycles = collection.progress.cycles
     time.sleep(0.05)
@@ -165,7 +165,7 @@ def test_a_follower_shows_what_is_written(tmp_path: Path, make: type, options: d
 def test_runs_that_are_moved_deleted_and_made_anew_are_followed(tmp_path: Path, options: dict) -> None:
     root = tmp_path / "not there yet"
     with followed(RunCollection({"": root}, **options)) as collection:
-        assert within(20, lambda: collection.progress.cycles > 0)
+        assert within(60, lambda: collection.progress.cycles > 0)
         log(root / "a", 1)
         assert shows(collection, {"a": [1]})
         log(tmp_path / "elsewhere" / "b", 1, 2)
@@ -228,7 +228,7 @@ def test_a_root_that_may_not_be_read_at_first_is_watched_later() -> None:
         log(folder / "root" / "a", 1)
         (folder / "root").chmod(0)
         with followed(RunCollection({"": folder / "root"})) as collection:
-            assert within(20, lambda: collection.progress.cycles > 0)
+            assert within(60, lambda: collection.progress.cycles > 0)
             assert collection.progress.runs_found == 0
             (folder / "root").chmod(0o700)
             assert shows(collection, {"a": [1]})
@@ -289,7 +289,7 @@ def test_a_follower_stops_at_once(tmp_path: Path, interval: float, options: dict
 
 def test_a_follower_needs_no_interval_where_the_kernel_tells(tmp_path: Path) -> None:
     with followed(RunCollection({"": tmp_path}), interval=1000) as collection:
-        assert within(20, lambda: collection.progress.cycles > 0)
+        assert within(60, lambda: collection.progress.cycles > 0)
         log(tmp_path / "a", 1)
         assert shows(collection, {"a": [1]})
 
@@ -357,7 +357,7 @@ def test_twenty_thousand_runs(quick_folder: Path) -> None:
         assert seen[-1].bytes_read == 20_000 * file.stat().st_size
         assert all(steps(collection, name) == list(range(5)) for name in ("1", "777", "19999"))
         log(quick_folder / "777", 9)
-        assert within(20, lambda: steps(collection, "777") == [0, 1, 2, 3, 4, 9])
+        assert within(60, lambda: steps(collection, "777") == [0, 1, 2, 3, 4, 9])
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
     assert grown < 20_000 * 20  # KB: some 5 KB for each
 

@@ -191,7 +191,7 @@ def test_reading_is_complete_when_the_store_is_done_at_a_bad_moment(home, store,
         asked.append(True)
         if len(asked) > 2:
             return is_complete(collection)
-        until(lambda: is_complete(collection), 20)
+        until(lambda: is_complete(collection))
         time.sleep(0.2)
         return False
 

@@ -227,35 +227,35 @@ def test_shapes_that_lie_allocate_little_and_take_no_time(case: str) -> None:
     else:
         proto.float_val.extend([1.0] * count)
     message = proto.SerializeToString()
-    before, started = peak(), time.monotonic()
+    before, started = peak(), time.thread_time()
     array = array_of_tensor(message)
     blobs = blobs_of_value(Value(tensor=proto).SerializeToString(), first_axis_only=True)
     assert array.size <= 2**20
     assert len(blobs) <= count
     assert peak() - before < 100 << 20
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
 
 
 @pytest.mark.parametrize("field", [5, 6, 7, 9, 10, 11, 12, 13, 16, 17])
 def test_packed_elements_that_never_end(field: int) -> None:
     from aboard._native import Message
 
-    started = time.monotonic()
+    started = time.thread_time()
     for dtype in (*range(1, 24), 30):
         message = Message()
         message.varint(1, dtype)
         message.bytes(field, b"\xff" * 1_000_000)
         assert array_of_tensor(bytes(message)).size <= 1
-    assert time.monotonic() - started < 10
+    assert time.thread_time() - started < 10
 
 
 def test_large_packed_integers_are_quick() -> None:
     numbers = np.arange(1_000_000, dtype=np.int64) * 7919 - 5_000_000
     proto = with_elements(numbers)
     message = proto.SerializeToString()
-    started = time.monotonic()
+    started = time.thread_time()
     assert_same(array_of_tensor(message), numbers)
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
 
 
 @given(st.binary(max_size=200))

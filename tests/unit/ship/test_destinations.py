@@ -35,10 +35,10 @@ def test_what_is_written_is_in_the_store_soon(trip):
             size = len(records(0, step + 1))
             until(lambda size=size: shipper.state.bytes >= size)
             assert trip.content(SOURCE) == records(0, step + 1)
-        until(lambda: shipper.state.files_left == 0, 20)
+        until(lambda: shipper.state.files_left == 0)
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(60)
     assert not thread.is_alive()
     trip.check_equal()
     assert not trip.manifest().sealed
@@ -54,7 +54,7 @@ def test_an_idle_shipper_hardly_works(trip):
     thread.start()
     time.sleep(3)
     stop.set()
-    thread.join(20)
+    thread.join(60)
     assert time.process_time() - cpu < 1.0
     assert (trip.store.traffic.count() - before).total_requests <= 2
 
@@ -73,8 +73,8 @@ def test_the_trouble_of_one_destination_does_not_delay_the_other(trip, tmp_path,
     destinations.start()
     try:
         append(trip.spool.folder / SOURCE, records(0, 5))
-        until(lambda: shippers[0].state.bytes == len(records(0, 5)), 20)
-        first, second = destinations.finish("completed", timeout=2)
+        until(lambda: shippers[0].state.bytes == len(records(0, 5)))
+        first, second = destinations.finish("completed", timeout=5)
         assert first.is_sealed
         assert not second.is_sealed
         assert (second.files_left, second.bytes_left) == (1, len(records(0, 5)))

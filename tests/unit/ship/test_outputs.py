@@ -285,7 +285,7 @@ def test_a_large_checkpoint_does_not_hold_up_the_curves(tmp_path, monkeypatch):
 
     def slow(*arguments, **options):
         is_sending.set()
-        may_go_on.wait(30)
+        may_go_on.wait(120)
         return real(*arguments, **options)
 
     monkeypatch.setattr(trip.store, "put_stream", slow)
@@ -295,9 +295,9 @@ def test_a_large_checkpoint_does_not_hold_up_the_curves(tmp_path, monkeypatch):
     thread = threading.Thread(target=shipper.run, args=(stop,))
     thread.start()
     try:
-        assert is_sending.wait(20)
+        assert is_sending.wait(60)
         append(trip.output / "tensorboard" / "a.tfevents.1", records(0, 5))
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while shipper.state.files < 1:
             assert time.monotonic() < end
             time.sleep(0.05)
@@ -305,6 +305,6 @@ def test_a_large_checkpoint_does_not_hold_up_the_curves(tmp_path, monkeypatch):
     finally:
         may_go_on.set()
         stop.set()
-        thread.join(20)
+        thread.join(60)
     assert shipper.finish("completed", timeout=30).is_sealed
     trip.check_equal()

@@ -367,7 +367,7 @@ def test_a_folder_store_costs_no_obstore_and_survives_a_fork(tmp_path):
     """
     import textwrap
 
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script), tmp_path / "s"], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script), tmp_path / "s"], check=True, timeout=60)
 
 
 def test_an_object_store_refuses_to_hang_in_a_forked_child(tmp_path):
