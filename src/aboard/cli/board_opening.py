@@ -65,14 +65,15 @@ def _until_started(client: Client, board: BoardInfo) -> BoardInfo:
     if board.state is UnitState.RUNNING or board.state.is_ended:
         return board
     where = board.settings.get("executor") or "local"
-    say(f"Starting a TensorBoard process ({where}); Ctrl-C ends the waiting, and not the board.", sys.stderr)
     began = time.monotonic()
-    with contextlib.suppress(KeyboardInterrupt), progress_line(lambda: f"{board.state}, {_seconds_since(began)} s"):
-        while not (board.state is UnitState.RUNNING or board.state.is_ended):
-            if time.monotonic() - began > _FIRST_SECONDS:
-                break
-            time.sleep(_LOOK_SECONDS)
-            board = client.boards.get(board.id)
+    with contextlib.suppress(KeyboardInterrupt):
+        say(f"Starting a TensorBoard process ({where}); Ctrl-C ends the waiting, and not the board.", sys.stderr)
+        with progress_line(lambda: f"{board.state}, {_seconds_since(began)} s"):
+            while not (board.state is UnitState.RUNNING or board.state.is_ended):
+                if time.monotonic() - began > _FIRST_SECONDS:
+                    break
+                time.sleep(_LOOK_SECONDS)
+                board = client.boards.get(board.id)
     return board
 
 
