@@ -86,7 +86,7 @@ def test_parameters_whose_address_is_odd_are_shown(visit: Any, query: str):
 def test_what_an_address_names_and_is_no_run_is_told(visit: Any, world: World):
     page = visit(f"/w/lab/compare?runs={world.number('sweep-0')},{'n' * LONG},9-2,1-5000")
     pane = page.get_by_role("complementary", name="Runs of the comparison")
-    pane.get_by_text("No runs: nnn").wait_for()
+    pane.get_by_text("These name no run: nnn").wait_for()
     pane.get_by_text("9-2. Numbers are meant, as in 3,7-12.").wait_for()
     pane.get_by_text("The address names more than 2000 runs; the first 2000 are looked for.").wait_for()
     pane.get_by_text("Not here: run").wait_for()
