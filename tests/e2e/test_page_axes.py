@@ -185,12 +185,13 @@ def test_a_zoom_since_the_start_of_many_runs_asks_few_questions(visit):
     footer = card(page, "many").locator("footer")
     footer.filter(has_text=f"{CROWD} curves · {CROWD * 600:,} points, reduced").wait_for()
     questions: list[str] = []
-    page.on("request", lambda request: questions.append(request.url) if "/series?" in request.url else None)
+    # Of the zoom: without windows it asks again for what it hears that has changed.
+    page.on("request", lambda request: questions.append(request.url) if "&since=" in request.url else None)
     drag(page, "many", 0.5, 0.55)
     footer.filter(has_text=re.compile(r"points$")).wait_for()
     first, last = zoom_of(page)
     steps = drawn_steps(page)
     assert len(steps) == CROWD
     assert all({step for step in range(600) if first <= step <= last} <= found for found in steps.values())
-    assert len(questions) <= 2
+    assert 1 <= len(questions) <= 2
     assert max(map(len, questions)) < 8000
