@@ -9,6 +9,9 @@ TRACKERS := .venv-trackers
 VERTEX := .venv-vertex
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
+# What computes on one core leaves the other to something else.
+TOGETHER := $(MAKE) --jobs 2 --output-sync=line
+
 # Tests start processes by the hundred, each of which would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -69,7 +72,8 @@ $(FRAMEWORKS)/.installed: $(VENV)/.installed
 	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --reinstall-package aboard "$$(echo build/editable/*.whl)[server]"
 	touch $@
 
-test-frameworks: $(FRAMEWORKS)/.installed test-trackers  ## every framework that is integrated, in an environment of their own
+test-frameworks: setup  ## every framework that is integrated, in an environment of their own
+	$(TOGETHER) $(FRAMEWORKS)/.installed test-trackers
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks --numprocesses 2 --dist loadfile
 
 frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the tests that pass
@@ -108,7 +112,8 @@ test-servers: setup  ## runs, boards, series and live updates through three serv
 	  $(patsubst %,tests/contract/%.py,$(OF_SERVERS))
 	$(BIN)/python -m pytest tests/integration/test_gone_servers.py
 
-check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
+check: setup page  ## what can be found wrong with the code whatever it is meant to do
+	$(TOGETHER) lint test-sanitized
 
 lint: setup page  ## linters, types, layers, formatting
 	$(BIN)/ruff check
