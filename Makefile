@@ -73,7 +73,7 @@ $(FRAMEWORKS)/.installed: $(VENV)/.installed
 	touch $@
 
 test-frameworks: setup  ## every framework that is integrated, in an environment of their own
-	$(TOGETHER) $(FRAMEWORKS)/.installed test-trackers
+	+$(TOGETHER) $(FRAMEWORKS)/.installed test-trackers
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks --numprocesses 2 --dist loadfile
 
 frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the tests that pass
@@ -113,7 +113,7 @@ test-servers: setup  ## runs, boards, series and live updates through three serv
 	$(BIN)/python -m pytest tests/integration/test_gone_servers.py
 
 check: setup page  ## what can be found wrong with the code whatever it is meant to do
-	$(TOGETHER) lint test-sanitized
+	+$(TOGETHER) lint test-sanitized
 
 lint: setup page  ## linters, types, layers, formatting
 	$(BIN)/ruff check
