@@ -10,7 +10,7 @@ VERTEX := .venv-vertex
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
 # What computes on one core leaves the other to something else.
-TOGETHER := $(MAKE) --jobs 2 --output-sync=line
+TOGETHER := $(MAKE) --jobs 2
 
 # Tests start processes by the hundred, each of which would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
