@@ -9,9 +9,6 @@ TRACKERS := .venv-trackers
 VERTEX := .venv-vertex
 SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -name '*.?pp')
 
-# What computes on one core leaves the other to something else.
-TOGETHER := $(MAKE) --jobs 2
-
 # Tests start processes by the hundred, each of which would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -51,11 +48,11 @@ run: setup page  ## sample runs, and a server whose page and boards show them
 SEVERAL_SERVERS := tests/integration/test_several_servers.py tests/integration/test_gone_servers.py
 OF_SERVERS := $(addprefix test_server_,boards events runs selections series)
 
-# Services are fetched while the core is compiled. Four processes on two cores: six take as long, and more tests run into time limits.
+# Services are fetched while the core is compiled. Five processes on two cores: tests wait for servers, browsers and time limits as long as they compute.
 test: setup page  ## everything that needs no machine-learning framework
 	scripts/ensure-services chromium-shell postgres nginx azurite oidc-provider & services=$$!; \
 	  scripts/run-in-web test && scripts/test-native plain && wait $$services
-	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(SEVERAL_SERVERS)) \
+	$(BIN)/python -m pytest --numprocesses 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(SEVERAL_SERVERS)) \
 	  -k 'not (postgresql and ($(subst $() , or ,$(OF_SERVERS))))'
 
 test-sanitized: setup  ## the C++ core under the address, undefined-behaviour and thread sanitizers
@@ -72,8 +69,9 @@ $(FRAMEWORKS)/.installed: $(VENV)/.installed
 	$(FRAMEWORKS)/bin/uv pip install --quiet --python $(FRAMEWORKS)/bin/python --reinstall-package aboard "$$(echo build/editable/*.whl)[server]"
 	touch $@
 
+# What stands still for the network leaves the processor to the tests of trackers.
 test-frameworks: setup  ## every framework that is integrated, in an environment of their own
-	+$(TOGETHER) $(FRAMEWORKS)/.installed test-trackers
+	$(MAKE) --jobs 2 $(FRAMEWORKS)/.installed test-trackers
 	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks --numprocesses 2 --dist loadfile
 
 frameworks-table: $(FRAMEWORKS)/.installed  ## docs/frameworks.md anew, from the tests that pass
@@ -112,8 +110,7 @@ test-servers: setup  ## runs, boards, series and live updates through three serv
 	  $(patsubst %,tests/contract/%.py,$(OF_SERVERS))
 	$(BIN)/python -m pytest tests/integration/test_gone_servers.py
 
-check: setup page  ## what can be found wrong with the code whatever it is meant to do
-	+$(TOGETHER) lint test-sanitized
+check: lint test-sanitized  ## what can be found wrong with the code whatever it is meant to do
 
 lint: setup page  ## linters, types, layers, formatting
 	$(BIN)/ruff check
