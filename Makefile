@@ -48,11 +48,11 @@ run: setup page  ## sample runs, and a server whose page and boards show them
 SEVERAL_SERVERS := tests/integration/test_several_servers.py tests/integration/test_gone_servers.py
 OF_SERVERS := $(addprefix test_server_,boards events runs selections series)
 
-# Services are fetched while the core is compiled. Five processes on two cores: tests wait for servers, browsers and time limits as long as they compute.
+# Services are fetched while the core is compiled. Four processes on two cores: with five or six it takes as long, and more tests run into time limits.
 test: setup page  ## everything that needs no machine-learning framework
 	scripts/ensure-services chromium-shell postgres nginx azurite oidc-provider & services=$$!; \
 	  scripts/run-in-web test && scripts/test-native plain && wait $$services
-	$(BIN)/python -m pytest --numprocesses 5 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(SEVERAL_SERVERS)) \
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(SEVERAL_SERVERS)) \
 	  -k 'not (postgresql and ($(subst $() , or ,$(OF_SERVERS))))'
 
 test-sanitized: setup  ## the C++ core under the address, undefined-behaviour and thread sanitizers
