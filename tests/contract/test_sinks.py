@@ -74,13 +74,12 @@ def test_flush_has_everything_in_the_file(target: Target) -> None:
 
 
 def test_points_arrive_within_a_second_without_any_call(target: Target) -> None:
-    sink, took = target.sink(), list[float]()
-    for round_number in range(5):
+    sink = target.sink()
+    for round_number in range(3):
         add(sink, range(round_number, round_number + 1))
         added = time.monotonic()
         processes.until(lambda n=round_number: processes.steps(target.folder, "a") == list(range(n + 1)))
-        took.append(time.monotonic() - added)
-    assert min(took) < 1  # a busy machine may hold up any of them
+        assert time.monotonic() - added < 1
 
 
 def test_many_entries_wake_the_writer_at_once(target: Target) -> None:
@@ -89,7 +88,7 @@ def test_many_entries_wake_the_writer_at_once(target: Target) -> None:
     time.sleep(0.1)
     assert processes.steps(target.folder, "a") == []
     add(sink, range(9, 10))
-    processes.until(lambda: processes.steps(target.folder, "a") == list(range(10)), seconds=20)
+    processes.until(lambda: processes.steps(target.folder, "a") == list(range(10)), seconds=5)
     sink.close()
 
 
@@ -132,7 +131,7 @@ def test_flush_returns_while_other_threads_go_on(target: Target) -> None:
             sink.add_scalar("mine", 0.0, number, 1.0)
             began = time.monotonic()
             sink.flush()
-            assert time.monotonic() - began < 20
+            assert time.monotonic() - began < 5
     finally:
         stop.set()
         for thread in threads:
@@ -160,7 +159,7 @@ def test_an_entry_after_close_arrives_without_another_call(target: Target) -> No
     sink = target.sink()
     sink.close()
     add(sink, range(1))
-    processes.until(lambda: processes.steps(target.folder, "a") == [0])
+    processes.until(lambda: processes.steps(target.folder, "a") == [0], seconds=2)
 
 
 def test_two_sinks_in_one_second_never_share_a_file(target: Target) -> None:
@@ -216,9 +215,9 @@ def test_a_failure_ends_by_itself(target: Target) -> None:
     sink = target.sink()
     target.fail()
     add(sink, range(5))
-    processes.until(lambda: sink.add_scalar("b", 0.0, 0, 1.0))
+    processes.until(lambda: sink.add_scalar("b", 0.0, 0, 1.0), seconds=3)
     target.heal()
-    processes.until(lambda: processes.steps(target.folder, "a") == list(range(5)))
+    processes.until(lambda: processes.steps(target.folder, "a") == list(range(5)), seconds=4)
 
 
 def test_memory_is_bounded_while_the_target_fails_and_every_loss_is_counted(target: Target) -> None:
@@ -331,7 +330,7 @@ def test_a_sink_that_nobody_holds_any_more_has_written_everything(target: Target
         add(sink, range(number, number + 1))
         del sink
     gc.collect()
-    processes.until(lambda: sorted(processes.steps(target.folder, "a")) == list(range(20)))
+    processes.until(lambda: sorted(processes.steps(target.folder, "a")) == list(range(20)), seconds=3)
 
 
 def test_reports_may_be_taken_by_many_threads(target: Target) -> None:

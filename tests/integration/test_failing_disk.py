@@ -35,7 +35,7 @@ BEGIN = """
             timed(writer.add_text, "text", text, step)
             timed(writer.add_scalar, "scalar", step, step)
 
-    def wait_for(condition, seconds=40):
+    def wait_for(condition, seconds=10):
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "did not come true"
@@ -55,7 +55,7 @@ def notices_in(ended: processes.Ended) -> list[str]:
 
 
 def check_calls_were_quick(ended: processes.Ended) -> None:
-    assert float(re.findall(r"slowest ([\d.e-]+)", ended.out)[0]) < 10
+    assert float(re.findall(r"slowest ([\d.e-]+)", ended.out)[0]) < 2
 
 
 def run(folder: Path, script: str, *arguments: object) -> processes.Ended:
@@ -100,7 +100,7 @@ FULL_DISK = """
         timed(writer.flush)
     os.remove(folder + "/ballast")
     ballast.close()
-    end = time.monotonic() + 40
+    end = time.monotonic() + 5
     step = 610
     while time.monotonic() < end and os.statvfs(folder).f_bavail * 4096 > (1 << 20) - 600_000:
         time.sleep(0.02)  # it recovers without any call

@@ -284,7 +284,7 @@ def test_a_process_board_outlives_who_started_it(three: Three):
     killed.kill()
     three.servers.remove(killed)
     left = three.servers[0]
-    until(lambda: left.shows(board.id) == {"ws1_one_train", "ws1_two_train"})
+    assert left.shows(board.id) == {"ws1_one_train", "ws1_two_train"}
     until(lambda: lock.read_text().strip() not in ("", str(holder)))
     three.start()
     three.until_ready()

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -50,9 +49,7 @@ def check_loss(folder: Path, out: str, ended: float) -> None:
     assert there == list(range(len(there)))
     missing = [step for step in said if step >= len(there)]
     assert len(said) > 100
-    # A machine that let the script stand still for a while did so with the thread that writes, too.
-    still = max(later - earlier for earlier, later in pairwise([*said.values(), max(ended, *said.values())]))
-    assert all(ended - said[step] <= 1.0 + still for step in missing), f"{ended - said[missing[0]]:.3f} s are missing"
+    assert all(ended - said[step] <= 1.0 for step in missing), f"{ended - said[missing[0]]:.3f} s are missing"
     print(f"missing: {len(missing)} points, {ended - said[missing[0]] if missing else 0:.3f} s")
 
 
