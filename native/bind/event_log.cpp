@@ -8,7 +8,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -29,24 +28,6 @@ enum Outcome : int { kDone = 0, kDoneWithReport = 1, kNotTaken = 2 };
 
 double now() noexcept {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-constexpr std::array<bool, 256> make_plain_characters() {
-  std::array<bool, 256> plain{};
-  for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")) {
-    plain[static_cast<unsigned char>(c)] = true;
-  }
-  return plain;
-}
-
-// Tags that need no cleaning. All others, also of letters beyond ASCII, are left to Python.
-bool is_plain_tag(std::string_view tag) noexcept {
-  static constexpr auto plain = make_plain_characters();
-  if (tag.empty() || tag.front() == '/') return false;
-  for (const char c : tag) {
-    if (!plain[static_cast<unsigned char>(c)]) return false;
-  }
-  return true;
 }
 
 // What a conversion in Python raised is of no interest here, unless the person interrupted it.
@@ -131,7 +112,7 @@ int try_scalar(EventLog& log, nb::handle tag, nb::handle value, nb::handle step,
     return kNotTaken;
   }
   const std::string_view name(text, static_cast<size_t>(size));
-  if (!is_plain_tag(name)) return kNotTaken;
+  if (name.empty()) return kNotTaken;
   const bool report =
       add_without_stalling(name.size(), [&] { return log.add_scalar(name, static_cast<float>(number), at, seconds); });
   return report ? kDoneWithReport : kDone;

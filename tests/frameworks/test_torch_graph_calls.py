@@ -123,6 +123,7 @@ def test_inputs_that_do_not_fit(inputs: object) -> None:
     with pytest.raises(InvalidValue, match="Sequential cannot be traced") as caught:
         torch_graph(mlp(), inputs)
     assert caught.value.__cause__ is not None
+    assert isinstance(caught.value, RuntimeError)  # what both peers raise and scripts catch
     assert "input_to_model" in caught.value.hint
 
 

@@ -82,7 +82,8 @@ def _describe(writer: SummaryWriter, model: Classifier, hidden: int, rate: float
             node(name="output/sigmoid", op="Sigmoid", inputs=("output/matmul",), output_shapes=((-1, 1),)),
         ]
     )
-    writer.file_writer.add_graph((definition, graph.run_metadata()))
+    file_writer = writer._get_file_writer()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    file_writer.add_graph((definition, graph.run_metadata()))
     time_axis = np.linspace(0, 1, 8000)
     writer.add_audio("tone", 0.4 * np.sin(2 * np.pi * 220 * (1 + 10 * rate) * time_axis), 0, sample_rate=8000)
 

@@ -15,7 +15,7 @@ from aboard.events.summary import summary, tagged_value
 from aboard.events.tensor import tensor_proto
 
 _MOST_THRESHOLDS = 127  # the peers' cap, kept so that curves of several writers have the same points
-_FEWEST_THRESHOLDS = 2
+_FEWEST_THRESHOLDS = 1
 _SMALLEST_COUNT = 1e-7  # keeps 0 / 0 at 0
 
 

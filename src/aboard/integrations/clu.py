@@ -94,7 +94,9 @@ class AboardMetricWriter(_interface.MetricWriter):
             )
             for name, value in values.items()
         ]
-        self._writer.file_writer.add_summary(messages.Summary(value=rows), int(step))
+        self._writer._get_file_writer().add_summary(  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            messages.Summary(value=rows), int(step)
+        )
 
     def write_hparams(self, hparams: Mapping[str, Any]) -> None:
         """Hyperparameters."""

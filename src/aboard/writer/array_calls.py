@@ -11,7 +11,7 @@ import numpy as np
 from aboard import events
 from aboard.errors import InvalidValue
 from aboard.writer.log_folder import LogFolder
-from aboard.writer.tags import clean_tag
+from aboard.writer.tags import checked_tag
 from aboard.writer.values import as_array, as_integer, as_number, as_real_array
 
 
@@ -28,7 +28,7 @@ class ArrayCalls(LogFolder):
         max_bins: int | None = None,
     ) -> None:
         """Add the distribution of `values`, of any shape. `bins` is "tensorflow" or whatever numpy.histogram takes."""
-        name, array = clean_tag(tag), as_real_array(values, "values").reshape(-1)
+        name, array = self._tag(tag), as_real_array(values, "values").reshape(-1)
         max_bins = None if max_bins is None else as_integer(max_bins, "max_bins")
         step, seconds = self._when(global_step, walltime)
         if array.size == 0:
@@ -36,7 +36,8 @@ class ArrayCalls(LogFolder):
         if isinstance(bins, str) and bins == "tensorflow" and max_bins is None:
             narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
             flat = np.ascontiguousarray(array, dtype=np.float32 if narrow else np.float64)
-            self.file_writer.deliver(self.file_writer.sink.add_histogram(name, flat, step, seconds))
+            writer = self._get_file_writer()
+            writer.deliver(writer.sink.add_histogram(name, flat, step, seconds))
         else:
             self._add(events.histogram.histogram(name, array, bins, max_bins=max_bins), step, seconds)
 
@@ -55,7 +56,7 @@ class ArrayCalls(LogFolder):
     ) -> None:
         """Add a distribution that is already counted: the right edge and the count of each bucket."""
         summary = events.histogram.histogram_raw(
-            clean_tag(tag),
+            checked_tag(tag),
             min=as_number(min, "min"),
             max=as_number(max, "max"),
             num=as_number(num, "num"),
@@ -78,7 +79,7 @@ class ArrayCalls(LogFolder):
     ) -> None:
         """Add a precision–recall curve of true `labels` and predicted probabilities."""
         summary = events.pr_curve.pr_curve(
-            clean_tag(tag),
+            checked_tag(tag),
             as_real_array(labels, "labels"),
             as_real_array(predictions, "predictions"),
             num_thresholds=as_integer(num_thresholds, "num_thresholds"),
@@ -114,7 +115,7 @@ class ArrayCalls(LogFolder):
         )
         self._add(
             events.pr_curve.pr_curve_raw(
-                clean_tag(tag), *counts, num_thresholds=as_integer(num_thresholds, "num_thresholds")
+                checked_tag(tag), *counts, num_thresholds=as_integer(num_thresholds, "num_thresholds")
             ),
             global_step,
             walltime,
@@ -135,8 +136,8 @@ class ArrayCalls(LogFolder):
             None if part is None and name != "vertices" else as_real_array(part, name)
             for part, name in ((vertices, "vertices"), (colors, "colors"), (faces, "faces"))
         )
-        self._add(events.mesh.mesh(clean_tag(tag), *arrays, config=config_dict), global_step, walltime)  # type: ignore[arg-type]
+        self._add(events.mesh.mesh(checked_tag(tag), *arrays, config=config_dict), global_step, walltime)  # type: ignore[arg-type]
 
     def add_tensor(self, tag: str, tensor: Any, global_step: Any = None, walltime: Any = None) -> None:
         """Add an array as it is. TensorBoard shows it nowhere; readers of event files find it."""
-        self._add(events.tensor.tensor_summary(clean_tag(tag), as_array(tensor, "tensor")), global_step, walltime)
+        self._add(events.tensor.tensor_summary(checked_tag(tag), as_array(tensor, "tensor")), global_step, walltime)

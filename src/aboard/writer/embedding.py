@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from aboard.errors import InvalidType, InvalidValue
-from aboard.events import image, projector  # now, and not in the background, where an import could meet a fork
+from aboard.events import image, projector
 from aboard.writer.values import Array, as_real_array
 
 _UNSAFE_IN_A_FOLDER_NAME = re.compile(r"[%/\\\x00-\x1f]")

@@ -8,7 +8,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 from aboard.writer.file_writer import FileWriter
 from aboard.writer.log_folder import PathLike
@@ -79,8 +79,8 @@ class GlobalSummaryWriter:
         self.smw.add_text(tag, text_string, self._steps.next(f"text {tag}"), walltime)
 
     @property
-    def file_writer(self) -> FileWriter:
-        """The low-level writer behind it."""
+    def file_writer(self) -> FileWriter | None:
+        """The low-level writer behind it; None after `close`."""
         return self.smw.file_writer
 
     def get_logdir(self) -> str:
@@ -95,17 +95,17 @@ class GlobalSummaryWriter:
         """Flush and close the file; logging more opens a new one."""
         self.smw.close()
 
-    @staticmethod
-    def getSummaryWriter() -> GlobalSummaryWriter:  # noqa: N802 - tensorboardX's name
+    @classmethod
+    def getSummaryWriter(cls) -> Self:  # noqa: N802 - tensorboardX's name
         """The writer of this program, made at the first call, as `logging.getLogger` does."""
-        global _shared
         with _making:
-            if _shared is None:
-                _shared = GlobalSummaryWriter()
-            return _shared
+            shared = _shared.get(cls)
+            if not isinstance(shared, cls):
+                shared = _shared[cls] = cls()
+            return shared
 
 
-_shared: GlobalSummaryWriter | None = None
+_shared: dict[type[GlobalSummaryWriter], GlobalSummaryWriter] = {}
 _making = threading.Lock()
 
 

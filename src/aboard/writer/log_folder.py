@@ -14,6 +14,7 @@ from aboard.errors import InvalidValue
 from aboard.writer.arguments import path_text, step_number, wall_time
 from aboard.writer.file_writer import FLUSH_TIMEOUT, FileWriter, checked_timeout
 from aboard.writer.sink import NOT_TAKEN
+from aboard.writer.tags import checked_tag
 
 PathLike = str | os.PathLike[str]
 
@@ -39,6 +40,7 @@ class LogFolder:
         comet_config: Mapping[str, Any] | None = None,
         *,
         flush_timeout: float = FLUSH_TIMEOUT,
+        clean_tags: bool = False,
     ) -> None:
         """Create the folder and a new event file in it.
 
@@ -53,6 +55,8 @@ class LogFolder:
             write_to_disk: False checks all arguments and writes nothing.
             comet_config: accepted in the form that disables Comet, which is not supported.
             flush_timeout: seconds that `close` waits at the most for the files of a URI to be there.
+            clean_tags: write tags in tensorboardX's spelling (`Train loss` becomes `Train_loss`). By default tags are
+                kept verbatim, as torch keeps them.
         """
         if comet_config is not None and not _disables(comet_config):
             raise InvalidValue(
@@ -67,13 +71,14 @@ class LogFolder:
         self._default_step: int | None = None
         self._default_wall_time: float | None = None
         self.all_writers: dict[str, FileWriter] = {}
-        self.file_writer = self._writer_for(self.logdir, purge_step=self.purge_step)
-        self._try_scalar: Callable[..., int] = self.file_writer.sink.try_scalar
+        self.file_writer: FileWriter | None = self._writer_for(self.logdir, purge_step=self.purge_step)
+        self._clean_tags = clean_tags
+        self._try_scalar = self._fast_scalar()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy in another process writes a file of its own in the same folder; it must not purge again.
         options = self._max_queue, self._flush_secs, self._filename_suffix, self._write_to_disk
-        make = functools.partial(type(self), flush_timeout=self._flush_timeout)
+        make = functools.partial(type(self), flush_timeout=self._flush_timeout, clean_tags=self._clean_tags)
         return make, (self.logdir, "", None, *options)
 
     def get_logdir(self) -> str:
@@ -85,14 +90,15 @@ class LogFolder:
         """Use this step and wall time for every call inside the block that has none of its own."""
         if global_step is None and walltime is None:
             raise InvalidValue("use_metadata needs global_step, walltime or both")
-        before = self._default_step, self._default_wall_time, self._try_scalar
+        before = self._default_step, self._default_wall_time
         self._default_step = before[0] if global_step is None else step_number(global_step)
         self._default_wall_time = before[1] if walltime is None else wall_time(walltime)
-        self._try_scalar = _never_taken
+        self._try_scalar = self._fast_scalar()
         try:
             yield self
         finally:
-            self._default_step, self._default_wall_time, self._try_scalar = before
+            self._default_step, self._default_wall_time = before
+            self._try_scalar = self._fast_scalar()
 
     def flush(self) -> None:
         """Return when everything logged before is in the files."""
@@ -100,10 +106,15 @@ class LogFolder:
             writer.flush()
 
     def close(self) -> None:
-        """Flush and close the files. Closing again does nothing; logging more opens new files."""
+        """Flush and close the files. Closing again does nothing; logging more opens new files.
+
+        `file_writer` is None until then, as in both peers.
+        """
         for writer in list(self.all_writers.values()):
             writer.close_file()
-        self.file_writer.settle()  # the others are below it
+        self.all_writers[self.logdir].settle()  # the others are below it
+        self.file_writer = None
+        self._try_scalar = self._fast_scalar()
 
     def __enter__(self) -> Self:
         return self
@@ -112,6 +123,9 @@ class LogFolder:
         self.close()
 
     def _get_file_writer(self) -> FileWriter:  # called by Lightning and others
+        if self.file_writer is None:
+            self.file_writer = self._writer_for(self.logdir)
+            self._try_scalar = self._fast_scalar()
         return self.file_writer
 
     def _writer_for(self, folder: str, purge_step: int | None = None) -> FileWriter:
@@ -127,11 +141,29 @@ class LogFolder:
             )
         return self.all_writers[folder]
 
+    def _tag(self, tag: object) -> str:
+        """The tag of a kind of summary that tensorboardX cleans."""
+        return checked_tag(tag, clean=self._clean_tags)
+
+    def _fast_scalar(self) -> Callable[..., int]:
+        """What `add_scalar` tries first; it knows no default step or wall time and does not reopen a closed writer."""
+        if self.file_writer is None or self._default_step is not None or self._default_wall_time is not None:
+            return _never_taken
+        take = self.file_writer.sink.try_scalar
+        if not self._clean_tags:
+            return take
+
+        def take_cleaned(tag: object, *point: Any) -> int:
+            return take(checked_tag(tag, clean=True), *point)
+
+        return take_cleaned
+
     def _when(self, global_step: Any, walltime: Any) -> tuple[int, float]:
         return step_number(global_step, self._default_step), wall_time(walltime, self._default_wall_time)
 
     def _add(self, summary: bytes, global_step: Any, walltime: Any) -> None:
-        self.file_writer.deliver(self.file_writer.sink.add_summary(summary, *self._when(global_step, walltime)))
+        writer = self._get_file_writer()
+        writer.deliver(writer.sink.add_summary(summary, *self._when(global_step, walltime)))
 
 
 def _disables(comet_config: object) -> bool:

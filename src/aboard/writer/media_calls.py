@@ -13,7 +13,7 @@ import numpy as np
 from aboard import events
 from aboard.errors import InvalidType, InvalidValue
 from aboard.writer.log_folder import LogFolder
-from aboard.writer.tags import clean_tag
+from aboard.writer.tags import checked_tag
 from aboard.writer.values import Array, as_integer, as_number, as_real_array
 
 _log = logging.getLogger("aboard.writer")
@@ -35,7 +35,7 @@ class MediaCalls(LogFolder):
         picture = events.pixels.to_hwc(given, _layout(dataformats))
         if np.may_share_memory(picture, given):
             picture = picture.copy()  # it is encoded later, and the caller may reuse the buffer
-        self._add_pixels(tag, picture, global_step, walltime)
+        self._add_pixels(self._tag(tag), picture, global_step, walltime)
 
     def add_images(
         self,
@@ -71,7 +71,7 @@ class MediaCalls(LogFolder):
             _log.warning("%d labels for %d boxes of %r: labels are left out", len(names), len(boxes), tag)
             names = None
         picture = events.image.resized(events.image.with_boxes(picture, boxes, names), as_number(rescale, "rescale"))
-        self._add_pixels(tag, picture, global_step, walltime)
+        self._add_pixels(checked_tag(tag), picture, global_step, walltime)
 
     def add_figure(
         self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: Any = None
@@ -92,7 +92,7 @@ class MediaCalls(LogFolder):
         dataformats: str = "NTCHW",
     ) -> None:
         """Add moving pictures as a GIF; a batch plays side by side."""
-        name = clean_tag(tag)
+        name = self._tag(tag)
         frames = events.video.to_frames(as_real_array(vid_tensor, "vid_tensor"), _layout(dataformats))
         rate = as_number(fps, "fps")
         if not 0 < rate < math.inf:
@@ -105,7 +105,7 @@ class MediaCalls(LogFolder):
             gif = video.encode_gif(frames, rate)
             return image.image_summary(name, gif, height=height, width=width, channels=channels)
 
-        self.file_writer.add_later(encode, frames.nbytes, *self._when(global_step, walltime))
+        self._get_file_writer().add_later(encode, frames.nbytes, *self._when(global_step, walltime))
 
     def add_audio(
         self,
@@ -116,7 +116,7 @@ class MediaCalls(LogFolder):
         walltime: Any = None,
     ) -> None:
         """Add sound in [-1, 1]: one dimension, (length, channels) or (channels, length), mono or stereo."""
-        name = clean_tag(tag)
+        name = checked_tag(tag)
         samples, was_clipped = events.audio.clipped(as_real_array(snd_tensor, "snd_tensor"))
         if was_clipped:
             _log.warning("the sound %r leaves [-1, 1] and is clipped", name)
@@ -130,10 +130,9 @@ class MediaCalls(LogFolder):
         """Add a text, shown as Markdown."""
         if not isinstance(text_string, str):
             raise InvalidType(f"text_string must be a string, got {text_string!r:.100} ({type(text_string).__name__})")
-        self._add(events.text.text(clean_tag(tag), text_string), global_step, walltime)
+        self._add(events.text.text(checked_tag(tag), text_string), global_step, walltime)
 
-    def _add_pixels(self, tag: Any, picture: Array, global_step: Any, walltime: Any) -> None:
-        name = clean_tag(tag)
+    def _add_pixels(self, name: str, picture: Array, global_step: Any, walltime: Any) -> None:
         height, width, channels = picture.shape
 
         image = events.image  # loaded here: an import in the background could meet a fork
@@ -141,7 +140,7 @@ class MediaCalls(LogFolder):
         def encode() -> bytes:
             return image.image_summary(name, image.encode_png(picture), height=height, width=width, channels=channels)
 
-        self.file_writer.add_later(encode, picture.nbytes, *self._when(global_step, walltime))
+        self._get_file_writer().add_later(encode, picture.nbytes, *self._when(global_step, walltime))
 
 
 def _layout(dataformats: object) -> str:

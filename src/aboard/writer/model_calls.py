@@ -4,15 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.writer.background import encoder
 from aboard.writer.log_folder import LogFolder, PathLike
-
-if TYPE_CHECKING:
-    from aboard.writer.embedding import Embedding
 
 
 class ModelCalls(LogFolder):
@@ -24,7 +19,7 @@ class ModelCalls(LogFolder):
         """Add the graph of a torch module, traced with `input_to_model`."""
         from aboard.writer.torch_graph import torch_graph
 
-        self.file_writer.add_graph(
+        self._get_file_writer().add_graph(
             torch_graph(model, input_to_model, verbose=verbose, use_strict_trace=use_strict_trace)
         )
 
@@ -32,13 +27,13 @@ class ModelCalls(LogFolder):
         """Add the graph of an ONNX model: its path, or the loaded model. torch calls the argument `prototxt`."""
         from aboard.writer.onnx_graph import onnx_graph
 
-        self.file_writer.add_onnx_graph(onnx_graph(prototxt if onnx_model_file is None else onnx_model_file))
+        self._get_file_writer().add_onnx_graph(onnx_graph(prototxt if onnx_model_file is None else onnx_model_file))
 
     def add_openvino_graph(self, xmlname: PathLike) -> None:
         """Add the graph of an OpenVINO model: the path of its XML file."""
         from aboard.writer.openvino_graph import openvino_graph
 
-        self.file_writer.add_openvino_graph(openvino_graph(xmlname))
+        self._get_file_writer().add_openvino_graph(openvino_graph(xmlname))
 
     def add_embedding(
         self,
@@ -51,6 +46,7 @@ class ModelCalls(LogFolder):
     ) -> Any:
         """Add points for the projector: a row of `mat` each, with a label (`metadata`) and a square picture, if wanted.
 
+        The files are on disk when it returns.
         `add_embedding(model, embeddings)`, as an old tutorial has it, is understood: the model is returned.
         """
         from aboard.writer.embedding import make_embedding
@@ -60,15 +56,13 @@ class ModelCalls(LogFolder):
             return mat
         step, _ = self._when(global_step, None)
         embedding = make_embedding(mat, metadata, label_img, step, tag, metadata_header)
-        folder = self.file_writer.local_folder
-        if folder is None:
+        writer = self._get_file_writer()
+        if writer.local_folder is None:
             raise InvalidValue(f"add_embedding writes files and needs a local logdir, got {self.logdir!r}")
         if self._write_to_disk:
-            encoder.submit(lambda: self._write_embedding(embedding, folder), embedding.matrix.nbytes)
+            try:
+                embedding.write(writer.local_folder)
+            except OSError as error:  # a full disk must not end a training
+                writer.sink.add_report(True, f"The embedding {embedding.tag!r} was not written: {error}.")
+                writer.deliver(report_waits=True)
         return None
-
-    def _write_embedding(self, embedding: Embedding, folder: Path) -> None:
-        try:
-            embedding.write(folder)
-        except Exception as error:  # reported on the next call: this runs in the background
-            self.file_writer.sink.add_report(True, f"embedding {embedding.tag!r} could not be written: {error!r}")

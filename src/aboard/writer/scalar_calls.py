@@ -19,7 +19,7 @@ from aboard.errors import InvalidType, InvalidValue
 from aboard.writer.log_folder import LogFolder, PathLike
 from aboard.writer.scalar_export import ScalarExport
 from aboard.writer.sink import NOT_TAKEN
-from aboard.writer.tags import clean_tag
+from aboard.writer.tags import checked_tag
 from aboard.writer.values import as_number
 
 _log = logging.getLogger("aboard.writer")
@@ -69,13 +69,14 @@ class ScalarCalls(LogFolder):
             if outcome == NOT_TAKEN:
                 self._add_converted_scalar(tag, scalar_value, global_step, walltime)
             else:
-                self.file_writer.deliver(report_waits=True)
+                self._get_file_writer().deliver(report_waits=True)
 
     def _add_converted_scalar(self, tag: Any, value: Any, global_step: Any, walltime: Any) -> None:
-        name, number = clean_tag(tag), as_number(value, "scalar_value")
+        name, number = self._tag(tag), as_number(value, "scalar_value")
         self._mention_unusual(name, number)
         step, seconds = self._when(global_step, walltime)
-        self.file_writer.deliver(self.file_writer.sink.add_scalar(name, number, step, seconds))
+        writer = self._get_file_writer()
+        writer.deliver(writer.sink.add_scalar(name, number, step, seconds))
 
     def _add_described_scalar(
         self,
@@ -92,7 +93,7 @@ class ScalarCalls(LogFolder):
             display_name, new_style = new_style, False
         if isinstance(double_precision, str):  # and its sixth
             description, double_precision = double_precision, False
-        name, number = clean_tag(tag), as_number(value, "scalar_value")
+        name, number = self._tag(tag), as_number(value, "scalar_value")
         if new_style or double_precision:
             summary = events.scalar.scalar_tensor(
                 name,
@@ -136,25 +137,26 @@ class ScalarCalls(LogFolder):
         """
         if not isinstance(tag_scalar_dict, Mapping):
             raise InvalidType(f"tag_scalar_dict must map names to numbers, got {tag_scalar_dict!r:.100}")
-        main = clean_tag(main_tag)
+        main = self._tag(main_tag)
         values = {
-            clean_tag(key): as_number(value, f"tag_scalar_dict[{key!r}]") for key, value in tag_scalar_dict.items()
+            checked_tag(key): as_number(value, f"tag_scalar_dict[{key!r}]") for key, value in tag_scalar_dict.items()
         }
         step, seconds = self._when(global_step, walltime)
         for key, value in values.items():
             if runs == "none":
                 self.add_scalar(f"{main}/{key}", value, step, seconds)
                 continue
-            writer = self._writer_for(self._series_folder(main, key, runs))
+            writer = self._writer_for(self._series_folder(main_tag, key, runs))
             writer.deliver(writer.sink.add_scalar(main, value, step, seconds))
 
     def _series_folder(self, main_tag: str, key: str, runs: Runs) -> str:
         if runs not in ("nested", "flat"):
             raise InvalidValue(f"runs must be 'nested', 'flat' or 'none', got {runs!r}")
         name = f"{main_tag}/{key}" if runs == "nested" else f"{main_tag}_{key}".replace("/", "_")
-        if ".." in name.split("/"):
+        parts = [part for part in name.split("/") if part]
+        if ".." in parts:
             raise InvalidValue(f"main_tag and keys must not leave the log folder, got {name!r}")
-        folder = os.path.join(self.logdir, name)
+        folder = os.path.join(self.logdir, *parts)
         self._series_folders.add(folder)
         return folder
 
@@ -163,7 +165,7 @@ class ScalarCalls(LogFolder):
 
         Series of `add_scalars` go by their folder, those of `add_scalar` by `<logdir>/<tag>`.
         """
-        if not self._write_to_disk or self.file_writer.local_folder is None:
+        if not self._write_to_disk or self._get_file_writer().local_folder is None:
             raise InvalidValue(
                 f"export_scalars_to_json reads back what was written, and {self.logdir!r} has no local files",
                 hint="use a local logdir with write_to_disk=True",
@@ -200,7 +202,7 @@ class ScalarCalls(LogFolder):
             )
         if name is not None and not isinstance(name, str):
             raise InvalidType(f"name must be a string, got {name!r:.100}")
-        metrics = {clean_tag(key): as_number(value, f"metric_dict[{key!r}]") for key, value in metric_dict.items()}
+        metrics = {self._tag(key): as_number(value, f"metric_dict[{key!r}]") for key, value in metric_dict.items()}
         summaries = events.hparams.hparams(hparam_dict, metrics, domain_discrete=hparam_domain_discrete)
         step, seconds = self._when(global_step, None)
         folder = self.logdir if in_place else os.path.join(self.logdir, run_name or name or str(time.time()))
@@ -209,7 +211,7 @@ class ScalarCalls(LogFolder):
             writer.add_summary(summary, step, seconds)
         for key, value in metrics.items():
             writer.deliver(writer.sink.add_scalar(key, value, step, seconds))
-        if writer is not self.file_writer:
+        if folder != self.logdir:
             writer.close_file()
             del self.all_writers[folder]  # one per call: they would pile up
 

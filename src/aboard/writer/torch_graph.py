@@ -22,6 +22,10 @@ ScriptModule = Any
 JitGraph = Any
 
 
+class UntraceableModel(InvalidValue, RuntimeError):
+    """The model cannot be traced. Both peers raise RuntimeError, which existing scripts catch around `add_graph`."""
+
+
 def torch_graph(
     model: object, input_to_model: object, *, verbose: bool = False, use_strict_trace: bool = True
 ) -> tuple[bytes, bytes]:
@@ -36,7 +40,7 @@ def torch_graph(
         script_module, graph = _scripted(torch, module, input_to_model, use_strict_trace)
         torch._C._jit_pass_inline(graph)  # noqa: SLF001 - there is no public way
     except Exception as error:  # whatever the model's own code raises
-        raise InvalidValue(
+        raise UntraceableModel(
             f"{type(module).__name__} cannot be traced with this input: {error}",
             hint="check that input_to_model is what forward() takes (a tuple for several arguments); "
             "pass use_strict_trace=False if forward() returns a dict or a list",

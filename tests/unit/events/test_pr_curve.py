@@ -26,7 +26,7 @@ def assert_same(ours, theirs):
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int64, np.float32])
-@pytest.mark.parametrize("thresholds", [2, 10, 127, 128, 1000])
+@pytest.mark.parametrize("thresholds", [1, 2, 10, 127, 128, 1000])
 @pytest.mark.parametrize("weights", [None, 2.0, "each"])
 def test_equals_tensorboardx(dtype, thresholds, weights):
     labels, predictions = RANDOM.integers(0, 2, 200).astype(dtype), RANDOM.random(200)
@@ -37,7 +37,7 @@ def test_equals_tensorboardx(dtype, thresholds, weights):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=1, max_size=30), st.integers(2, 127))
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=1, max_size=30), st.integers(1, 127))
 def test_any_predictions_equal_tensorboardx(pairs, thresholds):
     labels, predictions = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     ours = pr_curve("t", labels, predictions, num_thresholds=thresholds)
@@ -93,5 +93,5 @@ def test_bad_lengths():
 
 
 def test_too_few_thresholds():
-    with pytest.raises(InvalidValue, match="num_thresholds is 1; allowed are integers from 2"):
-        pr_curve("t", np.array([1]), np.array([0.5]), num_thresholds=1)
+    with pytest.raises(InvalidValue, match="num_thresholds is 0; allowed are integers from 1"):
+        pr_curve("t", np.array([1]), np.array([0.5]), num_thresholds=0)

@@ -73,7 +73,7 @@ CASES = {
     "text": (lambda w: w.add_text("t", 5), r"text_string must be a string, got 5 \(int\)"),
     "pr: lengths": (lambda w: w.add_pr_curve("t", [0, 1], [0.5]), "labels has 2 .* predictions has 1; .* equal"),
     "pr: range": (lambda w: w.add_pr_curve("t", [0, 1], [0.5, 2]), "predictions contains 2.0; .* from 0 to 1"),
-    "pr: thresholds": (lambda w: w.add_pr_curve("t", [0], [1], num_thresholds=1), "num_thresholds is 1; allowed"),
+    "pr: thresholds": (lambda w: w.add_pr_curve("t", [0], [1], num_thresholds=0), "num_thresholds is 0; allowed"),
     "pr: thresholds None": (lambda w: w.add_pr_curve("t", [0], [1], num_thresholds=None), "num_thresholds must be"),
     "pr: fraction": (lambda w: w.add_pr_curve("t", [0], [1], num_thresholds=2.5), "num_thresholds .* got 2.5"),
     "raw pr": (lambda w: w.add_pr_curve_raw("t", [1], [1], [1], [1], [1], [1, 2]), "recall 2; all six must be equal"),

@@ -27,8 +27,9 @@ def files(folder):
 
 
 def test_all_files_and_their_entry(writer, tmp_path):
-    writer.add_embedding(MATRIX, list("abc"), np.ones((3, 3, 4, 4)), 12, "layer/1")
-    writer.flush()
+    writer.add_embedding(
+        MATRIX, list("abc"), np.ones((3, 3, 4, 4)), 12, "layer/1"
+    )  # without flush: the files are there when it returns
     place = "00012/layer%2f1"
     assert files(tmp_path) == {f"{place}/{name}" for name in ("tensors.tsv", "metadata.tsv", "sprite.png")} | {
         "projector_config.pbtxt"
@@ -47,7 +48,6 @@ def test_all_files_and_their_entry(writer, tmp_path):
 
 def test_matrix_alone(writer, tmp_path):
     writer.add_embedding(MATRIX.tolist())
-    writer.flush()
     assert files(tmp_path) == {"00000/default/tensors.tsv", "projector_config.pbtxt"}
 
 
@@ -110,9 +110,8 @@ def test_the_matrix_is_copied(writer, tmp_path):
 
 def test_a_folder_that_vanishes_is_reported_and_training_goes_on(writer, tmp_path):
     (tmp_path / "00007").write_text("a file where a folder should be")
-    writer.add_embedding(MATRIX, global_step=7)
-    with pytest.warns(WriteWarning, match="embedding 'default' could not be written"):
-        writer.flush()
+    with pytest.warns(WriteWarning, match="The embedding 'default' was not written: .*00007"):
+        writer.add_embedding(MATRIX, global_step=7)
     with warnings.catch_warnings(action="error"):
         writer.add_scalar("t", 1)
         writer.close()

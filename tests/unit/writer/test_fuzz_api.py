@@ -221,7 +221,7 @@ def test_any_sequence_of_calls_leaves_sound_files(folder: Path, sequence: list[t
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # numpy's, of numbers that no format can hold
         warnings.simplefilter("error", WriteWarning)
-        warnings.filterwarnings("ignore", "embedding", WriteWarning)  # a tag too long for the name of its folder
+        warnings.filterwarnings("ignore", "The embedding", WriteWarning)  # a tag too long for the name of its folder
         writer = SummaryWriter(run / "run")
         for name, arguments in sequence:
             attempt(getattr(writer, name), arguments)

@@ -58,7 +58,7 @@ def test_a_copy_counts_on(tmp_path):
 
 def test_one_writer_for_the_program(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(global_writer, "_shared", None)
+    monkeypatch.setattr(global_writer, "_shared", {})
     first = GlobalSummaryWriter.getSummaryWriter()
     assert GlobalSummaryWriter.getSummaryWriter() is first
     first.add_scalar("t", 1)

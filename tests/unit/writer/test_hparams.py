@@ -87,11 +87,13 @@ def test_values_of_numpy_and_functions_are_kept(writer, tmp_path):
     assert session(tmp_path / "trial") == {"a": 0.5, "b": 3, "c": True, "d": 2, "e": "tanh"}
 
 
-def test_metric_tags_are_cleaned_alike_in_both_places(writer, tmp_path):
-    writer.add_hparams({"lr": 1}, {"my metric": 2}, run_name="trial")
+@pytest.mark.parametrize(("clean", "tag"), [(False, "val acc (%)"), (True, "val_acc____")])
+def test_metric_tags_are_spelled_alike_in_both_places(tmp_path, clean, tag):
+    with SummaryWriter(tmp_path, clean_tags=clean) as writer:
+        writer.add_hparams({"lr": 1}, {"val acc (%)": 2}, run_name="trial")
     experiment = next(p.data.experiment for p in points(tmp_path / "trial") if p.tag == "_hparams_/experiment")
-    assert [info.name.tag for info in experiment.metric_infos] == ["my_metric"]
-    assert scalars(tmp_path / "trial") == [("my_metric", 0, 2.0)]
+    assert [info.name.tag for info in experiment.metric_infos] == [tag]
+    assert scalars(tmp_path / "trial") == [(tag, 0, 2.0)]
 
 
 @pytest.mark.parametrize("arguments", [([], {}), ({}, []), ({}, None), ("lr", {})])

@@ -103,10 +103,24 @@ def test_close_is_idempotent_and_use_after_it_opens_a_new_file(tmp_path):
     writer.close()
     writer.flush()
     assert len(event_files(tmp_path)) == 1
+    assert writer.file_writer is None
     writer.add_scalar("t", 2, 2)
+    assert writer.file_writer is not None
     writer.close()
     assert len(event_files(tmp_path)) == 2
     assert sorted(scalars(tmp_path)) == [("t", 1, 1), ("t", 2, 2)]
+
+
+def test_defaults_of_a_block_hold_for_a_writer_that_was_closed_before_or_in_it(tmp_path):
+    writer = SummaryWriter(tmp_path)
+    writer.close()
+    with writer.use_metadata(global_step=7):
+        writer.add_scalar("first", 1)
+        writer.close()
+        writer.add_scalar("second", 1)
+    writer.add_scalar("third", 1, 9)
+    writer.close()
+    assert sorted(scalars(tmp_path)) == [("first", 7, 1), ("second", 7, 1), ("third", 9, 1)]
 
 
 def test_block_closes_also_after_an_error(tmp_path):

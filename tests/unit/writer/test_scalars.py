@@ -119,10 +119,10 @@ def test_flush_reaches_the_series(writer, tmp_path):
     assert scalars(tmp_path / "loss" / "a") == [("loss", 1, 1.0)]
 
 
-def test_keys_are_cleaned_as_tags_are(writer, tmp_path):
-    writer.add_scalars("my loss", {"/a b": 1}, 1)
+def test_tags_and_keys_are_kept_verbatim_and_their_folders_stay_below_the_logdir(writer, tmp_path):
+    writer.add_scalars("/my loss", {"/a b": 1}, 1)
     writer.close()
-    assert runs(tmp_path) == {"my_loss/a_b": [("my_loss", 1, 1.0)]}
+    assert runs(tmp_path) == {"my loss/a b": [("/my loss", 1, 1.0)]}
 
 
 def test_three_runs_of_fifty_thousand_points_are_all_there(tmp_path):

@@ -16,7 +16,7 @@ from aboard.events.event import FILE_VERSION, SUMMARY, event
 from aboard.model.hparams import HparamValue
 from aboard.model.run_states import RunState
 from aboard.writer.record_writer import RecordWriter
-from aboard.writer.tags import clean_tag
+from aboard.writer.tags import checked_tag
 
 _LARGEST_EXACT = 2**24  # float32 holds every whole number up to here
 
@@ -76,7 +76,7 @@ def write_points(run: ForeignRun, folder: Path) -> int:
 
 def _summary(point: ForeignPoint) -> bytes:
     """Float32 where that loses nothing that a curve would show; whole numbers beyond it keep all their digits."""
-    tag = clean_tag(point.tag)
+    tag = checked_tag(point.tag)
     is_large = math.isfinite(point.value) and abs(point.value) > _LARGEST_EXACT
     return (
         events.scalar.scalar_tensor(tag, point.value, double=True)
