@@ -30,7 +30,7 @@ def store(request, monkeypatch, tmp_path):
 
 
 def steps_of(opened, run, tag="loss"):
-    return opened.runs[run].scalars[tag].steps.tolist()
+    return opened.runs[run].scalars[tag].all.steps.tolist()
 
 
 def requests(opened):

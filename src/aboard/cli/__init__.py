@@ -108,7 +108,7 @@ def view(
         ),
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(min=0, help="Most points of a curve that the page gets; 0: all.", show_default="10000")
+        int | None, typer.Option(min=0, help="Most points per curve sent to TensorBoard; 0 sends all.", show_default="1000")
     ] = None,
     samples_per_plugin: Annotated[
         str | None,
@@ -116,7 +116,7 @@ def view(
             "--samples_per_plugin",
             "--samples-per-plugin",
             help="As for tensorboard: scalars=500,images=0; 0 stands for all.",
-            show_default="scalars=10000,images=500,audio=500, others 200",
+            show_default="scalars=1000,images=500,audio=500, others 200",
         ),
     ] = None,
     stats: Annotated[

@@ -120,14 +120,16 @@ def test_reduced_and_window(tmp_path):
         series.reduced(1.5)
 
 
-def test_a_step_that_was_logged_twice_is_there_twice(tmp_path):
+def test_a_step_that_was_logged_twice_counts_once_as_on_a_board(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         for step, value in [(0, 1.0), (1, 2.0), (1, 3.0), (0, 4.0)]:
             writer.add_scalar("loss", value, step)
     series = aboard.open(tmp_path).runs[0].scalars["loss"]
-    assert series.values.tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert series.newest.steps.tolist() == [0, 1]
-    assert series.newest.values.tolist() == [4.0, 3.0]
+    assert series.steps.tolist() == [0, 1]
+    assert series.values.tolist() == [4.0, 3.0]
+    assert series.all.values.tolist() == [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(InvalidValue, match="go back"):
+        series.all.window(0, 1)
     assert series.reduced(10).values.tolist() == [4.0, 3.0]
     assert len(series.superseded) == 0
 
@@ -141,8 +143,8 @@ def test_a_restarted_run_is_one_curve_and_the_rest_is_kept_aside(tmp_path):
     assert series.superseded.values.tolist() == [2.0, 3.0]
     assert series.superseded.window(3, 3).values.tolist() == [2.0, 3.0]
     assert [file.attempt for file in aboard.open(tmp_path).runs[0].files] == [0, 1]
-    with pytest.raises(InvalidValue, match="no superseded points"):
-        _ = series.newest.superseded
+    with pytest.raises(InvalidValue, match="a part of a series"):
+        _ = series.all.superseded
     write(tmp_path, [21.0], first=1)
     twice = aboard.open(tmp_path).runs[0].scalars["loss"].superseded
     assert sorted(twice.values.tolist()) == [1.0, 2.0, 3.0, 12.0, 13.0]

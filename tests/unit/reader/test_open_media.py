@@ -193,14 +193,14 @@ def test_graphs(tmp_path):
     assert "step1" in graphs
 
 
-def test_every_value_of_a_step_is_there_and_the_newest_can_be_told(tmp_path):
+def test_a_board_and_a_series_have_the_newest_value_of_each_step(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         for number in range(3):
             writer.add_text("note", str(number))
         writer.add_text("note", "later", 1)
     series = opened(tmp_path).text["note/text_summary"]
-    assert [one.text for one in series] == ["0", "1", "2", "later"]
-    assert [one.text for one in series.newest] == ["2", "later"]
+    assert [one.text for one in series] == ["2", "later"]
+    assert [one.text for one in series.all] == ["0", "1", "2", "later"]
 
 
 def test_a_value_whose_file_has_gone_is_said(tmp_path):

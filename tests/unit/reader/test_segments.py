@@ -34,7 +34,7 @@ FLUSHES = [
 def curves(folder: Path) -> dict[str, tuple[list[object], list[object], list[object]]]:
     """Of each tag what is shown, what is drawn and what was superseded."""
     (run,) = aboard.open(folder).runs.values()
-    return {tag: (list(series), list(series.newest), sorted(series.superseded)) for tag, series in run.scalars.items()}
+    return {tag: (list(series.all), list(series), sorted(series.superseded)) for tag, series in run.scalars.items()}
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_segments_that_arrive_one_by_one(shipped: tuple[Path, Path], tmp_path: P
             append(whole, there.read_bytes())
         assert curves(arriving) == curves(whole.parent)
         (run,) = opened.runs.values()
-        assert {tag: list(series) for tag, series in run.scalars.items()} == {
+        assert {tag: list(series.all) for tag, series in run.scalars.items()} == {
             tag: shown for tag, (shown, _, _) in curves(whole.parent).items()
         }
     assert curves(arriving) == curves(local)
@@ -120,7 +120,7 @@ def test_segments_that_become_one(shipped: tuple[Path, Path]) -> None:
     opened.refresh()
     expected = curves(local)
     (run,) = opened.runs.values()
-    assert {tag: list(series) for tag, series in run.scalars.items()} == {
+    assert {tag: list(series.all) for tag, series in run.scalars.items()} == {
         tag: each[0] for tag, each in expected.items()
     }
     assert curves(downloaded) == expected

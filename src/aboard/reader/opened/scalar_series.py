@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A curve: every point of one scalar tag as columns that are not copied."""
+"""The curve of one scalar tag, as columns that are not copied."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ class Point(NamedTuple):
 
 
 class ScalarSeries(AsTable, Sequence[Point]):
-    """The points of one tag of one run as they were when it was looked up; look it up again after `refresh()`.
+    """The points of one tag of one run at the time of the look-up; look it up again after `refresh()`.
 
-    Every point that counts is here, in the order of the run's history. A step that was logged twice is here twice
-    (`newest` has the newer one alone); what a restarted run has logged anew is not (`superseded` has it). Columns are
-    read-only and stay valid and unchanged for as long as somebody holds them.
+    These are the points that a board and the page show: ascending steps, the newest point of each. `all` also has
+    the other points of a step that was logged several times, in the order of the run's history. `superseded` has what
+    a restarted run logged again. Columns are read-only and stay valid while somebody holds them.
     """
 
-    def __init__(self, run: str, tag: str, points: Points, newest: Points | None, superseded: Points | None) -> None:
+    def __init__(self, run: str, tag: str, points: Points, every: Points | None, superseded: Points | None) -> None:
         self.run = run
         self.tag = tag
-        self._points, self._newest, self._superseded = points, newest, superseded
+        self._points, self._every, self._superseded = points, every, superseded
 
     @classmethod
     def of(cls, run: str, tag: Tag) -> ScalarSeries:
         """The series of a tag as it is now."""
         logdir = tag.run.logdir
-        return cls(run, tag.name, logdir.scalars(tag.number, False), tag.points(), logdir.superseded(tag.number))
+        return cls(run, tag.name, tag.points(), logdir.scalars(tag.number, False), logdir.superseded(tag.number))
 
     @property
     def steps(self) -> NDArray[np.int64]:
@@ -63,33 +63,34 @@ class ScalarSeries(AsTable, Sequence[Point]):
         return self._points.values
 
     @property
-    def newest(self) -> ScalarSeries:
-        """The newest point of each step, in ascending steps: the curve that a board shows."""
-        return self._part(self._ascending())
+    def all(self) -> ScalarSeries:
+        """Every point of the current history in logging order, several of one step included."""
+        return self._part(self._whole(self._every))
 
     @property
     def superseded(self) -> ScalarSeries:
-        """Points of earlier attempts at steps that a later attempt has logged anew."""
-        if self._superseded is None:
-            raise InvalidValue(f"{self!r} is a part, which has no superseded points", hint="ask the whole series")
-        points = self._superseded
-        ascends = bool(np.all(points.steps[1:] > points.steps[:-1]))
-        return ScalarSeries(self.run, self.tag, points, points if ascends else None, None)
+        """Points of earlier attempts at steps that a later attempt logged again."""
+        return self._part(self._whole(self._superseded))
 
     def reduced(self, count: int) -> ScalarSeries:
-        """At most `count` points of `newest` that keep the shape: extremes, ends and gaps of every stretch."""
+        """At most `count` points that keep the shape: extremes, ends and gaps of every stretch."""
         if index(count) < 1:
             raise InvalidValue(f"reduced() got {count}; allowed are positive numbers of points")
-        points = self._points if self._newest is None else self._newest
+        points = self._points
         return self._part(points.reduced(min(index(count), len(points))) if len(points) else points)
 
     def window(self, first: int, last: int) -> ScalarSeries:
-        """The points of `newest` with steps from `first` to `last`, and one more on either side."""
+        """The points with steps from `first` to `last`, and one more on either side."""
+        if np.any(self.steps[1:] <= self.steps[:-1]):
+            raise InvalidValue(
+                f"window() needs ascending steps, and those of {self!r} go back",
+                hint="use the window of the whole series, or a mask over .steps",
+            )
         first, last = index(first), index(last)
         if first > last:
             raise InvalidValue(f"window() got steps from {first} to {last}; the first must not be above the last")
         first, last = (min(max(step, _LOWEST_STEP), _HIGHEST_STEP) for step in (first, last))
-        return self._part(self._ascending().window(first, last))
+        return self._part(self._points.window(first, last))
 
     @property
     def first(self) -> Point | None:
@@ -139,13 +140,13 @@ class ScalarSeries(AsTable, Sequence[Point]):
             return None
         return self[0] if np.isnan(self.values).all() else self[int(position_of(self.values))]
 
-    def _ascending(self) -> Points:
-        if self._newest is None:
-            raise InvalidValue(f"the steps of {self!r} go back: several attempts have superseded points")
-        return self._newest
+    def _whole(self, points: Points | None) -> Points:
+        if points is None:
+            raise InvalidValue(f"{self!r} is a part of a series", hint="use .all and .superseded of the whole series")
+        return points
 
     def _part(self, points: Points) -> ScalarSeries:
-        return ScalarSeries(self.run, self.tag, points, points, None)
+        return ScalarSeries(self.run, self.tag, points, None, None)
 
     def rows(self, *, superseded: bool = False) -> Iterator[Rows]:
         """The points as rows of the long table."""

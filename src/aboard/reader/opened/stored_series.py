@@ -16,7 +16,10 @@ Value = TypeVar("Value", bound=StoredValue)
 
 
 class StoredSeries(Sequence[Value], Generic[Value]):
-    """The values of one tag as they were when it was looked up; each is read from its file when it is looked at."""
+    """The values of one tag at the time of the look-up; each is read from its file on first use.
+
+    As on a board: ascending steps, the newest value of each. `all` also has the others.
+    """
 
     def __init__(self, run: str, tag: Tag, kind: type[Value], entries: list[Entry] | None = None) -> None:
         self.run = run
@@ -24,7 +27,7 @@ class StoredSeries(Sequence[Value], Generic[Value]):
         self.plugin = tag.meaning.plugin
         self.description = tag.meaning.description
         self._tag, self._kind = tag, kind
-        self._entries = [Entry(*place) for place in tag.run.logdir.media(tag.number)] if entries is None else entries
+        self._entries = tag.entries() if entries is None else entries
 
     @property
     def plugin_content(self) -> bytes:
@@ -42,10 +45,10 @@ class StoredSeries(Sequence[Value], Generic[Value]):
         return np.array([entry.wall_time for entry in self._entries], np.float64)
 
     @property
-    def newest(self) -> StoredSeries[Value]:
-        """The newest value of each step, in ascending steps: what a board shows."""
-        newest = {entry.step: entry for entry in self._entries}
-        return StoredSeries(self.run, self._tag, self._kind, [newest[step] for step in sorted(newest)])
+    def all(self) -> StoredSeries[Value]:
+        """Every value of the current history in logging order, several of one step included."""
+        entries = [Entry(*place) for place in self._tag.run.logdir.media(self._tag.number)]
+        return StoredSeries(self.run, self._tag, self._kind, entries)
 
     def __len__(self) -> int:
         return len(self._entries)
