@@ -42,6 +42,16 @@ nb::list falls_list(const StepOrder& steps) {
   return falls;
 }
 
+// (tag, offset, first kind, second kind), the kinds as field numbers of Summary.Value.
+nb::list clashes_list(const StepOrder& steps) {
+  nb::list clashes;
+  for (const KindClash& clash : steps.clashes()) {
+    clashes.append(nb::make_tuple(text_of(clash.tag), clash.offset, static_cast<int>(clash.first),
+                                  static_cast<int>(clash.second)));
+  }
+  return clashes;
+}
+
 }  // namespace
 
 void bind_inspection(nb::module_& module) {
@@ -64,6 +74,8 @@ void bind_inspection(nb::module_& module) {
       .def_prop_ro("step_falls", [](const FileReport& self) { return falls_list(self.steps); })
       .def_prop_ro("total_step_falls", [](const FileReport& self) { return self.steps.total_falls(); })
       .def_prop_ro("fallen_tags", [](const FileReport& self) { return self.steps.fallen_tags(); })
+      .def_prop_ro("kind_clashes", [](const FileReport& self) { return clashes_list(self.steps); })
+      .def_prop_ro("clashing_tags", [](const FileReport& self) { return self.steps.clashing_tags(); })
       .def_prop_ro("tags", [](const FileReport& self) { return self.steps.tags(); })
       .def_prop_ro("all_tags_followed", [](const FileReport& self) { return self.steps.all_followed(); })
       .def_prop_ro("clock_back", [](const FileReport& self) { return jumps_tuple(self.back); })

@@ -28,6 +28,28 @@ TEST(steps_that_go_back_are_found_per_tag) {
   CHECK(order.all_followed());
 }
 
+TEST(a_tag_with_two_kinds_of_data_is_reported_once) {
+  StepOrder order(2);
+  order.add("both", 0, 0, ValueKind::simple_value);
+  order.add("both", 1, 1, ValueKind::nothing);
+  order.add("both", 2, 2, ValueKind::image);
+  order.add("both", 3, 3, ValueKind::image);
+  order.add("late", 0, 4, ValueKind::nothing);
+  order.add("late", 1, 5, ValueKind::audio);
+  CHECK_EQ(order.clashing_tags(), 1u);
+  REQUIRE(order.clashes().size() == 1);
+  CHECK_EQ(order.clashes()[0].tag, "both");
+  CHECK_EQ(order.clashes()[0].offset, 2u);
+  CHECK(order.clashes()[0].first == ValueKind::simple_value);
+  CHECK(order.clashes()[0].second == ValueKind::image);
+  for (const char* tag : {"late", "c", "d"}) {
+    order.add(tag, 5, 6, ValueKind::audio);
+    order.add(tag, 6, 7, ValueKind::histogram);
+  }
+  CHECK_EQ(order.clashing_tags(), 4u);
+  CHECK_EQ(order.clashes().size(), 2u);
+}
+
 TEST(steps_may_go_back_when_a_session_starts_again) {
   StepOrder order(10);
   order.add("a", 10, 0);

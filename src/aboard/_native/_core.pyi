@@ -262,6 +262,12 @@ class FileReport:
     def step_falls(self) -> list[tuple[str, int, int, int, int]]:
         """(tag, offset, from step, to step, how often in all) of the first tags whose steps go back."""
     @property
+    def kind_clashes(self) -> list[tuple[str, int, int, int]]:
+        """Tags with two kinds of data: tag, offset of the second kind, first kind, second kind."""
+
+    @property
+    def clashing_tags(self) -> int: ...
+    @property
     def total_step_falls(self) -> int: ...
     @property
     def fallen_tags(self) -> int: ...

@@ -44,6 +44,11 @@ class WrittenFile:
         """Of all points."""
         return min((part.lowest_step for part in self.parts if part.lowest_step is not None), default=0)
 
+    @property
+    def highest_step(self) -> int:
+        """Of all points."""
+        return max((part.highest_step for part in self.parts if part.highest_step is not None), default=0)
+
 
 def written_files(files: Sequence[ExaminedFile]) -> list[WrittenFile]:
     """Files with events as their writers knew them, in the order in which a logdir takes them."""
@@ -79,6 +84,7 @@ def findings_in_folder(folder: Path, files: Sequence[ExaminedFile]) -> Iterator[
             yield _overlap(folder, attempt)
     if len(attempts) > 1:
         yield _restarts(folder, attempts)
+        yield from _hidden(folder, attempts)
 
 
 def _overlap(folder: Path, files: list[WrittenFile]) -> Finding:
@@ -110,6 +116,24 @@ def _restarts(folder: Path, attempts: list[list[WrittenFile]]) -> Finding:
         for attempt, start in zip(attempts[:_MOST_NAMED], starts, strict=False)
     ]
     return Finding("restarts", str(folder), words, details={"attempts": details, "count": len(attempts)})
+
+
+def _hidden(folder: Path, attempts: list[list[WrittenFile]]) -> Iterator[Finding]:
+    """An attempt that got further than all later ones, of which one began below its end."""
+    latest_end, lowest_start = None, None  # of the attempts after this one
+    for number in range(len(attempts), 0, -1):
+        attempt = attempts[number - 1]
+        start = min(file.lowest_step for file in attempt)
+        end = max(file.highest_step for file in attempt)
+        if latest_end is not None and lowest_start is not None and end > latest_end and end >= lowest_start:
+            words = (
+                f"attempt {number:,} reached step {end:,}, but a later one began at step {lowest_start:,} and none got "
+                f"beyond {latest_end:,}: boards hide the points from {lowest_start:,} on"
+            )
+            details = {**_named(attempt), "attempt": number, "first_hidden_step": lowest_start, "last_step": end}
+            yield Finding("hidden-points", str(folder), words, details=details)
+        latest_end = end if latest_end is None else max(latest_end, end)
+        lowest_start = start if lowest_start is None else min(lowest_start, start)
 
 
 def _named(files: list[WrittenFile]) -> dict[str, object]:

@@ -107,6 +107,7 @@ def _findings(path: Path, report: FileReport, age: float) -> Iterator[_Counted]:
     if report.tail is not None:
         yield _tail(path, report.tail, age), 1
     yield from _steps(path, report)
+    yield from _kinds(path, report)
     yield from _clock(path, report)
     yield from _remarks(path, report)
 
@@ -173,6 +174,17 @@ def _steps(path: Path, report: FileReport) -> Iterator[_Counted]:
             message += f", and {count(times - 1, 'more time')}"
         details = {"tag": tag, "from_step": before, "to_step": after, "times": times}
         yield Finding("steps-back", str(path), message, byte=offset, details=details), report.fallen_tags
+
+
+_VALUE_KINDS = {2: "scalar", 4: "image", 5: "histogram", 6: "audio", 8: "tensor"}  # field numbers of Summary.Value
+
+
+def _kinds(path: Path, report: FileReport) -> Iterator[_Counted]:
+    for tag, offset, first, second in report.kind_clashes:
+        kinds = [_VALUE_KINDS[first], _VALUE_KINDS[second]]
+        message = f"tag {quoted(tag)} holds {kinds[0]} and {kinds[1]} data; only the {kinds[0]} data is shown"
+        details = {"tag": tag, "kinds": kinds}
+        yield Finding("two-kinds", str(path), message, byte=offset, details=details), report.clashing_tags
 
 
 def _clock(path: Path, report: FileReport) -> Iterator[_Counted]:

@@ -61,6 +61,16 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The steps of a tag go back within a file, and no restart was announced.",
         "give each start of a run a new SummaryWriter (or purge_step), and each process a folder of its own",
     ),
+    "two-kinds": Kind(
+        _W,
+        "One tag holds two kinds of data; boards show only the kind that was logged first.",
+        "log each kind under a tag of its own",
+    ),
+    "hidden-points": Kind(
+        _W,
+        "A later, shorter training in the same folder supersedes points of an earlier one.",
+        "give each training a folder of its own; `aboard.open(…)` has the hidden points in `.superseded`",
+    ),
     "clock-back": Kind(
         _W,
         "Wall times go back by more than a second within a file.",

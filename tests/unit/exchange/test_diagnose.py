@@ -194,6 +194,39 @@ def test_overlapping_writers_are_told_with_files_and_time(tmp_path: Path) -> Non
     assert "(59 s)" in finding.message
 
 
+def test_a_tag_with_two_kinds_of_data_is_reported(tmp_path: Path) -> None:
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_scalar("tagname", 1, 0)
+        writer.add_scalar("tagname", 2, 1, new_style=True)  # a number too
+        writer.add_scalar("other", 1, 0)
+        writer.add_histogram("tagname", [1, 2], 1)
+        writer.add_histogram("tagname", [1, 2], 2)
+    finding = only(looked_at(tmp_path), "two-kinds")
+    assert finding.message == "tag 'tagname' holds scalar and histogram data; only the scalar data is shown"
+    assert finding.details == {"tag": "tagname", "kinds": ["scalar", "histogram"]}
+
+
+def test_a_shorter_training_that_hides_an_earlier_one_is_reported(tmp_path: Path) -> None:
+    for number, steps in enumerate([range(200), range(1), range(5)]):
+        begin = NOON + 1000 * number
+        points = b"".join(scalar("loss", step, begin + step) for step in steps)
+        write(tmp_path / f"events.out.tfevents.{number}", version(begin) + points)
+    diagnosis = looked_at(tmp_path)
+    (finding,) = (each for each in diagnosis.findings if each.code == "hidden-points")
+    assert "attempt 1 reached step 199, but a later one began at step 0 and none got beyond 4" in finding.message
+    assert diagnosis.verdict is Verdict.REMARKS
+
+
+def test_a_training_that_resumes_and_goes_further_hides_nothing(tmp_path: Path) -> None:
+    for number, steps in enumerate([range(100), range(80, 200)]):
+        begin = NOON + 1000 * number
+        points = b"".join(scalar("loss", step, begin + step) for step in steps)
+        write(tmp_path / f"events.out.tfevents.{number}", version(begin) + points)
+    diagnosis = looked_at(tmp_path)
+    assert diagnosis.counts["hidden-points"] == 0
+    assert diagnosis.counts["restarts"] == 1
+
+
 def test_restarts_are_information(tmp_path: Path) -> None:
     write(tmp_path / "tfevents.0", scalars(range(100)))
     write(tmp_path / "tfevents.1", scalars(range(60, 100), wall_time=NOON + 1000))
