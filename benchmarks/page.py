@@ -31,7 +31,7 @@ from support.browsing import WHOLE, chromium
 from support.logged_runs import tb_folder
 from support.stored_runs import store_run
 from support.tensorboard_process import stock_tensorboard
-from support.viewing import ABOARD
+from support.viewing import ABOARD, viewing
 
 _FIRST = "performance.getEntriesByName('aboard:chart:1').length"
 _STOCK = "document.querySelector(\"line-chart path[d^='M']\")"
@@ -152,18 +152,23 @@ def _beside_tensorboard(folder: Path, visits: Visits, rounds: int, points: int) 
     with (
         stock_tensorboard(Path(store.uri), folder / "tensorboard.log", load_fast=True) as stock,
         aboard_server(folder, "--store", store.uri) as server,
+        viewing(store.uri) as view,
     ):
         stock.wait_for(lambda one: len(json.loads(one.fetch("/data/runs").body)) == 3, "the runs of TensorBoard")
         theirs = f"http://127.0.0.1:{stock.port}/?forceSVG=true#timeseries"
         ours = f"{server['url']}/w/three/compare"
+        view.wait_until_read()
         measured = _in_turns(
             rounds,
             lambda: visits.until(theirs, _STOCK),
             lambda: visits.until(ours, _FIRST, server["token"]),
+            lambda: visits.until(f"{view.url}?forceSVG=true#timeseries", _STOCK),
         )
     title = f"3 runs × 10 tags × {points:,} points, first chart drawn"
     slow, quick = told(f"{title}: stock TensorBoard", measured[0]), told(f"{title}: aboard", measured[1])
     print(f"| stock ÷ aboard (target 5) | {slow / quick:.1f} × | |")
+    same = told(f"{title}: TensorBoard's page by aboard view", measured[2])
+    print(f"| stock ÷ TensorBoard's page by aboard view (target 1) | {slow / same:.2f} × | |")
 
 
 def _in_turns(rounds: int, *asked: Callable[[], float]) -> list[list[float]]:
