@@ -88,6 +88,28 @@ def test_a_unit_is_not_looked_for_on_another_cluster(executor: Kubernetes, api: 
             executor.status(dataclasses.replace(handle, place=place))
 
 
+def test_a_stopped_job_with_a_lifetime_is_not_left_suspended(executor: Kubernetes, api: KubernetesApi) -> None:
+    """The cluster removes Jobs that finished, and a suspended one never does."""
+    passing = dataclasses.replace(executor, ttl_seconds=5)
+    handle = passing.submit(unit_spec())
+    passing.stop(handle)
+    body = api.objects["jobs", object_name(handle.unit)]["spec"]
+    assert body["activeDeadlineSeconds"] == 1
+    assert "suspend" not in body
+    assert passing.status(handle).state is UnitState.STOPPED
+
+
+def test_a_sweep_is_no_larger_than_its_annotations_can_be(executor: Kubernetes) -> None:
+    """Each unit has its id there, and when it was stopped and forgotten a mark for each."""
+    units = [unit_spec() for _ in range(2400)]
+    job = executor.preview(units)[-1]
+    marks = sum(len(f"aboard.dev/stopped-{n}before it began" + f"aboard.dev/forgotten-{n}true") for n in range(2400))
+    written = sum(len(name) + len(value) for name, value in job["metadata"]["annotations"].items())
+    assert written + marks < 256 * 1024
+    with pytest.raises(InvalidValue, match="2401 runs does not fit"):
+        executor.preview([*units, unit_spec()])
+
+
 def test_pods_of_a_restricted_namespace(executor: Kubernetes) -> None:
     demanding = dataclasses.replace(
         executor,

@@ -44,7 +44,7 @@ except ImportError as error:
     raise MissingPackage("the executor kubernetes needs the official client", hint=hint) from error
 
 _OWNERS = ("Job", "Deployment")
-_POLL_SECONDS = 0.2
+_POLL_SECONDS, _LONGEST_POLL_SECONDS = 0.2, 2.0
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,7 @@ class Kubernetes(Executor):
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
         place = Place.of(handle)
         sent: dict[str, int] = {}
+        pause = _POLL_SECONDS
         with self._opened_for(handle) as opened:
             while True:
                 has_ended = place.status(self._known(opened, handle), opened).state.is_ended
@@ -159,12 +160,14 @@ class Kubernetes(Executor):
                 for pod in pods:  # one after the other, where a killed one was replaced
                     for piece in _printed(opened, pod, sent.get(pod, 0), follow=follow and pod == pods[-1]):
                         sent[pod] = sent.get(pod, 0) + len(piece)
+                        pause = _POLL_SECONDS
                         wanted = piece[max(0, len(piece) - (sum(sent.values()) - start)) :]
                         if wanted:
                             yield wanted
                 if has_ended or not follow:
                     return
-                time.sleep(_POLL_SECONDS)
+                time.sleep(pause)
+                pause = min(pause * 1.5, _LONGEST_POLL_SECONDS)
 
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
         if self.status(handle).state.is_ended:
@@ -181,8 +184,15 @@ class Kubernetes(Executor):
             if pods and place.kind == "Job":  # which makes no other pod
                 opened.change(place.kind, place.name, mark)
                 opened.end_pods(pods, seconds)
-            opened.change(place.kind, place.name, {**mark, "spec": place.without_pods})
+            opened.change(place.kind, place.name, {**mark, "spec": self._ending(opened, place)})
             opened.end_pods(pods, seconds)
+
+    def _ending(self, opened: Namespace, place: Place) -> dict[str, Any]:
+        """The change that ends a unit. A suspended Job never finishes, so one with a lifetime gets a deadline."""
+        owner = opened.found(place.kind, place.name) if place.kind == "Job" else None
+        if owner is None or owner.spec.ttl_seconds_after_finished is None or owner.spec.suspend:
+            return place.without_pods
+        return {"activeDeadlineSeconds": 1}
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         """Inside the cluster the Service's own name, from elsewhere the end of a tunnel on this machine."""

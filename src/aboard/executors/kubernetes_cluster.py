@@ -18,7 +18,7 @@ from kubernetes import config as _config
 from kubernetes.config import incluster_config as _incluster
 from yaml import YAMLError
 
-from aboard.errors import ExecutorUnavailable
+from aboard.errors import ExecutorNotConfigured, ExecutorUnavailable
 from aboard.executors.kubernetes_faults import ApiException
 
 # The client has no types: what it hands out is looked at as it is.
@@ -111,7 +111,7 @@ class ClusterAddress:
                 self._read_files(made)
         except _UNREADABLE as error:
             hint = _NO_ACCOUNT if self.is_inside else _NO_CLUSTER
-            raise ExecutorUnavailable(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
+            raise ExecutorNotConfigured(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
         made.retries = False
         return client.ApiClient(made)
 
