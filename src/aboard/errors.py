@@ -18,6 +18,7 @@ AboardError
 ├── ServerUnavailable  (also a ConnectionError)      the server cannot be reached or started
 ├── UnitRefused                                      an executor will not start this unit
 ├── ExecutorUnavailable (also a ConnectionError)     a machine, daemon or scheduler cannot be reached, or failed
+│   └── ExecutorNotConfigured                        no login or address for it, or not accepted: nothing was submitted
 ├── StorageUnavailable (also an OSError)             a folder or file that cannot be created, read or written
 └── StoreError         (also an OSError)             a store refused or failed; `temporary` says whether to try again
     ├── NoSuchStore                                  the folder, bucket or container does not exist
@@ -156,6 +157,12 @@ class ExecutorUnavailable(AboardError, ConnectionError):
 
     status: ClassVar[int] = 503
     code: ClassVar[str] = "ExecutorUnavailable"
+
+
+class ExecutorNotConfigured(ExecutorUnavailable):
+    """There is no login or address for the executor, or it is not accepted: nothing can have been submitted."""
+
+    code: ClassVar[str] = "ExecutorNotConfigured"
 
 
 class StorageUnavailable(AboardError, OSError):

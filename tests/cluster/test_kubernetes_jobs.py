@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 import aboard
-from aboard.errors import InvalidValue
+from aboard.errors import ExecutorNotConfigured, InvalidValue
 from aboard.executors import Kubernetes
 from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
@@ -164,6 +164,17 @@ def test_stores_that_pods_cannot_see_are_refused(
             aboard.submit("true", executor="kubernetes", image="train:1")
         assert "gs://" in refused.value.hint
     assert not cluster.kinds()
+
+
+def test_a_submission_without_a_cluster_or_a_login_leaves_no_job(
+    cluster: KubernetesUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ABOARD_STORE", "s3://bucket/runs")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    with pytest.raises(ExecutorNotConfigured, match="no Kubernetes cluster is configured") as refused:
+        aboard.submit("true", executor="kubernetes", image="train:1")
+    assert "taken all the same" not in refused.value.hint
+    assert aboard.Job.list() == []
 
 
 def test_a_board_in_a_pod_is_reached_from_here(cluster: KubernetesUnderTest, tmp_path: Path) -> None:

@@ -84,7 +84,16 @@ def wait(
 
     end = None if timeout is None else time.monotonic() + timeout
     found = [Job(job) for job in jobs]
-    ended = [(job, job.wait(None if end is None else max(0.0, end - time.monotonic()))) for job in found]
+    ended = [
+        (
+            job,
+            job.wait(
+                None if end is None else max(0.0, end - time.monotonic()),
+                on_message=lambda text, name=job.name: say(f"{name}: {text}", sys.stderr),
+            ),
+        )
+        for job in found
+    ]
     for job, status in ended:
         say(f"{job.name} {status.state.upper()}" + (f": {status.message}" if status.message else ""), sys.stderr)
     raise typer.Exit(0 if all(status.has_succeeded for _, status in ended) else 1)

@@ -92,7 +92,7 @@ def _waited(jobs: Sequence[Job]) -> int:
         show_logs(jobs[0], follow=True)
     failed = 0
     for job in jobs:
-        status = job.wait()
+        status = job.wait(on_message=lambda text, name=job.name: say(f"{name}: {text}", sys.stderr))
         if not status.has_succeeded:
             failed += 1
             why = f": {status.message}" if status.message else ""
@@ -102,7 +102,9 @@ def _waited(jobs: Sequence[Job]) -> int:
 
 
 def show_logs(job: Job, *, follow: bool) -> None:
-    """Write what a job printed, as it is, to standard output."""
+    """Write what a job printed, as it is, to standard output; say why one that is followed does not start."""
+    if follow:
+        job.wait(until_started=True, on_message=lambda text: say(f"{job.name}: {text}", sys.stderr))
     for piece in job.logs(follow=follow):
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()

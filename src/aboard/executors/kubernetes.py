@@ -24,7 +24,7 @@ from aboard.model.unit_parts import Port
 from aboard.model.unit_status import Endpoint, UnitStatus
 
 try:
-    from aboard.executors.kubernetes_cluster import ClusterAddress, Namespace
+    from aboard.executors.kubernetes_cluster import ClusterAddress, ClusterIdentity, Namespace
     from aboard.executors.kubernetes_faults import ApiException, explained
     from aboard.executors.kubernetes_forwarded import LISTENS, Forwarded
     from aboard.executors.kubernetes_manifests import DIGEST, STOPPED, manifests, object_name, tell_begin
@@ -44,7 +44,7 @@ except ImportError as error:
     raise MissingPackage("the executor kubernetes needs the official client", hint=hint) from error
 
 _OWNERS = ("Job", "Deployment")
-_POLL_SECONDS = 0.2
+_POLL_SECONDS, _LONGEST_POLL_SECONDS = 0.2, 2.0
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,22 @@ class Kubernetes(Executor):
     gpu_resource: str = "nvidia.com/gpu"
     gpu_type_label: str = "nvidia.com/gpu.product"
     """The label by which nodes tell the type of their GPUs; on GKE `cloud.google.com/gke-accelerator`."""
+    restricted: bool = False
+    """Run as the Pod Security Standard `restricted` demands: no root, no privileges, the default seccomp profile."""
+    run_as_user: int | None = None
+    """The user id of the container; needed with `restricted` where the image's own user is root or has no number."""
+    tolerations: tuple[str, ...] = ()
+    """Taints of nodes that units may run on: `KEY`, `KEY:EFFECT`, `KEY=VALUE` or `KEY=VALUE:EFFECT`."""
+    priority_class: str = ""
+    shared_memory: str = ""
+    """The size of /dev/shm, such as `8Gi`; containers have 64 MiB otherwise, too little for many data loaders."""
     ttl_seconds: int | None = None
     """Seconds after which an ended Job is removed by the cluster; none: it stays until it is forgotten."""
     idle_seconds: float | None = None
     """Seconds without a connection after which what serves has no pods until the next one; none: it stays."""
 
     def __post_init__(self) -> None:
-        for option in ("image_pull_secrets", "environment_secrets"):
+        for option in ("image_pull_secrets", "environment_secrets", "tolerations"):
             object.__setattr__(self, option, tuple(getattr(self, option)))
         for option in ("ttl_seconds", "idle_seconds"):
             value = getattr(self, option)
@@ -104,18 +113,18 @@ class Kubernetes(Executor):
     def submit(self, spec: UnitSpec) -> UnitHandle:
         made = self.manifests(spec)
         tell_begin(made[-1], spec)
-        kind = self._created(spec, made)
-        return self.handle(spec.id, kind=kind, namespace=self._namespace())
+        kind, cluster = self._created(spec, made)
+        return self._handle_in(cluster, spec.id, kind=kind, namespace=self._namespace())
 
     def submit_array(self, specs: Sequence[UnitSpec], *, at_once: int | None = None) -> list[UnitHandle]:
         """Many units as one Job with an index for each, at most `at_once` at a time."""
         if not specs:
             return []
         namespace = self._namespace()
-        kind = self._created(specs[0], sweep_manifests(self, specs, namespace, at_once))
+        kind, cluster = self._created(specs[0], sweep_manifests(self, specs, namespace, at_once))
         job = object_name(specs[0].id)
         return [
-            self.handle(spec.id, kind=kind, namespace=namespace, job=job, index=str(index))
+            self._handle_in(cluster, spec.id, kind=kind, namespace=namespace, job=job, index=str(index))
             for index, spec in enumerate(specs)
         ]
 
@@ -125,13 +134,15 @@ class Kubernetes(Executor):
             for kind in _OWNERS:
                 owner = opened.found(kind, object_name(check_uid(unit)))
                 if owner is not None and UNITS not in annotations_of(owner):
-                    return self.handle(unit, kind=kind, namespace=namespace)
+                    return self._handle_in(opened.cluster, unit, kind=kind, namespace=namespace)
             place = place_in_sweep(opened, unit)
-        return None if place is None else self.handle(unit, kind="Job", namespace=namespace, **place)
+            if place is None:
+                return None
+            return self._handle_in(opened.cluster, unit, kind="Job", namespace=namespace, **place)
 
     def status(self, handle: UnitHandle) -> UnitStatus:
         place = Place.of(handle)
-        with self._opened(place.namespace) as opened:
+        with self._opened_for(handle) as opened:
             owner = self._known(opened, handle)
             status = place.status(owner, opened)
         if status.state.is_ended:
@@ -141,26 +152,29 @@ class Kubernetes(Executor):
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
         place = Place.of(handle)
         sent: dict[str, int] = {}
-        with self._opened(place.namespace) as opened:
+        pause = _POLL_SECONDS
+        with self._opened_for(handle) as opened:
             while True:
                 has_ended = place.status(self._known(opened, handle), opened).state.is_ended
                 pods = [pod.metadata.name for pod in place.pods(opened) if _has_started(pod)]
                 for pod in pods:  # one after the other, where a killed one was replaced
                     for piece in _printed(opened, pod, sent.get(pod, 0), follow=follow and pod == pods[-1]):
                         sent[pod] = sent.get(pod, 0) + len(piece)
+                        pause = _POLL_SECONDS
                         wanted = piece[max(0, len(piece) - (sum(sent.values()) - start)) :]
                         if wanted:
                             yield wanted
                 if has_ended or not follow:
                     return
-                time.sleep(_POLL_SECONDS)
+                time.sleep(pause)
+                pause = min(pause * 1.5, _LONGEST_POLL_SECONDS)
 
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
         if self.status(handle).state.is_ended:
             return
         place = Place.of(handle)
         seconds = None if grace is None else math.ceil(grace)
-        with self._opened(place.namespace) as opened:
+        with self._opened_for(handle) as opened:
             if place.index is not None:
                 stop_member(opened, place, seconds)
                 return
@@ -170,13 +184,20 @@ class Kubernetes(Executor):
             if pods and place.kind == "Job":  # which makes no other pod
                 opened.change(place.kind, place.name, mark)
                 opened.end_pods(pods, seconds)
-            opened.change(place.kind, place.name, {**mark, "spec": place.without_pods})
+            opened.change(place.kind, place.name, {**mark, "spec": self._ending(opened, place)})
             opened.end_pods(pods, seconds)
+
+    def _ending(self, opened: Namespace, place: Place) -> dict[str, Any]:
+        """The change that ends a unit. A suspended Job never finishes, so one with a lifetime gets a deadline."""
+        owner = opened.found(place.kind, place.name) if place.kind == "Job" else None
+        if owner is None or owner.spec.ttl_seconds_after_finished is None or owner.spec.suspend:
+            return place.without_pods
+        return {"activeDeadlineSeconds": 1}
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         """Inside the cluster the Service's own name, from elsewhere the end of a tunnel on this machine."""
         place = Place.of(handle)
-        with self._opened(place.namespace) as opened:
+        with self._opened_for(handle) as opened:
             ports = self._ports(opened, handle, port)
             if not (place.is_idle(self._known(opened, handle)) or any(map(is_ready, place.pods(opened)))):
                 return None
@@ -186,16 +207,17 @@ class Kubernetes(Executor):
 
     def forwarded(self, handle: UnitHandle) -> Forwarded:
         """The unit as the tunnel looks after it."""
-        return Forwarded(address=self._address, place=Place.of(handle), idle_seconds=self.idle_seconds)
+        return Forwarded(address=self._address_of(handle), place=Place.of(handle), idle_seconds=self.idle_seconds)
 
     def port_forward_line(self, handle: UnitHandle, port: str = "http", *, here: int | None = None) -> str:
         """The command by which kubectl brings a port of the unit to this machine."""
         place = Place.of(handle)
-        with self._opened(place.namespace) as opened:
+        with self._opened_for(handle) as opened:
             number = self._ports(opened, handle, port)[port]
         words = ["kubectl", "port-forward"]
         words += ["--kubeconfig", self.kubeconfig] if self.kubeconfig else []
-        words += ["--context", self.context] if self.context else []
+        context = self._address_of(handle).context
+        words += ["--context", context] if context else []
         words += ["--namespace", place.namespace, f"service/{place.name}", f"{here or number}:{number}"]
         return shlex.join(words)
 
@@ -210,7 +232,7 @@ class Kubernetes(Executor):
 
     def forget(self, handle: UnitHandle) -> None:
         place = Place.of(handle)
-        with self._opened(place.namespace) as opened:
+        with self._opened_for(handle) as opened:
             owner = opened.found(place.kind, place.name)
             is_gone = owner is None or (place.index is not None and is_forgotten(owner, place.index))
             if not is_gone and not place.status(owner, opened).state.is_ended:
@@ -234,6 +256,14 @@ class Kubernetes(Executor):
     def written_out(self) -> Self:
         return replace(self, namespace=self._namespace())
 
+    def _handle_in(self, cluster: ClusterIdentity, unit: str, **place: str) -> UnitHandle:
+        """A handle that says on which cluster the unit is, and by which context it was reached."""
+        context = self._address.current_context
+        return self.handle(unit, **place, **cluster.as_place, **({"context": context} if context else {}))
+
+    def _address_of(self, handle: UnitHandle) -> ClusterAddress:
+        return self._address.towards(handle.place.get("context", ""))
+
     def _namespace(self) -> str:
         return self.namespace or self._address.namespace()
 
@@ -242,8 +272,15 @@ class Kubernetes(Executor):
         with explained(namespace), Namespace(self._address, namespace) as opened:
             yield opened
 
-    def _created(self, spec: UnitSpec, made: list[dict[str, Any]]) -> str:
-        """Make all objects that are not there, and have them end with their owner; its kind."""
+    @contextlib.contextmanager
+    def _opened_for(self, handle: UnitHandle) -> Generator[Namespace]:
+        namespace = handle.place["namespace"]
+        with explained(namespace), Namespace(self._address_of(handle), namespace) as opened:
+            opened.check_cluster(handle.place)
+            yield opened
+
+    def _created(self, spec: UnitSpec, made: list[dict[str, Any]]) -> tuple[str, ClusterIdentity]:
+        """Make all objects that are not there, and have them end with their owner; its kind and cluster."""
         name = object_name(spec.id)
         kind = next(each["kind"] for each in made if each["kind"] in _OWNERS)
         with self._opened(made[0]["metadata"]["namespace"]) as opened:
@@ -262,7 +299,7 @@ class Kubernetes(Executor):
                     if manifest["kind"] not in _OWNERS:
                         owned = {"metadata": {"ownerReferences": [reference]}}
                         opened.change(manifest["kind"], name, owned)
-        return kind
+            return kind, opened.cluster
 
     def _known(self, opened: Namespace, handle: UnitHandle) -> Any:
         place = Place.of(handle)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -17,7 +18,7 @@ from kubernetes import config as _config
 from kubernetes.config import incluster_config as _incluster
 from yaml import YAMLError
 
-from aboard.errors import ExecutorUnavailable
+from aboard.errors import ExecutorNotConfigured, ExecutorUnavailable
 from aboard.executors.kubernetes_faults import ApiException
 
 # The client has no types: what it hands out is looked at as it is.
@@ -76,6 +77,29 @@ class ClusterAddress:
         chosen = next((each for each in contexts if each["name"] == self.context), active)
         return chosen["context"].get("namespace", "default")
 
+    @property
+    def current_context(self) -> str:
+        """The name of the context that is used; empty inside a cluster, and where there is none."""
+        if self.is_inside or self.context:
+            return self.context
+        try:
+            return str(config.list_kube_config_contexts(self._files)[1]["name"])
+        except _UNREADABLE:  # connecting reports it
+            return ""
+
+    def towards(self, context: str) -> Self:
+        """The address of a unit that was submitted by this context, whatever the current one is.
+
+        Inside a cluster, and where the files do not have that context, the address stays as it is.
+        """
+        if not context or self.context or self.is_inside:
+            return self
+        try:
+            names = [each["name"] for each in config.list_kube_config_contexts(self._files)[0]]
+        except _UNREADABLE:
+            return self
+        return replace(self, context=context) if context in names else self
+
     def connection(self) -> Any:
         """A client of the cluster's API; to be closed."""
         made = client.Configuration()
@@ -87,7 +111,7 @@ class ClusterAddress:
                 self._read_files(made)
         except _UNREADABLE as error:
             hint = _NO_ACCOUNT if self.is_inside else _NO_CLUSTER
-            raise ExecutorUnavailable(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
+            raise ExecutorNotConfigured(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
         made.retries = False
         return client.ApiClient(made)
 
@@ -110,12 +134,59 @@ class ClusterAddress:
             raise ExecutorUnavailable("the login that the kubeconfig names does not end", hint=hint) from error
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClusterIdentity:
+    """What tells one cluster from another: its certificate authority, or its address where that is unknown.
+
+    One cluster can have several addresses, from within and from outside, and one address (a tunnel) several clusters.
+    """
+
+    server: str
+    authority: str = ""
+
+    @classmethod
+    def of(cls, configuration: Any) -> Self:
+        """The cluster that a configuration of the client leads to."""
+        authority = ""
+        if configuration.ssl_ca_cert:
+            authority = hashlib.sha256(Path(configuration.ssl_ca_cert).read_bytes().strip()).hexdigest()[:16]
+        return cls(server=str(configuration.host), authority=authority)
+
+    @classmethod
+    def in_place(cls, place: Mapping[str, str]) -> Self | None:
+        """The cluster that a handle names; none in handles of earlier versions."""
+        server = place.get("cluster")
+        return None if server is None else cls(server=server, authority=place.get("authority", ""))
+
+    @property
+    def as_place(self) -> dict[str, str]:
+        """How a handle names it."""
+        told = {"cluster": self.server, "authority": self.authority}
+        return {name: value for name, value in told.items() if value}
+
+    def is_same_as(self, other: ClusterIdentity) -> bool:
+        """Whether both are one cluster, as far as can be told."""
+        if self.authority and other.authority:
+            return self.authority == other.authority
+        return self.server == other.server
+
+
 class Namespace:
     """The objects of one namespace."""
 
     def __init__(self, address: ClusterAddress, name: str) -> None:
         self.name = name
         self._api = address.connection()
+        self.cluster = ClusterIdentity.of(self._api.configuration)
+
+    def check_cluster(self, place: Mapping[str, str]) -> None:
+        """Refuse to act on another cluster than the one a handle names: its units would look lost there."""
+        recorded = ClusterIdentity.in_place(place)
+        if recorded is None or recorded.is_same_as(self.cluster):
+            return
+        hint = "use the kubeconfig and context with which it was submitted (KUBECONFIG, `kubectl config get-contexts`)"
+        text = f"This unit runs on the cluster {recorded.server}, but the configuration leads to {self.cluster.server}."
+        raise ExecutorUnavailable(text, hint=hint)
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,7 @@ from typing import Any, cast
 import urllib3.exceptions
 from kubernetes import client, config
 
-from aboard.errors import AboardError, ExecutorUnavailable, UnitRefused
+from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable, UnitRefused
 
 ApiException: type[Exception] = cast("Any", client).ApiException
 _ConfigException: type[Exception] = cast("Any", config).ConfigException
@@ -39,7 +39,7 @@ def _refusal(error: Any, namespace: str) -> AboardError:
         return ExecutorUnavailable(f"the Kubernetes API server failed: {said}")
     if status == 401:
         hint = "your credentials have expired or are not for this cluster: log in again, `kubectl get pods` must work"
-        return ExecutorUnavailable(f"Kubernetes does not know who you are: {said}", hint=hint)
+        return ExecutorNotConfigured(f"Kubernetes does not know who you are: {said}", hint=hint)
     if status == 403 and "exceeded quota" in said:
         hint = f"`kubectl describe quota --namespace {namespace}` shows it: wait, or ask for less"
         return UnitRefused(f"the quota of the namespace {namespace} is used up: {said}", hint=hint)

@@ -130,9 +130,38 @@ def pod_template(options: Kubernetes, spec: UnitSpec, *, restart: str) -> Manife
         pod["nodeSelector"] = selector
     if options.image_pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in options.image_pull_secrets]
+    if options.tolerations:
+        pod["tolerations"] = [_toleration(text) for text in options.tolerations]
+    if options.priority_class:
+        pod["priorityClassName"] = options.priority_class
+    if context := _pod_security(options):
+        pod["securityContext"] = context
     if volumes := volumes_of(options, spec):
         pod["volumes"] = volumes
     return {"metadata": {"labels": labels_of(options, spec)}, "spec": pod}
+
+
+def _toleration(text: str) -> Manifest:
+    """`KEY`, `KEY:EFFECT`, `KEY=VALUE` or `KEY=VALUE:EFFECT`, as `kubectl taint` writes taints."""
+    taint, _, effect = text.partition(":")
+    key, is_equal, value = taint.partition("=")
+    if not key or effect not in {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}:
+        hint = "write KEY, KEY=VALUE, KEY:EFFECT or KEY=VALUE:EFFECT; effects: NoSchedule, PreferNoSchedule, NoExecute"
+        raise InvalidValue(f"The toleration {text!r} of kubernetes is not valid.", hint=hint)
+    made: Manifest = {"key": key, "operator": "Equal" if is_equal else "Exists"}
+    if is_equal:
+        made["value"] = value
+    return {**made, "effect": effect} if effect else made
+
+
+def _pod_security(options: Kubernetes) -> Manifest:
+    context: Manifest = (
+        {"seccompProfile": {"type": "RuntimeDefault"}, "runAsNonRoot": True} if options.restricted else {}
+    )
+    if options.run_as_user is not None:
+        context["runAsUser"] = options.run_as_user
+        context["fsGroup"] = options.run_as_user  # so that claims can be written
+    return context
 
 
 def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
@@ -153,6 +182,8 @@ def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
         # Nobody is sent to it before it answers.
         first = port_numbers(spec)[spec.ports[0].name]
         container["readinessProbe"] = {"tcpSocket": {"port": first}, "periodSeconds": 1, "failureThreshold": 60}
+    if options.restricted:
+        container["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     if seen := volume_mounts_of(options, spec):
         container["volumeMounts"] = seen
     return container

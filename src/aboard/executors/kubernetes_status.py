@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from aboard.executors.kubernetes_manifests import IDLE, STOPPED
@@ -51,7 +52,7 @@ def annotations_of(owner: Any) -> dict[str, str]:
 
 def stopped_status(pods: list[Any]) -> UnitStatus:
     """Of a unit whose end was asked for."""
-    now = UnitState.STOPPING if any(_is_alive(each) for each in pods) else UnitState.STOPPED
+    now = UnitState.STOPPING if any(is_alive(each) for each in pods) else UnitState.STOPPED
     reason = EndReason.STOPPED if now is UnitState.STOPPED else None
     return UnitStatus(state=now, reason=reason, attempt=max(1, len(pods)))
 
@@ -64,18 +65,18 @@ def pod_end(pod: Any, *, said: str = "", started: Any = None, ended: Any = None)
     of_pod = pod.status.reason if pod is not None else None
     said_by_pod: str = str(pod.status.message or "") if pod is not None else ""
     reason, message = EndReason.EXITED, f"exit code {code}"
-    if pod is not None and of_pod == "DeadlineExceeded":
+    if pod is not None and of_pod == "DeadlineExceeded" and not _ended_before_deadline(pod, terminated):
         reason, message = EndReason.TIMEOUT, f"its time of {pod.spec.active_deadline_seconds} s was over"
     elif why == "OOMKilled":
         reason, message = EndReason.OUT_OF_MEMORY, "it took more memory than it may"
     elif terminated is not None and why in _NOT_STARTED:
         reason, message = EndReason.NOT_STARTED, str(terminated.message)
-    elif of_pod == "NodeLost":
-        reason, message = EndReason.NODE_FAILED, said_by_pod or "its node is gone"
+    elif of_pod == "NodeLost" or is_on_lost_node(pod):
+        reason, message = EndReason.NODE_FAILED, said_by_pod or f"The node {_node(pod)} stopped responding."
     elif of_pod in _EVICTED:
         reason, message = EndReason.PREEMPTED, said_by_pod or str(of_pod)
     elif code is None:
-        reason, message = EndReason.LOST, said or "its pod is gone"
+        reason, message = EndReason.LOST, f"Its pod was deleted. {said}".rstrip()
     return UnitStatus(
         state=state_after(reason),
         reason=reason,
@@ -89,14 +90,19 @@ def pod_end(pod: Any, *, said: str = "", started: Any = None, ended: Any = None)
 
 def evicted_status(pod: Any, *, started: Any = None, ended: Any = None) -> UnitStatus:
     """Of a unit whose pod the cluster took away."""
+    reason = EndReason.PREEMPTED
+    message = "Its pod was evicted: the node was drained or lost, or a pod with a higher priority needed the place."
+    if is_on_lost_node(pod):
+        reason, message = EndReason.NODE_FAILED, f"The node {_node(pod)} stopped responding."
     return UnitStatus(
-        state=state_after(EndReason.PREEMPTED),
-        reason=EndReason.PREEMPTED,
-        message="its pod was evicted: its node was emptied, or somebody with precedence needed the place",
-        started=started,
-        ended=ended,
-        host=_node(pod),
+        state=state_after(reason), reason=reason, message=message, started=started, ended=ended, host=_node(pod)
     )
+
+
+def is_on_lost_node(pod: Any) -> bool:
+    """Whether the cluster gave the pod up because its node no longer reports."""
+    conditions = _all(pod.status.conditions) if pod is not None else []
+    return any(each.type == "DisruptionTarget" and each.reason == "DeletionByTaintManager" for each in conditions)
 
 
 def is_taken_away(pod: Any) -> bool:
@@ -128,9 +134,13 @@ def living_status(pod: Any) -> UnitStatus:
             said = f"{waiting.reason}: {waiting.message or ''}".rstrip(": ")
             return UnitStatus(state=UnitState.PENDING, message=f"{said} ({_STUCK[waiting.reason]})")
         if container.state and container.state.running is not None:
-            started = container.state.running.started_at
-            attempt = 1 + int(container.restart_count or 0)
-            return UnitStatus(state=UnitState.RUNNING, started=started, host=_node(pod), attempt=attempt)
+            return UnitStatus(
+                state=UnitState.RUNNING,
+                message=_doubt(pod),
+                started=container.state.running.started_at,
+                host=_node(pod),
+                attempt=1 + int(container.restart_count or 0),
+            )
         if waiting is not None and waiting.reason == "CrashLoopBackOff":
             last = container.last_state.terminated if container.last_state is not None else None
             code = last.exit_code if last is not None else None
@@ -141,6 +151,15 @@ def living_status(pod: Any) -> UnitStatus:
         if condition.type == "PodScheduled" and condition.status == "False":
             return UnitStatus(state=UnitState.PENDING, message=str(condition.message or condition.reason or ""))
     return UnitStatus(state=UnitState.STARTING if _node(pod) else UnitState.PENDING, host=_node(pod))
+
+
+def _doubt(pod: Any) -> str:
+    """Why a pod may not run any more although its last report says so."""
+    not_ready = [each for each in _all(pod.status.conditions) if each.type == "Ready" and each.status == "False"]
+    # A container that fails its probe has a reason; the controller that marks the pods of a silent node gives none.
+    if is_on_lost_node(pod) or any(not each.reason for each in not_ready):
+        return f"The node {_node(pod)} is not responding; this is its last known state."
+    return "The pod is being deleted." if pod.metadata.deletion_timestamp is not None else ""
 
 
 def is_ready(pod: Any) -> bool:
@@ -192,8 +211,17 @@ def _all(entries: Any) -> list[Any]:
     return list(entries or ())
 
 
-def _is_alive(pod: Any) -> bool:
-    return pod.status.phase in {"Pending", "Running", "Unknown"}
+def is_alive(pod: Any) -> bool:
+    """Whether something of it may still run; a pod that is being deleted runs until its node says otherwise."""
+    return pod is not None and pod.status.phase in {"Pending", "Running", "Unknown"}
+
+
+def _ended_before_deadline(pod: Any, terminated: Any) -> bool:
+    """A kubelet that looks late gives the deadline as the reason of a pod that had ended by itself."""
+    started, ended = pod.status.start_time, terminated.finished_at if terminated is not None else None
+    if started is None or ended is None:
+        return False
+    return ended < started + timedelta(seconds=int(pod.spec.active_deadline_seconds or 0))
 
 
 def _terminated(pod: Any) -> Any:

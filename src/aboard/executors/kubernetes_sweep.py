@@ -29,6 +29,7 @@ from aboard.executors.kubernetes_status import (
     annotations_of,
     completed_status,
     evicted_status,
+    is_alive,
     is_taken_away,
     living_status,
     pod_end,
@@ -46,7 +47,8 @@ INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 SCRIPTS = "/aboard-units"
 _STOPPED, _FORGOTTEN = "aboard.dev/stopped-", "aboard.dev/forgotten-"
 _MOST_BYTES = 900_000  # a Secret has room for 1 MiB
-_MOST_UNITS = 5_000  # whose ids fit into the annotations of a Job
+# The annotations of an object may have 256 KiB: the id of each unit, and the marks that it was stopped and forgotten.
+_MOST_UNITS = 2_400
 _BEFORE = "before it began"
 _ENDS_AT_ONCE = "echo stopped before it began\n"
 
@@ -84,6 +86,8 @@ def sweep_manifests(
         "parallelism": min(at_once or len(specs), len(specs)),
         **restarts_of_indexes(first),
         "maxFailedIndexes": len(specs),  # one that fails does not end the others
+        # An index has failed, and another may begin, when its pod has ended, not when the pod is asked to.
+        "podReplacementPolicy": "Failed",
         "template": template,
     }
     if options.ttl_seconds is not None:
@@ -121,7 +125,7 @@ def member_status(owner: Any, pods: list[Any], index: int) -> UnitStatus:
         return stopped_status(pods if stopped != _BEFORE else [])
     if index in _indexes(owner.status.completed_indexes):
         return completed_status(pod)
-    if index in _indexes(owner.status.failed_indexes):
+    if index in _indexes(owner.status.failed_indexes) and not is_alive(pod):
         # Such a Job does not say why, but keeps the pods that ended by themselves.
         if is_taken_away(pod):
             return evicted_status(pod)

@@ -13,6 +13,8 @@ from aboard.model.unit_parts import Mount
 if TYPE_CHECKING:
     from aboard.executors.kubernetes import Kubernetes
 
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - of a container
+
 
 def claim_of(options: Kubernetes, path: str) -> str | None:
     """The claim that pods see a path through; none: they do not see it."""
@@ -28,6 +30,7 @@ def volumes_of(options: Kubernetes, spec: UnitSpec) -> list[dict[str, Any]]:
     return [
         *({"name": f"claim-{name}", "persistentVolumeClaim": {"claimName": name}} for name in claims),
         *({"name": f"secret-{name}", "secret": {"secretName": name}} for name in options.secrets),
+        *_shared_memory(options),
     ]
 
 
@@ -38,7 +41,14 @@ def volume_mounts_of(options: Kubernetes, spec: UnitSpec) -> list[dict[str, Any]
         *({"name": f"claim-{name}", "mountPath": path} for name, path in whole),
         *(_part(options, spec, mount) for mount in spec.mounts),
         *({"name": f"secret-{name}", "mountPath": path, "readOnly": True} for name, path in options.secrets.items()),
+        *({"name": each["name"], "mountPath": _SHARED_MEMORY} for each in _shared_memory(options)),
     ]
+
+
+def _shared_memory(options: Kubernetes) -> list[dict[str, Any]]:
+    if not options.shared_memory:
+        return []
+    return [{"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": options.shared_memory}}]
 
 
 def _part(options: Kubernetes, spec: UnitSpec, mount: Mount) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from aboard.client.client import Client
     from aboard.client.served_run import ServedRun
 
+_log = logging.getLogger("aboard.jobs")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_NOT_STARTED_YET = frozenset({UnitState.PENDING, UnitState.STARTING})
 _RUN_SECONDS = 300.0
 _QUEUE_SECONDS = 10.0
 
@@ -96,24 +99,64 @@ class Job:
         """Its state, asked now."""
         return self.info.state
 
-    def wait(self, timeout: float | None = None) -> UnitStatus:
-        """How it ended; or, after `timeout` seconds, how it is doing."""
+    def wait(
+        self,
+        timeout: float | None = None,
+        *,
+        until_started: bool = False,
+        on_message: Callable[[str], object] | None = None,
+    ) -> UnitStatus:
+        """How it ended (or, with `until_started`, that it began); after `timeout` seconds, how it is doing.
+
+        `on_message` gets each new message of its status, such as why it does not start. An executor that stops
+        answering is retried for as long as the wait lasts.
+        """
         end = None if timeout is None else time.monotonic() + timeout
-        pause = _FIRST_PAUSE
+        pause, outage, status, message = _FIRST_PAUSE, _Outage(self._record.executor), None, ""
         while True:
-            status = self.info
-            if status.state.is_ended or (end is not None and time.monotonic() >= end):
+            try:
+                status = self.info
+                outage.ended()
+            except ExecutorUnavailable as error:
+                if status is None:  # it never answered: more likely a mistake than an outage
+                    raise
+                outage.began(error)
+            if status.message != message and not outage.is_on:
+                message = status.message
+                if message and on_message is not None:
+                    on_message(message)
+            is_over = status.state.is_ended or (until_started and status.state not in _NOT_STARTED_YET)
+            if is_over or (end is not None and time.monotonic() >= end):
                 return status
             time.sleep(pause if end is None else max(0.0, min(pause, end - time.monotonic())))
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def logs(self, *, follow: bool = False) -> Iterator[bytes]:
-        """What it printed, in pieces; when followed, from its start to its end."""
+        """What it printed, in pieces; when followed, from its start to its end.
+
+        Following goes on where it stopped when an executor does not answer for a while.
+        """
         while (handle := self._handle()) is None:
             if not follow or self._waiting(looks_after=True).state.is_ended:
                 return
             time.sleep(_FIRST_PAUSE * 10)
-        yield from executor_of(handle).logs(handle, follow=follow)
+        executor, outage, sent, pause = executor_of(handle), _Outage(self._record.executor), 0, _FIRST_PAUSE
+        if follow:
+            executor.status(handle)  # one that does not answer at all is an error, not an outage
+        while True:
+            try:
+                for piece in executor.logs(handle, start=sent, follow=follow):
+                    outage.ended()
+                    pause = _FIRST_PAUSE
+                    sent += len(piece)
+                    yield piece
+                return
+            except ExecutorUnavailable as error:
+                if not follow:
+                    raise
+                outage.began(error)
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def cancel(self) -> None:
         """Ask for its end; its run is then cancelled. One that has ended stays as it is."""
@@ -230,6 +273,23 @@ class Job:
         if found is not None:
             return _status(found)
         return _never_started("the queue of its sweep has ended without it: " + (status.message or status.state))
+
+
+class _Outage:
+    """Reports once that an executor stopped answering, and once that it answers again."""
+
+    def __init__(self, executor: str) -> None:
+        self._executor, self.is_on = executor, False
+
+    def began(self, error: ExecutorUnavailable) -> None:
+        if not self.is_on:
+            _log.warning("Lost the connection to %s: %s. Retrying…", self._executor, error.message.rstrip("."))
+        self.is_on = True
+
+    def ended(self) -> None:
+        if self.is_on:
+            _log.warning("Connected to %s again.", self._executor)
+        self.is_on = False
 
 
 def for_each(jobs: Iterable[Job], what: Callable[[Job], object]) -> None:

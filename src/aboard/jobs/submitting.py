@@ -15,7 +15,7 @@ from pathlib import Path
 from aboard.config.credentials import client_settings
 from aboard.config.settings import Settings
 from aboard.config.sizes import parse_size
-from aboard.errors import AboardError, ExecutorUnavailable
+from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable
 from aboard.executors.executor import Executor
 from aboard.jobs.cancel_marks import mark_variables
 from aboard.jobs.executor_text import executor_from
@@ -191,7 +191,8 @@ def undone_if_refused(jobs: Sequence[PreparedJob], records: JobRecords) -> Gener
     try:
         yield
     except BaseException as error:
-        is_refused = isinstance(error, AboardError) and not isinstance(error, ExecutorUnavailable)
+        may_be_taken = isinstance(error, ExecutorUnavailable) and not isinstance(error, ExecutorNotConfigured)
+        is_refused = isinstance(error, AboardError) and not may_be_taken
         # What was written down and not refused may begin later, and needs its record and source then.
         if is_refused or not any(records.path(one.record.id).exists() for one in jobs):
             _undo(jobs, records)
@@ -218,6 +219,8 @@ def _submitted(one: PreparedJob, executor: Executor) -> UnitHandle:
     """Its handle, also when only the answer to the submission was lost."""
     try:
         return executor.submit(one.spec)
+    except ExecutorNotConfigured:
+        raise
     except ExecutorUnavailable as error:
         with contextlib.suppress(AboardError):
             if (handle := executor.find(one.spec.id)) is not None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aboard.errors import ExecutorUnavailable, InvalidType, InvalidValue
+from aboard.errors import ExecutorNotConfigured, ExecutorUnavailable, InvalidType, InvalidValue
 from aboard.executors.executor import ArrayExecutor, Executor
 from aboard.executors.local import Local
 from aboard.jobs.job import Job, for_each
@@ -123,6 +123,8 @@ def submit_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> S
                 jobs = _array(preparing, preparing.executor, prepared, at_once)
             else:
                 jobs = _queued(preparing, prepared, group, at_once or max(1, (os.cpu_count() or 2) // 2))
+    except ExecutorNotConfigured:
+        raise
     except ExecutorUnavailable as error:
         meant = f"--experiment {named.experiment}"
         raise unanswered(error, f"list {meant}", meant) from error
