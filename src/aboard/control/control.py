@@ -341,6 +341,7 @@ class Control:
             found = self._followers.get(address.uri)
             if found is not None:
                 return found
+            self._folders.check_apart([address.uri])
             is_folder = address.kind == "file"
             follower = StoreFollower(
                 self.catalog,

@@ -10,10 +10,12 @@ import stat
 from collections.abc import Generator
 from pathlib import Path
 
-from aboard.store.folder_errors import LinkFound
-
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a named pipe must not make us wait
+
+
+class LinkFound(OSError):
+    """A symbolic link stands where a file or folder below a root was expected."""
 
 
 @contextlib.contextmanager
@@ -70,6 +72,8 @@ def read_all(descriptor: int, start: int, length: int) -> bytes:
 
 
 def _step(part: str, above: int, *, create: bool) -> int:
+    if part == "..":
+        raise OSError(errno.EXDEV, "leads out of the folder")
     try:
         return os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
     except FileNotFoundError:
