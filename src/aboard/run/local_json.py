@@ -21,7 +21,8 @@ def write_json(path: Path, document: Mapping[str, object]) -> None:
     aside = path.parent / f"{_ASIDE}{secrets.token_hex(8)}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+        # In ASCII: texts may hold half a character, which UTF-8 cannot.
+        aside.write_text(json.dumps(document, allow_nan=False), encoding="ascii")
         aside.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
