@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import stat
 from collections.abc import Generator
@@ -44,6 +45,13 @@ def opened_file(root: Path, key: str) -> Generator[tuple[int, os.stat_result]]:
         yield descriptor, state
     finally:
         os.close(descriptor)
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder and what is missing above it, readable by its owner alone; folders that exist stay as they are."""
+    missing = [path, *itertools.takewhile(lambda above: not above.exists(), path.parents)]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def open_at(name: str, folder: int, flags: int) -> int:

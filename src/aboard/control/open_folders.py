@@ -45,10 +45,6 @@ class OpenFolders:
         self._lock = threading.Lock()
         self._open: dict[str, OpenFolder] = {}
 
-    def check_apart(self, stores: Iterable[str]) -> None:
-        """Raise if an allowed root holds a store, is one, or lies in one."""
-        check_roots_apart(self._roots or (), stores)
-
     def check(self, uri: str) -> AllowedFolder:
         """What a URI names, if it may be shown and is there."""
         address = parse_uri(uri)
