@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from aboard import SummaryWriter
+from aboard.catalog.catalog import Catalog
+from aboard.control.control import Control, ControlOptions
 from aboard.control.mirror_sources import StoredRunSource, files_below
 from aboard.control.open_folders import OpenFolder, OpenFolders, check_roots_apart
 from aboard.control.open_run import RunPlace
@@ -193,3 +195,16 @@ def test_a_root_that_overlaps_with_a_store_is_refused(tmp_path: Path, root: str,
 
 def test_roots_beside_a_store_are_allowed(tmp_path: Path):
     check_roots_apart([f"{tmp_path}/store2", "s3://bucket/runs2"], [f"{tmp_path}/store", "s3://bucket/runs"])
+
+
+def test_a_server_refuses_roots_that_overlap_at_its_start_and_when_a_store_is_added(tmp_path: Path, store: Store):
+    with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
+        with pytest.raises(InvalidValue, match="overlaps with the store"):
+            Control(catalog, ControlOptions(stores=[store.uri], roots=[str(tmp_path)]))
+        control = Control(catalog, ControlOptions(roots=[str(tmp_path / "logs")], may_add_stores=True))
+        try:
+            with pytest.raises(InvalidValue, match="overlaps with the store"):
+                control.add_store(str(tmp_path / "logs" / "store"))
+            assert control.add_store(store.uri).uri == store.uri
+        finally:
+            control.close()
