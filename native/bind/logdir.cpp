@@ -163,16 +163,21 @@ void bind_logdir(nb::module_& module) {
       });
 
   nb::class_<Logdir>(module, "Logdir")
-      .def(nb::new_([](const nb::bytes& path, const nb::bytes& index, const nb::object& packed) {
-             PackedPlace place;
-             if (!packed.is_none()) {
-               const auto fields = nb::cast<nb::tuple>(packed);
-               place = {std::string(view_of(nb::cast<nb::bytes>(fields[0]))), nb::cast<uint64_t>(fields[1]),
-                        nb::cast<uint64_t>(fields[2])};
-             }
-             return std::make_shared<Logdir>(std::string(view_of(path)), std::string(view_of(index)), place);
-           }),
-           nb::arg("path"), nb::arg("index") = nb::bytes("", 0), nb::arg("packed") = nb::none())
+      .def(nb::new_(
+               [](const nb::bytes& path, const nb::bytes& index, const nb::object& packed, const nb::object& within) {
+                 PackedPlace place;
+                 if (!packed.is_none()) {
+                   const auto fields = nb::cast<nb::tuple>(packed);
+                   place = {std::string(view_of(nb::cast<nb::bytes>(fields[0]))), nb::cast<uint64_t>(fields[1]),
+                            nb::cast<uint64_t>(fields[2])};
+                 }
+                 ReadPath folder = within.is_none()
+                                       ? ReadPath(std::string(view_of(path)))
+                                       : ReadPath(std::string(view_of(path)), view_of(nb::cast<nb::bytes>(within)));
+                 return std::make_shared<Logdir>(std::move(folder), std::string(view_of(index)), place);
+               }),
+           nb::arg("path"), nb::arg("index") = nb::bytes("", 0), nb::arg("packed") = nb::none(),
+           nb::arg("within") = nb::none())
       .def("refresh",
            [](Logdir& self, const nb::list& names) {
              const auto files = strings_of(names);

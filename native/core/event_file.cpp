@@ -32,7 +32,7 @@ constexpr auto kTakesNone = [](std::string_view, uint64_t) -> size_t { return 0;
 // A descriptor that closes itself. Opening never waits, whatever the path names.
 class Descriptor {
  public:
-  explicit Descriptor(const std::string& path) : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  explicit Descriptor(const ReadPath& path) : value_(path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~Descriptor() {
     if (value_ >= 0) ::close(value_);
   }
@@ -139,7 +139,7 @@ class EventFile::Window {
 
 FileChange EventFile::look() {
   struct stat status;
-  if (::stat(path_.c_str(), &status) != 0) {
+  if (path_.status(&status) != 0) {
     error_ = errno;
     return error_ == ENOENT || error_ == ENOTDIR ? FileChange::gone : FileChange::unreadable;
   }
@@ -373,7 +373,7 @@ void EventFile::remember_what_was_read(int file) {
   state_.tail_proof = checksum_before(file, state_.offset).value_or(0);
 }
 
-std::optional<std::string> read_record_at(const std::string& path, uint64_t offset, uint64_t length) {
+std::optional<std::string> read_record_at(const ReadPath& path, uint64_t offset, uint64_t length) {
   if (offset < kRecordHeaderBytes || length > kLongestRecord) return std::nullopt;
   const Descriptor file(path);
   struct stat status;

@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "plain_records.hpp"
-
-struct stat;
+#include "read_path.hpp"
 
 namespace aboard {
 
@@ -87,9 +86,9 @@ class EventFile {
   // `payload` lies at `offset` of the file. Returns whether it is an event.
   using Handler = std::function<bool(std::string_view payload, uint64_t offset)>;
 
-  explicit EventFile(std::string path) : path_(std::move(path)) {}
+  explicit EventFile(ReadPath path) : path_(std::move(path)) {}
   // Goes on where another object stopped. `still_holds` says whether it is the same file.
-  EventFile(std::string path, ReadingState state) : path_(std::move(path)), known_(true), state_(std::move(state)) {}
+  EventFile(ReadPath path, ReadingState state) : path_(std::move(path)), known_(true), state_(std::move(state)) {}
 
   // Whether what was read of the file is still in it: reads the few bytes that prove it.
   bool still_holds() const;
@@ -115,7 +114,7 @@ class EventFile {
   // Must outlive the reading; nullptr for none.
   void observe(ReadObserver* observer) noexcept { observer_ = observer; }
 
-  const std::string& path() const noexcept { return path_; }
+  const ReadPath& path() const noexcept { return path_; }
   // Where the next record begins.
   uint64_t offset() const noexcept { return state_.offset; }
   uint64_t size() const noexcept { return state_.size; }
@@ -139,7 +138,7 @@ class EventFile {
   void remember_what_was_read(int file);
   void note_damage(DamageKind kind, uint64_t begin, uint64_t end);
 
-  std::string path_;
+  ReadPath path_;
   bool known_ = false;  // the state says which file it was, and how it looked
   ReadingState state_;
   int error_ = 0;
@@ -148,6 +147,6 @@ class EventFile {
 };
 
 // The payload of a record whose place is known, verified once more: the file may be another one by now.
-std::optional<std::string> read_record_at(const std::string& path, uint64_t offset, uint64_t length);
+std::optional<std::string> read_record_at(const ReadPath& path, uint64_t offset, uint64_t length);
 
 }  // namespace aboard

@@ -58,8 +58,9 @@ PathStatus status_from(const struct stat& from) {
 }
 
 // What an entry of this type is, seen from `folder`; nothing when it is of no interest.
-std::optional<FolderEntry> entry_from(int folder, const char* name, mode_t type, uint64_t inode) {
+std::optional<FolderEntry> entry_from(int folder, const char* name, mode_t type, uint64_t inode, bool follow) {
   FolderEntry entry{name, inode, kind_of(type), S_ISLNK(type)};
+  if (entry.is_link && !follow) return std::nullopt;
   struct stat status;
   // A link that leads nowhere is what it is called: the file may be there later.
   if (entry.is_link && ::fstatat(folder, name, &status, 0) == 0) entry.kind = kind_of(status.st_mode);
@@ -67,48 +68,48 @@ std::optional<FolderEntry> entry_from(int folder, const char* name, mode_t type,
   return entry;
 }
 
-std::optional<FolderEntry> entry_at(int folder, const char* name) {
+std::optional<FolderEntry> entry_at(int folder, const char* name, bool follow) {
   struct stat status;
   if (::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
-  return entry_from(folder, name, status.st_mode, static_cast<uint64_t>(status.st_ino));
+  return entry_from(folder, name, status.st_mode, static_cast<uint64_t>(status.st_ino), follow);
 }
 
-std::optional<FolderEntry> entry_of(int folder, const dirent& found) {
+std::optional<FolderEntry> entry_of(int folder, const dirent& found, bool follow) {
   const std::string_view name = found.d_name;
   if (name == "." || name == "..") return std::nullopt;
   const auto inode = static_cast<uint64_t>(found.d_ino);
   switch (found.d_type) {
     case DT_UNKNOWN:
-      return entry_at(folder, found.d_name);
+      return entry_at(folder, found.d_name, follow);
     case DT_DIR:
-      return entry_from(folder, found.d_name, S_IFDIR, inode);
+      return entry_from(folder, found.d_name, S_IFDIR, inode, follow);
     case DT_LNK:
-      return entry_from(folder, found.d_name, S_IFLNK, inode);
+      return entry_from(folder, found.d_name, S_IFLNK, inode, follow);
     case DT_REG:
-      return entry_from(folder, found.d_name, S_IFREG, inode);
+      return entry_from(folder, found.d_name, S_IFREG, inode, follow);
     default:
-      return entry_from(folder, found.d_name, S_IFIFO, inode);
+      return entry_from(folder, found.d_name, S_IFIFO, inode, follow);
   }
 }
 
 }  // namespace
 
-PathStatus status_of(const std::string& path, bool past_caches) {
+PathStatus status_of(const ReadPath& path, bool past_caches) {
   struct stat status;
   if (past_caches) {
-    const int file = ::open(path.c_str(), kOpenFlags);
+    const int file = path.open(kOpenFlags);
     if (file >= 0) {
       const int failure = ::fstat(file, &status) == 0 ? 0 : errno;
       ::close(file);
       return failure == 0 ? status_from(status) : failed(failure);
     }
   }
-  return ::stat(path.c_str(), &status) == 0 ? status_from(status) : failed(errno);
+  return path.status(&status) == 0 ? status_from(status) : failed(errno);
 }
 
-FolderListing list_folder(const std::string& path) {
+FolderListing list_folder(const ReadPath& path) {
   FolderListing listing;
-  const int file = ::open(path.c_str(), kOpenFlags | O_DIRECTORY);
+  const int file = path.open(kOpenFlags | O_DIRECTORY);
   if (file < 0) {
     listing.folder = failed(errno);
     return listing;
@@ -128,17 +129,17 @@ FolderListing list_folder(const std::string& path) {
       if (errno != 0) listing.folder = failed(errno);
       break;
     }
-    if (auto entry = entry_of(file, *found)) listing.entries.push_back(*std::move(entry));
+    if (auto entry = entry_of(file, *found, !path.is_confined())) listing.entries.push_back(*std::move(entry));
   }
   std::sort(listing.entries.begin(), listing.entries.end(),
             [](const FolderEntry& left, const FolderEntry& right) { return left.name < right.name; });
   return listing;
 }
 
-std::optional<FolderEntry> entry_of(const std::string& folder, const std::string& name) {
-  const int file = ::open(folder.c_str(), kOpenFlags | O_DIRECTORY);
+std::optional<FolderEntry> entry_of(const ReadPath& folder, const std::string& name) {
+  const int file = folder.open(kOpenFlags | O_DIRECTORY);
   if (file < 0) return std::nullopt;
-  auto entry = entry_at(file, name.c_str());
+  auto entry = entry_at(file, name.c_str(), !folder.is_confined());
   ::close(file);
   return entry;
 }

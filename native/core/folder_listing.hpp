@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "read_path.hpp"
+
 namespace aboard {
 
 struct FileIdentity {
@@ -29,7 +31,7 @@ struct PathStatus {
 
 // Network file systems answer for seconds from what they remember, unless the file is opened: `past_caches` does so. It
 // must not be asked for where `path` may name something other than a folder or a plain file.
-PathStatus status_of(const std::string& path, bool past_caches = false);
+PathStatus status_of(const ReadPath& path, bool past_caches = false);
 
 struct FolderEntry {
   std::string name;
@@ -39,13 +41,14 @@ struct FolderEntry {
 };
 
 struct FolderListing {
-  PathStatus folder;                 // as it was before it was listed
-  std::vector<FolderEntry> entries;  // folders and event files, by name; links are what they lead to
+  PathStatus folder;  // as it was before it was listed
+  std::vector<FolderEntry>
+      entries;  // folders and event files, by name; links are what they lead to, or left out below a root
 };
 
-FolderListing list_folder(const std::string& path);
+FolderListing list_folder(const ReadPath& path);
 // One of the entries that `list_folder` would find.
-std::optional<FolderEntry> entry_of(const std::string& folder, const std::string& name);
+std::optional<FolderEntry> entry_of(const ReadPath& folder, const std::string& name);
 
 // `folder` and `name` with one slash between them.
 std::string joined_path(const std::string& folder, const std::string& name);

@@ -79,7 +79,7 @@ std::optional<Tail> tail_of(const EventFile& file) {
   Tail tail{file.offset(), bytes, std::nullopt};
   if (bytes < kRecordHeaderBytes) return file.state().searching ? std::nullopt : std::optional(tail);
   char header[kRecordHeaderBytes] = {};
-  std::ifstream stream(file.path(), std::ios::binary);
+  std::ifstream stream(file.path().text(), std::ios::binary);
   stream.seekg(static_cast<std::streamoff>(file.offset()));
   stream.read(header, sizeof header);
   Record record;

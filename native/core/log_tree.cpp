@@ -21,14 +21,15 @@ double seconds_since(int64_t nanoseconds) { return wall_now() - static_cast<doub
 
 // Whether the error means that there is nothing for us, rather than that it cannot be said now.
 bool means_gone(int error) noexcept {
-  return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM || error == ELOOP ||
+  return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM || error == ELOOP || error == EXDEV ||
          error == ENAMETOOLONG;
 }
 
 }  // namespace
 
 LogTree::LogTree(std::vector<std::string> roots, Options options)
-    : options_(options), most_watches_(options.most_watches ? *options.most_watches : FolderWatches::fair_share()) {
+    : options_(std::move(options)),
+      most_watches_(options_.most_watches ? *options_.most_watches : FolderWatches::fair_share()) {
   for (std::string& path : roots) {
     Folder& root = new_folder();
     root.name = std::move(path);
@@ -55,6 +56,10 @@ std::string LogTree::path_of(const Folder& folder) const {
     path += way[i]->name;
   }
   return path;
+}
+
+ReadPath LogTree::read_path(std::string path) const {
+  return options_.within ? ReadPath(std::move(path), *options_.within) : ReadPath(std::move(path));
 }
 
 std::string LogTree::name_of(const Folder& folder) const {
@@ -164,7 +169,7 @@ void LogTree::visit(const Visit& what) {
   Folder* folder = find(what.id);
   if (!folder) return;
   const std::string path = path_of(*folder);
-  const PathStatus status = status_of(path, folder->reach == Reach::remote && folder->is_listed);
+  const PathStatus status = status_of(read_path(path), folder->reach == Reach::remote && folder->is_listed);
   if (status.error != 0 && !means_gone(status.error)) return file_away(*folder);
   if (status.error == 0 && status.kind == PathKind::file && is_root(*folder)) {
     visit_root_file(*folder, status);
@@ -242,7 +247,7 @@ bool LogTree::may_enter(Folder& folder) {
 }
 
 std::vector<LogTree::Slot> LogTree::list(Folder& folder, const std::string& path, bool deep) {
-  FolderListing listing = list_folder(path);
+  FolderListing listing = list_folder(read_path(path));
   if (listing.folder.error != 0) {
     if (means_gone(listing.folder.error)) empty(folder);
     folder.mark = 0;  // to be tried again
@@ -312,7 +317,8 @@ std::vector<LogTree::Slot> LogTree::take_entries(Folder& folder, std::vector<Fol
 void LogTree::look_at_files(Folder& folder, const std::string& path) {
   bool changed = false;
   for (File& file : folder.files) {
-    const PathStatus status = status_of(joined_path(path, file.name), folder.reach == Reach::remote && file.is_plain);
+    const PathStatus status =
+        status_of(read_path(joined_path(path, file.name)), folder.reach == Reach::remote && file.is_plain);
     if (status.mark == file.mark) continue;
     if (file.mark != 0 || (status.error == 0 && seconds_since(status.modified_ns) < kRecent)) note_change(folder);
     file.mark = status.mark;

@@ -36,6 +36,7 @@ class LogTree {
 
   struct Options {
     bool notifications = true;
+    std::optional<std::string> within;   // a folder at or above all roots, below which no link is followed
     std::optional<size_t> most_watches;  // a fair share of what the system grants, unless told
     std::optional<Reach> (*reach)(const std::string& path) = &reach_of;
     double relist_seconds = 30;   // how long a listing is trusted where times may mean nothing
@@ -150,6 +151,7 @@ class LogTree {
   static Id id_of(const Folder& folder) noexcept { return Id{folder.serial} << 32 | folder.slot; }
   Folder* find(Id id);
   std::string path_of(const Folder& folder) const;
+  ReadPath read_path(std::string path) const;
   std::string name_of(const Folder& folder) const;
   static bool is_root(const Folder& folder) noexcept { return folder.parent == kNone; }
 

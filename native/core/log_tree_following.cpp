@@ -115,7 +115,7 @@ void LogTree::examine_entry(Folder& folder, const std::string& name) {
                                      [](const File& at, const std::string& wanted) { return at.name < wanted; });
   const bool is_known_file = file != folder.files.end() && file->name == name;
   const Slot child = child_named(folder, name);
-  const auto entry = entry_of(path_of(folder), name);
+  const auto entry = entry_of(read_path(path_of(folder)), name);
   if (child != kNone && (!entry || entry->kind != PathKind::folder)) {
     folder.children.erase(child_place(folder, name));
     remove(child);
@@ -236,7 +236,7 @@ void LogTree::take_turn(const Turns& turns, Folder& folder) {
     visit({id_of(folder)});
   } else if (!is_root(folder)) {
     look_at_files(folder, path_of(folder));
-  } else if (status_of(folder.name).identity != folder.identity) {
+  } else if (status_of(read_path(folder.name)).identity != folder.identity) {
     // Nobody tells of a folder above the root that was moved.
     visit({id_of(folder)});
   }

@@ -64,7 +64,7 @@ std::optional<ColumnView> sound(std::unique_lock<std::mutex>& lock, const Look& 
 
 }  // namespace
 
-Logdir::Logdir(std::string path, std::string index, PackedPlace packed)
+Logdir::Logdir(ReadPath path, std::string index, PackedPlace packed)
     : path_(std::move(path)),
       index_path_(std::move(index)),
       packed_(std::move(packed)),
@@ -103,7 +103,7 @@ void Logdir::set_absent(std::vector<AbsentPart> parts) {
   absent_ = std::move(parts);
 }
 
-std::unique_ptr<Logdir::File> Logdir::new_file(const std::string& path, const std::string& name) const {
+std::unique_ptr<Logdir::File> Logdir::new_file(const ReadPath& path, const std::string& name) const {
   auto file = std::make_unique<File>(path, name);
   const auto part = std::ranges::find(absent_, name, &AbsentPart::name);
   if (part != absent_.end()) file->file.trust(part->hollow);
@@ -183,7 +183,7 @@ int Logdir::save_index() {
     if (state_->broken || std::ranges::any_of(state_->files, failed)) return 0;
   }
   std::vector<Index::Moved> moved;
-  const int error = Index::save(*state_, path_, index_path_, moved);
+  const int error = Index::save(*state_, path_.text(), index_path_, moved);
   if (error != 0) return error;
   saved_bytes_ += unsaved_bytes_.exchange(0);
   // From here on the system may give up what nobody looks at.
@@ -297,7 +297,8 @@ std::vector<MediaEntry> Logdir::media(size_t number) const {
 }
 
 std::optional<std::string> Logdir::read_media(size_t number, const MediaEntry& entry) const {
-  std::string path, name;
+  std::optional<ReadPath> path;
+  std::string name;
   TagSource source;
   {
     const std::lock_guard lock(mutex_);
@@ -307,7 +308,7 @@ std::optional<std::string> Logdir::read_media(size_t number, const MediaEntry& e
     source = tag->info.source;
     name = tag->info.name;
   }
-  const auto record = read_record_at(path, entry.offset, entry.length);
+  const auto record = read_record_at(*path, entry.offset, entry.length);
   if (!record) return std::nullopt;
   EventView event;
   // A valid record may be another one than that which was read there before.

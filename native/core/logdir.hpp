@@ -80,7 +80,7 @@ class Logdir {
  public:
   // `index`, unless empty, is the file in which `save_index` keeps what was decoded; the first refresh begins there.
   // `packed`, unless its path is empty, is where it begins when there is no such file.
-  explicit Logdir(std::string path, std::string index = "", PackedPlace packed = {});
+  explicit Logdir(ReadPath path, std::string index = "", PackedPlace packed = {});
   Logdir(const Logdir&) = delete;
   Logdir& operator=(const Logdir&) = delete;
 
@@ -101,7 +101,7 @@ class Logdir {
   // And those whose points are.
   uint64_t saved_bytes() const noexcept { return saved_bytes_.load(); }
 
-  const std::string& path() const noexcept { return path_; }
+  const std::string& path() const noexcept { return path_.text(); }
   // Grows with every change that a reader could see.
   uint64_t version() const noexcept { return version_.load(); }
   // Changes when tags seen before may be gone, be back or mean something else.
@@ -140,7 +140,7 @@ class Logdir {
 
   void load_what_is_kept();
   void forget_what_is_kept() const;
-  std::unique_ptr<File> new_file(const std::string& path, const std::string& name) const;
+  std::unique_ptr<File> new_file(const ReadPath& path, const std::string& name) const;
   bool would_read_absent(bool from_the_start, const std::vector<std::string>& names) const;
   void replace_state(std::shared_ptr<State> fresh);
   // Reads all again when `damaged` is still what readers see.
@@ -160,7 +160,7 @@ class Logdir {
   void settle(State& state);
   std::shared_ptr<const State> state() const;
 
-  const std::string path_;
+  const ReadPath path_;
   const std::string index_path_;
   const PackedPlace packed_;
   std::mutex refresh_mutex_;

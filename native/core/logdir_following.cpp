@@ -97,7 +97,7 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
   }
   for (const auto& name : names) {
     if (listed.erase(name) == 0) continue;
-    candidates.push_back(new_file(path_ + "/" + name, name));
+    candidates.push_back(new_file(path_.child(name), name));
     outcome.changed = true;
   }
   std::vector<std::unique_ptr<File>> ready;

@@ -133,19 +133,19 @@ int Logdir::Index::save(const State& state, const std::string& logdir, const std
   return 0;
 }
 
-std::shared_ptr<Logdir::State> Logdir::Index::load(const std::string& logdir, const std::string& index) {
+std::shared_ptr<Logdir::State> Logdir::Index::load(const ReadPath& logdir, const std::string& index) {
   const auto image = IndexImage::open(index);
   if (image == nullptr) return nullptr;
   const auto take_state = [&]() -> std::shared_ptr<State> {
     IndexFieldReader fields(image->directory());
     auto state = std::make_shared<State>();
-    if (fields.take_text() != logdir) return nullptr;
+    if (fields.take_text() != logdir.text()) return nullptr;
     state->attempt = fields.take<uint32_t>();
     state->attempt_begin = fields.take<double>();
     state->last_wall_time = fields.take<double>();
     for (size_t left = fields.take_count(kFileBytes); left > 0; --left) {
       const std::string_view name = fields.take_text();
-      EventFile event_file(logdir + "/" + std::string(name), take_reading(fields));
+      EventFile event_file(logdir.child(name), take_reading(fields));
       if (!fields.ok() || !event_file.still_holds()) return nullptr;
       auto file = std::make_unique<File>(std::move(event_file), name);
       file->records = fields.take<uint64_t>();

@@ -14,7 +14,7 @@ class Logdir::Index {
  public:
   // What is kept for this logdir, its columns where they lie in the index. Null, and the index deleted, when it does
   // not fit what is in the folder now.
-  static std::shared_ptr<State> load(const std::string& logdir, const std::string& index);
+  static std::shared_ptr<State> load(const ReadPath& logdir, const std::string& index);
   // The columns of a tag as they lie in an index.
   struct Moved {
     size_t tag;

@@ -44,7 +44,7 @@ struct Logdir::Tag {
 };
 
 struct Logdir::File {
-  File(const std::string& path, std::string file_name) : file(path), name(std::move(file_name)) {}
+  File(const ReadPath& path, std::string file_name) : file(path), name(std::move(file_name)) {}
   File(EventFile event_file, std::string_view file_name) : file(std::move(event_file)), name(file_name) {}
   EventFile file;
   std::string name;

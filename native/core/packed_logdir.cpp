@@ -131,9 +131,9 @@ class PackedReader {
 };
 
 // Where it was read it was another file; what it holds is proven by its first and last bytes.
-bool adopt_identity(const std::string& path, ReadingState& state) {
+bool adopt_identity(const ReadPath& path, ReadingState& state) {
   struct stat status;
-  if (::stat(path.c_str(), &status) != 0) return false;
+  if (path.status(&status) != 0) return false;
   state.device = status.st_dev;
   state.inode = status.st_ino;
   state.size = state.offset;
@@ -179,7 +179,7 @@ std::optional<std::string> Logdir::Packed::save(const State& state) {
   return std::move(writer.bytes);
 }
 
-std::shared_ptr<Logdir::State> Logdir::Packed::load(const std::string& logdir, const PackedPlace& place) {
+std::shared_ptr<Logdir::State> Logdir::Packed::load(const ReadPath& logdir, const PackedPlace& place) {
   if (!kCanTravel || place.end < place.begin || place.end - place.begin < sizeof(Footer)) return nullptr;
   const uint64_t footer_at = place.end - sizeof(Footer);
   const auto last = read_file_range(place.path, footer_at, sizeof(Footer));
@@ -199,7 +199,7 @@ std::shared_ptr<Logdir::State> Logdir::Packed::load(const std::string& logdir, c
   state->last_wall_time = fields.take<double>();
   for (size_t left = fields.take_count(kFileBytes); left > 0; --left) {
     const std::string_view name = fields.take_text();
-    const std::string path = logdir + "/" + std::string(name);
+    const ReadPath path = logdir.child(name);
     ReadingState reading = take_reading(fields);
     if (!fields.ok() || name.find('/') != name.npos || !adopt_identity(path, reading)) return nullptr;
     EventFile event_file(path, std::move(reading));

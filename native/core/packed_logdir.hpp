@@ -21,7 +21,7 @@ class Logdir::Packed {
   static std::optional<std::string> save(const State& state);
   // The state of a logdir whose files are as they were then, or longer. Null when they are not, or when the packed form
   // is damaged or of another version.
-  static std::shared_ptr<State> load(const std::string& logdir, const PackedPlace& place);
+  static std::shared_ptr<State> load(const ReadPath& logdir, const PackedPlace& place);
 };
 
 }  // namespace aboard

@@ -29,14 +29,14 @@ void keep(std::vector<Thing>& things, Thing thing) noexcept {
 
 }  // namespace
 
-PartsAhead::PartsAhead(const std::string& path, uint64_t device, uint64_t inode, uint64_t begin, uint64_t end,
+PartsAhead::PartsAhead(const ReadPath& path, uint64_t device, uint64_t inode, uint64_t begin, uint64_t end,
                        uint64_t part_bytes, size_t most_ahead)
     : begin_(begin),
       end_(end),
       part_bytes_(part_bytes),
       most_ahead_(most_ahead),
       parts_(static_cast<size_t>((end - begin + part_bytes - 1) / part_bytes)) {
-  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  file_ = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status;
   // Another file by now: the reading thread will say so.
   stopped_ = file_ < 0 || ::fstat(file_, &status) != 0 || status.st_dev != device || status.st_ino != inode;

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "decoded_part.hpp"
+#include "read_path.hpp"
 #include "reading_crew.hpp"
 
 namespace aboard {
@@ -18,8 +18,8 @@ class PartsAhead final : public SharedWork {
  public:
   // The bytes [begin, end) of the file that has this identity, in parts of `part_bytes`. Of these, `most_ahead` are
   // decoded ahead of where reading is: each holds as much memory as its points take.
-  PartsAhead(const std::string& path, uint64_t device, uint64_t inode, uint64_t begin, uint64_t end,
-             uint64_t part_bytes, size_t most_ahead);
+  PartsAhead(const ReadPath& path, uint64_t device, uint64_t inode, uint64_t begin, uint64_t end, uint64_t part_bytes,
+             size_t most_ahead);
   ~PartsAhead() override;
 
   // Decodes the next part that nobody has.

@@ -204,6 +204,34 @@ def test_a_check_looks_at_everything(machine: Machine, tmp_path: Path):
     assert (ended.code, "did you mean 'login.mode'" in ended.out) == (1, True)
 
 
+def test_a_check_complains_about_secrets_that_others_can_read(machine: Machine):
+    open_store(machine.store, create=True)
+    machine.home.mkdir(mode=0o755)
+    machine.home.chmod(0o755)
+    file = machine.home / "config.toml"
+    file.write_text('[login]\nproxy_secret = "hidden"\n')
+    file.chmod(0o644)
+    ended = machine.aboard("server", "--check")
+    assert ended.code == 1
+    assert f"can read {file} (mode 644), which holds login.proxy_secret." in ended.out
+    assert f"chmod 600 {file}" in ended.out
+    assert f"ok    home: other accounts of this machine can read {machine.home} (mode 755)" in ended.out
+    assert "hidden" not in ended.out
+    file.chmod(0o600)
+    machine.home.chmod(0o700)
+    told = well(machine.aboard("server", "--check")).out
+    assert f"ok    home: {machine.home} can be read by this account alone" in told
+
+
+def test_a_root_that_overlaps_with_a_store_is_refused(machine: Machine, tmp_path: Path):
+    open_store(machine.store, create=True)
+    flags = ["server", "--login", "tokens", "--port", "0"]
+    for check in ([], ["--check"]):
+        ended = machine.aboard(*flags, *check, ABOARD_SERVE_ROOTS=str(tmp_path))
+        assert (ended.code, "Traceback" in ended.err) == (1, False)
+        assert f"serve.roots names {tmp_path}, which overlaps with the store {machine.store}." in ended.out + ended.err
+
+
 def test_a_backup_beside_a_running_server_and_back(machine: Machine, tmp_path: Path):
     backup = tmp_path / "backup.sqlite"
     # Over another store than the one that commands of this account use: they administer it all the same.

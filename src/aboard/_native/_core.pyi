@@ -100,8 +100,17 @@ Place: TypeAlias = tuple[int, float, int, int, int, int]
 class Logdir:
     """A folder with event files, decoded and followed; see native/core/logdir.hpp."""
 
-    def __init__(self, path: bytes, index: bytes = b"", packed: tuple[bytes, int, int] | None = None) -> None:
-        """Begins from the index file; without one from the packed form, a part of a file, if that is named."""
+    def __init__(
+        self,
+        path: bytes,
+        index: bytes = b"",
+        packed: tuple[bytes, int, int] | None = None,
+        within: bytes | None = None,
+    ) -> None:
+        """Begins from the index file; without one from the packed form, a part of a file, if that is named.
+
+        `within` is a folder at or above `path`; no symbolic link below it is followed.
+        """
     def refresh(self, names: list[bytes], /) -> bool: ...
     def set_absent(self, parts: list[tuple[bytes, int, list[int]]], /) -> None:
         """Say of which files something is not on this machine now, where that ends (0: nowhere), and which records are
@@ -148,7 +157,14 @@ class Logdir:
 class LogTree:
     """The logdirs below some roots, found and followed; see native/core/log_tree.hpp."""
 
-    def __init__(self, roots: list[bytes], notifications: bool = True, most_watches: int | None = None) -> None: ...
+    def __init__(
+        self,
+        roots: list[bytes],
+        notifications: bool = True,
+        most_watches: int | None = None,
+        within: bytes | None = None,
+    ) -> None:
+        """`within` is a folder at or above all roots; no symbolic link below it is followed."""
     def look(self) -> None:
         """Ask for a look at everything."""
     @property

@@ -2,19 +2,25 @@
 """TensorBoard's projector over the folders of a board's runs.
 
 The projector reads files that lie beside the event files and expects them below one log folder. Here each run has a
-folder of its own, and nothing outside of it is opened, whatever a configuration or a link in it says.
+folder of its own, and nothing outside of it is opened, whatever a configuration or a link in it says. TensorBoard
+checks paths and opens them later, when a folder may have become a link. Here a request opens its file step by step.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import gzip
+import io
+import itertools
 import logging
+import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 from aboard.board import assets
 from aboard.board.tensorboard_parts import (
@@ -22,8 +28,10 @@ from aboard.board.tensorboard_parts import (
     http_util,
     projector_config_pb2,
     projector_plugin,
+    route,
     text_format,
 )
+from aboard.folder_files import opened_file
 from aboard.model.uid import is_uid
 
 _log = logging.getLogger(__name__)
@@ -35,7 +43,40 @@ _PART_OF_TIME = 50  # for one look, so many times as long without one
 _LARGEST_CONFIG = 1 << 20
 
 _Stamp = tuple[int, int]
-_Shape = tuple[int, int]
+
+
+class _Place(NamedTuple):
+    """The folder of a configuration: `root` is trusted, and no link on the way from there is followed."""
+
+    root: Path
+    way: str
+
+    @contextlib.contextmanager
+    def opened(self, name: str) -> Generator[BinaryIO]:
+        """A file in the folder or below it; OSError for what is not a plain file there."""
+        folder = self.root / self.way
+        for spelling in (str(folder), os.path.realpath(folder)):  # some writers name files by their whole paths
+            name = name.removeprefix(f"{spelling}/")
+        key = os.path.normpath(name)
+        if key.startswith("/"):
+            raise OSError(errno.EXDEV, "it is outside of the run's folder")
+        with (
+            opened_file(self.root, f"{self.way}/{key}") as (descriptor, _),
+            open(descriptor, "rb", closefd=False) as file,
+        ):
+            yield file
+
+
+class _Asset(NamedTuple):
+    """A file that an embedding names, and how many rows of it are wanted: None for all."""
+
+    place: _Place
+    embedding: Any
+    rows: int | None
+
+
+class _Refused(Exception):
+    """A request that gets a 400 with this text."""
 
 
 class BoardProjectorPlugin(ProjectorPlugin):
@@ -48,7 +89,8 @@ class BoardProjectorPlugin(ProjectorPlugin):
         self._updating = threading.Lock()
         self._look_again_at = float("-inf")
         self._names = frozenset[str]()
-        self._stamps: dict[str, tuple[Path, _Stamp]] = {}
+        self._stamps: dict[str, tuple[_Place, str, _Stamp]] = {}
+        self._places: dict[str, _Place] = {}
 
     def is_active(self) -> bool:
         """Whether any run has embeddings: known at the first question already."""
@@ -58,7 +100,13 @@ class BoardProjectorPlugin(ProjectorPlugin):
     def get_plugin_apps(self) -> dict[str, Any]:
         """The routes, with TensorBoard's files read once and its page free of addresses at the root of the host."""
         files = {f"/{name}": functools.partial(_serve_file, name) for name in _FILES}
-        return {**super().get_plugin_apps(), **files}
+        assets = {
+            projector_plugin.METADATA_ROUTE: _serve_asset(self._asset, _metadata),
+            projector_plugin.TENSOR_ROUTE: _serve_asset(self._asset, self._tensor),
+            projector_plugin.BOOKMARKS_ROUTE: _serve_asset(self._asset, _bookmarks),
+            projector_plugin.SPRITE_IMAGE_ROUTE: _serve_asset(self._asset, _sprite),
+        }
+        return {**super().get_plugin_apps(), **files, **assets}
 
     def _update_configs(self) -> None:
         """Read the configurations that are new or have changed; a damaged one hides its own run only."""
@@ -70,13 +118,13 @@ class BoardProjectorPlugin(ProjectorPlugin):
             stamps = _find_configs(folders)
             if stamps != self._stamps:
                 configs: dict[str, Any] = {}
-                for run, (path, stamp) in stamps.items():
-                    if self._stamps.get(run) == (path, stamp) and run in self._configs:
+                for run, (place, name, stamp) in stamps.items():
+                    if self._stamps.get(run) == (place, name, stamp) and run in self._configs:
                         configs[run] = self._configs[run]
-                    elif config := _read_config(path):
+                    elif config := _read_config(place, name):
                         configs[run] = config
                 # Requests on other threads hold the old dictionaries; they are replaced, never changed.
-                self.config_fpaths = {run: str(stamps[run][0]) for run in configs}
+                self._places = {run: stamps[run][0] for run in configs}
                 self._configs = configs
                 self.tensor_cache = projector_plugin.LRUCache(1)
                 self._stamps = stamps
@@ -85,16 +133,104 @@ class BoardProjectorPlugin(ProjectorPlugin):
             pause = max(_LOOK_AGAIN_SECONDS, _PART_OF_TIME * (time.monotonic() - started))
             self._look_again_at = time.monotonic() + pause
 
+    def _asset(self, arguments: Mapping[str, str]) -> _Asset:
+        """What a request is about."""
+        for wanted in ("run", "name"):
+            if not arguments.get(wanted):
+                raise _Refused(f'query parameter "{wanted}" is required')
+        run, name, rows = arguments["run"], arguments["name"], arguments.get("num_rows")
+        if rows and not (rows.isdecimal() and int(rows) > 0):
+            raise _Refused("query parameter num_rows must be integer > 0")
+        self._update_configs()
+        config, place = self._configs.get(run), self._places.get(run)
+        if config is None or place is None:
+            raise _Refused(f'Unknown run: "{run}"')
+        embedding = next((one for one in config.embeddings if one.tensor_name == name.removesuffix(":0")), None)
+        if embedding is None:
+            raise _Refused(f'Run "{run}" has no tensor "{name}"')
+        return _Asset(place, embedding, int(rows) if rows else None)
 
-def _find_configs(folders: dict[str, Path]) -> dict[str, tuple[Path, _Stamp]]:
-    found: dict[str, tuple[Path, _Stamp]] = {}
-    for run, folder in folders.items():
+    def _tensor(self, asset: _Asset) -> tuple[bytes, str]:
+        cache, key = self.tensor_cache, (asset.place, asset.embedding.tensor_name)
+        tensor = cache.get(key)
+        if tensor is None:
+            tensor = _read_tensor(asset)
+            cache.set(key, tensor)
+        return tensor[: asset.rows].tobytes(), "application/octet-stream"
+
+
+_Answer = Callable[[_Asset], tuple[bytes, str]]
+
+
+def _serve_asset(asset_of: Callable[[Mapping[str, str]], _Asset], answer: _Answer) -> Any:
+    @route
+    def serve(request: Any) -> Any:
+        try:
+            content, content_type = answer(asset_of(request.args))
+        except _Refused as error:
+            return http_util.Respond(request, str(error), "text/plain", 400)
+        except (OSError, ValueError) as error:
+            # Without the path: it would tell where the folders of the server are.
+            why = (error.strerror if isinstance(error, OSError) else None) or "it cannot be read"
+            return http_util.Respond(request, f"The file is not shown: {why}.", "text/plain", 400)
+        return http_util.Respond(request, content, content_type)
+
+    return serve
+
+
+def _metadata(asset: _Asset) -> tuple[bytes, str]:
+    with asset.place.opened(_named(asset, "metadata", asset.embedding.metadata_path)) as file:
+        first = file.readline()
+        header = 1 if b"\t" in first else 0
+        more = None if asset.rows is None else asset.rows + header - 1
+        return first + b"".join(itertools.islice(file, more)), "text/plain"
+
+
+def _bookmarks(asset: _Asset) -> tuple[bytes, str]:
+    with asset.place.opened(_named(asset, "bookmarks", asset.embedding.bookmarks_path)) as file:
+        return file.read(), "application/json"
+
+
+def _sprite(asset: _Asset) -> tuple[bytes, str]:
+    with asset.place.opened(_named(asset, "sprite image", asset.embedding.sprite.image_path)) as file:
+        image = file.read()
+    return image, projector_plugin.img_mime_type_detector.from_bytes(image)
+
+
+def _named(asset: _Asset, what: str, path: str) -> str:
+    if not path:
+        raise _Refused(f'No {what} file found for tensor "{asset.embedding.tensor_name}"')
+    return path
+
+
+def _read_tensor(asset: _Asset) -> Any:
+    """Rows of numbers between tabs, or else the bytes of 32-bit floats."""
+    import numpy as np
+
+    with asset.place.opened(asset.embedding.tensor_path) as file:
+        try:
+            lines = (line.rstrip("\r\n") for line in io.TextIOWrapper(file, encoding="utf-8"))
+            rows = [[float(number) for number in line.split("\t")] for line in lines if line]
+            return np.array(rows, dtype=np.float32)
+        except UnicodeDecodeError:
+            pass
+    with asset.place.opened(asset.embedding.tensor_path) as file:
+        return np.frombuffer(file.read(), dtype=np.float32).reshape(list(asset.embedding.tensor_shape))
+
+
+def _find_configs(folders: Mapping[str, tuple[Path, Path | None]]) -> dict[str, tuple[_Place, str, _Stamp]]:
+    """The newest configuration of each run. What is seen here only says what is to be read, so it may follow links."""
+    found: dict[str, tuple[_Place, str, _Stamp]] = {}
+    for run, (folder, within) in folders.items():
         for path in (home / place for home in _homes(folder) for place in _PLACES):
             try:
                 status = path.stat()
             except OSError:
                 continue
-            found[run] = path, (status.st_mtime_ns, status.st_size)
+            root = within or path.parent
+            if path.is_relative_to(root):
+                way = path.parent.relative_to(root).as_posix()
+                found[run] = _Place(root, way), path.name, (status.st_mtime_ns, status.st_size)
     return found
 
 
@@ -107,15 +243,17 @@ def _homes(folder: Path) -> list[Path]:
     return [folder]
 
 
-def _read_config(path: Path) -> Any:
+def _read_config(place: _Place, name: str) -> Any:
     """The configuration with the embeddings that can be shown; None when there are none."""
+    where = place.root / place.way / name
     try:
-        folder = path.parent.resolve(strict=True)
-        if path.resolve(strict=True).parent != folder or path.stat().st_size > _LARGEST_CONFIG:
-            raise ValueError("it is a link to elsewhere, or far too large")
-        config = text_format.Parse(path.read_text(encoding="utf-8"), projector_config_pb2.ProjectorConfig())
+        with place.opened(name) as file:
+            text = file.read(_LARGEST_CONFIG + 1)
+        if len(text) > _LARGEST_CONFIG:
+            raise ValueError("it is far too large")
+        config = text_format.Parse(text.decode(), projector_config_pb2.ProjectorConfig())
     except (OSError, ValueError, text_format.ParseError) as error:
-        _log.warning("Left out %s: %s", path, error)
+        _log.warning("Left out %s: %s", where, error)
         return None
     config.ClearField("model_checkpoint_path")  # may lie anywhere, and only TensorFlow reads it
     shown: list[Any] = []
@@ -125,10 +263,10 @@ def _read_config(path: Path) -> Any:
             (embedding, "bookmarks_path"),
             (embedding.sprite, "image_path"),
         ):
-            if getattr(message, field) and _inside(folder, getattr(message, field)) is None:
-                _log.warning("Left out %s of %s: it leads out of %s", field, path, folder)
+            if getattr(message, field) and not _can_be_opened(place, getattr(message, field)):
+                _log.warning("Left out %s of %s: it is no file inside the run's folder", field, where)
                 message.ClearField(field)
-        if shape := _shape_of(embedding, folder, path):
+        if shape := _shape_of(embedding, place, where):
             embedding.tensor_name = (embedding.tensor_name or Path(embedding.tensor_path).name).removesuffix(":0")
             embedding.tensor_shape[:] = shape
             shown.append(embedding)
@@ -138,35 +276,33 @@ def _read_config(path: Path) -> Any:
     return config if kept else None
 
 
-def _shape_of(embedding: Any, folder: Path, config: Path) -> list[int] | None:
-    tensors = _inside(folder, embedding.tensor_path) if embedding.tensor_path else None
-    if tensors is None:
-        _log.warning("Left out embedding %r of %s: no tensor file inside the run", embedding.tensor_name, config)
-        return None
+def _can_be_opened(place: _Place, name: str) -> bool:
     try:
-        return list(embedding.tensor_shape) or list(_shape_of_table(tensors))
-    except OSError as error:
+        with place.opened(name):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _shape_of(embedding: Any, place: _Place, config: Path) -> list[int] | None:
+    """Rows and columns, counted and not parsed where the configuration does not name them."""
+    try:
+        if not embedding.tensor_path:
+            raise ValueError("it names no tensor file")
+        with place.opened(embedding.tensor_path) as file:
+            return list(embedding.tensor_shape) or _shape_of_table(file)
+    except (OSError, ValueError) as error:
         _log.warning("Left out embedding %r of %s: %s", embedding.tensor_name, config, error)
         return None
 
 
-def _shape_of_table(path: Path) -> _Shape:
-    """Rows and columns of a file with tab-separated numbers, counted and not parsed."""
+def _shape_of_table(file: BinaryIO) -> list[int]:
     rows = columns = 0
-    with path.open("rb") as file:
-        for line in file:
-            if line.rstrip(b"\r\n"):
-                columns = columns or line.count(b"\t") + 1
-                rows += 1
-    return rows, columns
-
-
-def _inside(folder: Path, name: str) -> Path | None:
-    try:
-        path = (folder / name).resolve(strict=True)
-    except (OSError, ValueError):
-        return None
-    return path if path.is_relative_to(folder) and path.is_file() else None
+    for line in file:
+        if line.rstrip(b"\r\n"):
+            columns = columns or line.count(b"\t") + 1
+            rows += 1
+    return [rows, columns]
 
 
 _FILES = {

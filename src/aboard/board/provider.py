@@ -75,9 +75,9 @@ class BoardProvider(DataProvider):
             for name, run in self.source.runs.items()
         ]
 
-    def run_folders(self) -> dict[str, Path]:
-        """Where the files of each run lie, for plugins that read files."""
-        return {name: run.folder for name, run in self.source.runs.items()}
+    def run_folders(self) -> dict[str, tuple[Path, Path | None]]:
+        """Where the files of each run lie, and the folder below which no link is followed, if there is one."""
+        return {name: (run.folder, run.within) for name, run in self.source.runs.items()}
 
     def question(self, *words: str) -> Question:
         """What is asked, with how things stand now."""

@@ -20,6 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from aboard.catalog.address import CatalogAddress
 from aboard.errors import CatalogUnavailable, MissingPackage
+from aboard.folder_files import make_private_folder
 
 _T = TypeVar("_T")
 _BUSY_MILLISECONDS = 30_000
@@ -127,7 +128,7 @@ def _sqlite_engine(address: CatalogAddress) -> Engine:
     path = address.path
     assert path is not None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         # Made here, so that nobody else can read what is in it; SQLite gives its other files the same mode.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:

@@ -25,6 +25,7 @@ from aboard.control.first_administrator import code_for, ensure_administrator, h
 from aboard.control.regular_retention import ACTOR, RegularRetention
 from aboard.control.source_cleaning import clean_stores
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
+from aboard.folder_files import make_private_folder
 from aboard.model.access import Access
 from aboard.model.board_limits import BoardLimits
 from aboard.server.actors import owner
@@ -230,7 +231,7 @@ def _forget(_: str) -> None:
 def _make_folder(store: Path) -> None:
     """Nobody was asked where runs shall be, so the place is made; runs go there from the first on."""
     try:
-        store.mkdir(parents=True, exist_ok=True)
+        make_private_folder(store)
     except OSError as error:
         raise StorageUnavailable(
             f"{store} cannot be made: {error.strerror}", hint="name a store with --store"

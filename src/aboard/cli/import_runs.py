@@ -17,6 +17,7 @@ from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.foreign.foreign_run import ForeignRun, write_points
 from aboard.exchange.foreign.tools import foreign_runs
+from aboard.folder_files import make_private_folder
 from aboard.model.names import check_name, check_workspace_name
 from aboard.run.supervisor.destination import check_destinations
 from aboard.run.supervisor.sync import Synced
@@ -99,7 +100,7 @@ def _at_least_one(runs: Iterator[Synced], options: ImportOptions) -> Iterator[Sy
 
 def _scratch(home: Path) -> tempfile.TemporaryDirectory[str]:
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_private_folder(home)
         return tempfile.TemporaryDirectory(prefix="import-", dir=home)
     except OSError as error:
         raise StorageUnavailable(f"{home} cannot be written: {error.strerror}.") from None

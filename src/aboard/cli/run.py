@@ -19,6 +19,7 @@ from pathlib import Path
 from aboard.cli.config_file import read_config_file
 from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue
+from aboard.folder_files import make_private_folder
 from aboard.jobs.job_command import HPARAMS
 from aboard.jobs.sent_source import enter_source
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_from_json
@@ -108,6 +109,8 @@ def request_of(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
     hparams = job_hparams(os.environ)
     for path in options.configs:
         hparams |= flat_hparams(read_config_file(Path(path), "--config"))
+    with contextlib.suppress(OSError):  # the local store may be made first, and would make its parents for everybody
+        make_private_folder(settings.home)
     request = RunRequest(
         command=tuple(options.command),
         home=settings.home,

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import typer
 
 from aboard.cli.server import ServerOptions, needed_packages, server_token
+from aboard.config.declared import BY_KEY
 from aboard.config.machine_folder import machine_folder
-from aboard.config.settings import Settings, settings_file
-from aboard.errors import AboardError
+from aboard.config.settings import Settings, secrets_in_file, settings_file
+from aboard.errors import AboardError, InvalidValue
 
 _T = TypeVar("_T")
 
@@ -29,7 +31,9 @@ def check_server(options: ServerOptions) -> int:
     if settings is None:
         return report.end()
     serve, login = settings.serve, settings.login
-    report.found(
+    report.found("settings file", lambda: _check_secrets(settings), str)
+    report.found("home", lambda: _home(settings.home), str)
+    token = report.found(
         "login",
         lambda: server_token(settings, is_loopback=is_loopback(serve.host), is_private=options.private),
         lambda _: f"mode {login.mode}, listening on {serve.host}",
@@ -43,8 +47,11 @@ def check_server(options: ServerOptions) -> int:
     report.found("catalog", lambda: _catalog(settings), str)
     for uri in serve.stores or (settings.store,):
         report.found(f"store {uri}", lambda uri=uri: _store(uri, settings), str)
+    stores = serve.stores or (settings.store,)
+    # As the server decides it: the server of one person shows any folder, and has no use for roots.
+    is_personal = is_loopback(serve.host) and login.mode == "personal" and token is not None and not token.is_settled
     for root in serve.roots:
-        report.found(f"root {root}", lambda root=root: _root(root), str)
+        report.found(f"root {root}", lambda root=root: _root(root, () if is_personal else stores), str)
     report.found("boards", lambda: _boards(settings), str)
     return report.end()
 
@@ -86,6 +93,30 @@ def _told_settings(settings: Settings) -> str:
     return f"{path} is good" if path.exists() else f"{path} is not there; what it might say has defaults"
 
 
+def _check_secrets(settings: Settings) -> str:
+    path = settings_file(settings.home)
+    secrets = secrets_in_file(settings.home)
+    if not secrets:
+        return "holds no secrets"
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        raise InvalidValue(
+            f"Other accounts of this machine can read {path} (mode {mode:03o}), which holds {', '.join(secrets)}.",
+            hint=f"Run `chmod 600 {path}`, or set {', '.join(BY_KEY[key].environment for key in secrets)} instead.",
+        )
+    return f"holds {', '.join(secrets)}, for this account alone"
+
+
+def _home(home: Path) -> str:
+    if not home.exists():
+        return f"{home} will be made, for this account alone"
+    mode = stat.S_IMODE(home.stat().st_mode)
+    if mode & (stat.S_IROTH | stat.S_IXOTH | stat.S_IRGRP | stat.S_IXGRP):
+        # No error: on a machine of one's own, or in a container, there is nobody else.
+        return f"other accounts of this machine can read {home} (mode {mode:03o}); `chmod 700 {home}` keeps them out"
+    return f"{home} can be read by this account alone"
+
+
 def _catalog(settings: Settings) -> str:
     from aboard.catalog.catalog import Catalog
 
@@ -112,9 +143,11 @@ def _boards(settings: Settings) -> str:
     return f"as processes they may run on {', '.join(board_executors(settings.boards, is_personal=False).names)}"
 
 
-def _root(root: str) -> str:
+def _root(root: str, stores: Sequence[str]) -> str:
+    from aboard.control.open_folders import check_roots_apart
     from aboard.store.opening import open_store
 
+    check_roots_apart([root], stores)
     for _ in open_store(root).list(""):
         break
     return "can be listed"

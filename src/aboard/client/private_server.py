@@ -31,6 +31,7 @@ from aboard.client.own_servers import of_one_catalog, own_servers
 from aboard.client.transport import Address, Transport
 from aboard.config.machine_folder import machine_folder
 from aboard.errors import AboardError, Forbidden, ServerUnavailable
+from aboard.folder_files import make_private_folder
 
 START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
@@ -188,7 +189,7 @@ class PrivateServer:
 
     def _make_folder(self) -> None:
         try:
-            self._files.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self._files.folder)
         except OSError as error:
             raise ServerUnavailable(
                 f"{self._files.folder} cannot be made: {error.strerror}",

@@ -13,6 +13,7 @@ from typing import cast
 
 from aboard.config.settings import Settings, load_settings
 from aboard.errors import InvalidValue, StorageUnavailable
+from aboard.folder_files import make_private_folder
 
 _FORMAT, _VERSION = "aboard-credentials", 1
 
@@ -84,7 +85,7 @@ class Credentials:
         document = {"format": _FORMAT, "version": [_VERSION, 0], "current": current, "servers": dict(servers)}
         aside = self.path.with_name(f"{self.path.name}.{os.getpid()}.aside")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self.path.parent)
             file = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(file, "w", encoding="utf-8") as stream:
                 json.dump(document, stream, indent=1)

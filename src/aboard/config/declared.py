@@ -85,7 +85,12 @@ SETTINGS = (
     Declared(
         "serve.catalog", "File for SQLite, or postgresql://user@host/database; else `$ABOARD_HOME/catalog.sqlite`."
     ),
-    Declared("serve.roots", "Folders and URIs below which boards may be opened, beside the stores.", _MANY),
+    Declared(
+        "serve.roots",
+        "Folders and URIs below which every user may open boards, whatever their roles. Must not contain a store, be "
+        "one, or lie in one. Symbolic links below a root are not followed.",
+        _MANY,
+    ),
     Declared("serve.plugins", "TensorBoard plugins of other packages that boards may load.", _MANY),
     Declared("serve.log_format", f"{' or '.join(LOG_FORMATS)}.", parsing.one_of(*LOG_FORMATS)),
     Declared("serve.largest_request", "Most that one request may send.", parsing.size),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 from aboard.config.declared import BY_FIELD, BY_KEY, SETTINGS, Declared
 from aboard.config.retention_rules import RetentionRule, parse_rules
@@ -71,6 +72,14 @@ def settings_file(home: Path, environ: Mapping[str, str] | None = None) -> Path:
     """Where the file is, or would be."""
     named = (os.environ if environ is None else environ).get(_FILE)
     return Path(named).expanduser() if named else home / "config.toml"
+
+
+def secrets_in_file(home: Path, environ: Mapping[str, str] | None = None) -> list[str]:
+    """The keys of the file whose values nobody else should read; raises InvalidValue as `load_settings` does."""
+    found = _from_file(home, os.environ if environ is None else environ)
+    secret = [one.key for one in SETTINGS if one.is_secret and found.get(one.field)]
+    catalog = str(found.get("serve.catalog", ""))
+    return secret + (["serve.catalog"] if "://" in catalog and urlsplit(catalog).password else [])
 
 
 def _filled(settings: _T, found: Mapping[str, object]) -> _T:

@@ -13,7 +13,8 @@ _HEAD = """# Settings
 One file, `$ABOARD_HOME/config.toml` (or the one that `ABOARD_CONFIG` names), for commands, trainings and
 `aboard server`. Flags win over variables, variables over the file. A key that nobody knows is an error that tells the
 nearest one; `aboard server --check` reads everything and says what is wrong. Lists stand between commas in a variable.
-`ABOARD_HOME`, `~/.aboard` without it, is a variable only.
+`ABOARD_HOME`, `~/.aboard` without it, is a variable only. A new home folder is readable by your account alone
+(mode 700); an existing one keeps its mode.
 
 ```toml
 store = "s3://bucket/runs"

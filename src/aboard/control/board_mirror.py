@@ -109,7 +109,7 @@ class BoardMirror:
         prefixes = short_names(list(uris)) if uris else {}
         for uri, prefix in prefixes.items():
             try:
-                for file in files_below(self._folders.check(uri)):
+                for file in files_below(*self._folders.check(uri)):
                     parts = "/".join(part for part in (prefix, file.folder) if part)
                     self._copy(file, self.logs / safe_path(parts) if parts else self.logs)
             except (AboardError, OSError) as error:

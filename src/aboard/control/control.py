@@ -30,7 +30,7 @@ from aboard.control.lease_keeper import LeaseKeeper
 from aboard.control.login_tries import LoginTries
 from aboard.control.logins import LoginOptions, Logins
 from aboard.control.media import Media
-from aboard.control.open_folders import OpenFolders
+from aboard.control.open_folders import OpenFolders, check_roots_apart
 from aboard.control.open_run import RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.people import PeopleDesk
@@ -95,6 +95,7 @@ class Control:
     """All that is done with runs. Its parts may be used by several threads at once."""
 
     def __init__(self, catalog: Catalog, options: ControlOptions) -> None:
+        check_roots_apart(options.roots or (), [*options.stores, *map(str, filter(None, [options.own_store]))])
         self.catalog = catalog
         self.logins = Logins(catalog, options.logins)
         self.login_tries = LoginTries()
@@ -341,6 +342,7 @@ class Control:
             found = self._followers.get(address.uri)
             if found is not None:
                 return found
+            check_roots_apart(self._options.roots or (), [address.uri])
             is_folder = address.kind == "file"
             follower = StoreFollower(
                 self.catalog,

@@ -29,7 +29,7 @@ from aboard.errors import AboardError, Conflict, DamagedDocument, NoSuchStore, U
 from aboard.model.run_states import RunState
 from aboard.model.times import now, time_text
 from aboard.model.uid import uid_time
-from aboard.store.run.listing import RunListing
+from aboard.store.run.listing import CLOCK_DIFFERENCE, RunListing
 from aboard.store.run.loading import LoadedRun
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
@@ -210,7 +210,7 @@ class StoreFollower:
         """Read runs and put them; those that are just being made are to be read again."""
         unborn: set[str] = set()
         for loaded in self._indexer.index(self.store, uids):
-            if loaded.is_missing and now() - uid_time(loaded.uid) < _BEING_MADE:
+            if loaded.is_missing and -CLOCK_DIFFERENCE < now() - uid_time(loaded.uid) < _BEING_MADE:
                 unborn.add(loaded.uid)
             elif loaded.is_gone:
                 self.forget(loaded.uid)

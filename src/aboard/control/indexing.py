@@ -8,6 +8,7 @@ what it has written, and announces it, so that whoever follows the store reads i
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -15,11 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 from aboard.catalog.catalog import Catalog
+from aboard.errors import AboardError
 from aboard.model.run import Run
 from aboard.store.run.loading import LoadedRun, load_run
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
 
+_log = logging.getLogger("aboard.control")
 _AT_ONCE = 16
 _PART = 200
 _STRIPES = 256
@@ -91,9 +94,20 @@ class RunIndexer:
 def read_runs(store: Store, uids: Sequence[str]) -> list[LoadedRun]:
     """Runs of a store, several at a time."""
     if len(uids) == 1:
-        return [load_run(RunFolder(store, uids[0]))]
+        return [_load(RunFolder(store, uids[0]))]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="aboard-index") as threads:
-        return list(threads.map(load_run, [RunFolder(store, uid) for uid in uids]))
+        return list(threads.map(_load, [RunFolder(store, uid) for uid in uids]))
+
+
+def _load(folder: RunFolder) -> LoadedRun:
+    """One run. An error that nobody foresaw counts as damage of this run, so that it never hides the others."""
+    try:
+        return load_run(folder)
+    except AboardError:
+        raise  # the store cannot be read
+    except Exception as error:
+        _log.exception("Reading %s of %s failed", folder.uid, folder.store.uri)
+        return LoadedRun(folder.uid, None, (f"{folder.uid} cannot be read: {type(error).__name__}: {error}.",))
 
 
 def parts(uids: Iterable[str]) -> Iterator[list[str]]:

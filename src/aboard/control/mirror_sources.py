@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +15,7 @@ from aboard.control.open_run import RunPlace
 from aboard.control.run_files import StoredFile
 from aboard.errors import DamagedDocument
 from aboard.events.file_names import is_profile
+from aboard.folder_files import opened_file, opened_folder, read_all
 from aboard.reader.root import Root
 from aboard.store.opening import open_store
 from aboard.store.run.file_row import FileRow
@@ -47,11 +49,11 @@ class StoredRunSource:
 
     def changed_files(self) -> list[SourceFile] | None:
         """Its event files and profiles; None when nothing has changed since they were all copied."""
-        root = RunPlace(self.run.store.uri, self.run.uid).root
-        if isinstance(root, Path):
+        place = RunPlace(self.run.store.uri, self.run.uid)
+        if not place.is_remote:
             with contextlib.suppress(DamagedDocument):
                 self._manifest()
-            return [*files_below(root), *self._profiles]
+            return [*files_below(place.root, place.within), *self._profiles]
         found = self._manifest()
         if found is None:
             return None
@@ -83,22 +85,31 @@ class StoredRunSource:
         self._etag = ""
 
 
-def files_below(root: Root) -> Iterator[SourceFile]:
-    """The event files below a folder or URI."""
+def files_below(root: Root, within: Path | None) -> Iterator[SourceFile]:
+    """The event files below a folder or URI; `within`, a folder at or above `root`, is the one no link leads out of."""
     if isinstance(root, Path):
-        yield from _files_in_folder(root)
+        yield from _files_in_folder(root, within or root)
     else:
         yield from _files_in_store(open_store(root.uri, read_only=True))
 
 
-def _files_in_folder(root: Path) -> Iterator[SourceFile]:
-    for folder, folders, names in os.walk(root, followlinks=False):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(folder, name)
-            below = "" if Path(folder) == root else str(Path(folder).relative_to(root))
-            if (_MARK in name or is_profile(f"{below}/{name}")) and path.is_file() and not path.is_symlink():
-                yield SourceFile(below, name, path.stat().st_size, _reading(path))
+def _files_in_folder(root: Path, within: Path) -> Iterator[SourceFile]:
+    way = root.relative_to(within)
+    try:
+        with opened_folder(within, way.as_posix()) as top:
+            for folder, folders, names, descriptor in os.fwalk(".", dir_fd=top):
+                folders.sort()
+                below = Path(folder)
+                for name in sorted(names):
+                    if not (_MARK in name or is_profile((below / name).as_posix())):
+                        continue
+                    with contextlib.suppress(FileNotFoundError):
+                        state = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        if stat.S_ISREG(state.st_mode):
+                            read = partial(_read_range, within, (way / below / name).as_posix())
+                            yield SourceFile("" if folder == "." else below.as_posix(), name, state.st_size, read)
+    except FileNotFoundError:
+        return  # nothing was logged yet
 
 
 def _files_in_store(store: Store) -> Iterator[SourceFile]:
@@ -120,9 +131,6 @@ def _profile_place(path: str) -> tuple[str, str] | None:
     return folder, name
 
 
-def _reading(path: Path) -> Callable[[int, int], bytes]:
-    def read(start: int, end: int) -> bytes:
-        with path.open("rb") as file:
-            return os.pread(file.fileno(), end - start, start)
-
-    return read
+def _read_range(within: Path, key: str, start: int, end: int) -> bytes:
+    with opened_file(within, key) as (file, _):
+        return read_all(file, start, end - start)

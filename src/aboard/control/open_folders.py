@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from aboard.errors import Forbidden, InvalidValue, StorageUnavailable
 from aboard.reader.index_cache import IndexCache
@@ -16,6 +17,13 @@ from aboard.reader.run_collection import Follower, RunCollection
 from aboard.store.uri import parse_uri
 
 _LOCAL_SECONDS, _STORE_SECONDS = 1.0, 5.0
+
+
+class AllowedFolder(NamedTuple):
+    """A folder or URI that may be shown, and the folder below which no link is followed; None: links are followed."""
+
+    root: Root
+    within: Path | None
 
 
 @dataclass(slots=True)
@@ -37,16 +45,17 @@ class OpenFolders:
         self._lock = threading.Lock()
         self._open: dict[str, OpenFolder] = {}
 
-    def check(self, uri: str) -> Root:
+    def check(self, uri: str) -> AllowedFolder:
         """What a URI names, if it may be shown and is there."""
         address = parse_uri(uri)
         if address.path is None:
             if self._roots is not None and not any(_is_below(address.uri, root) for root in self._roots):
                 raise self._outside(address.uri)
-            return StoreUri(address.uri, uri)
+            return AllowedFolder(StoreUri(address.uri, uri), None)
         # A link must not lead out of what was allowed, so paths are compared as they really are.
         real = os.path.realpath(address.path)
-        if self._roots is not None and not any(_is_below(real, _real(root)) for root in self._roots):
+        allowed = None if self._roots is None else [root for root in map(_real, self._roots) if _is_below(real, root)]
+        if allowed == []:
             raise self._outside(address.uri)
         try:
             os.scandir(real).close()
@@ -57,15 +66,15 @@ class OpenFolders:
             raise InvalidValue(f"{address.uri} is not a folder", hint="name the folder that it is in") from None
         except OSError as error:
             raise StorageUnavailable(f"{address.uri} cannot be read: {error.strerror}") from error
-        return Path(real)
+        return AllowedFolder(Path(real), Path(allowed[0]) if allowed else None)
 
     def take(self, uri: str) -> OpenFolder:
         """A folder that is followed until `give_back`; does not wait for what is in it."""
-        root = self.check(uri)
+        root, within = self.check(uri)
         with self._lock:
             found = self._open.get(uri)
             if found is None:
-                runs = RunCollection({"": root}, cache=IndexCache.default())
+                runs = RunCollection({"": root}, cache=IndexCache.default(), within=within)
                 follower = Follower(runs, _LOCAL_SECONDS if isinstance(root, Path) else _STORE_SECONDS)
                 found = self._open[uri] = OpenFolder(uri, root, runs, follower)
                 follower.start()
@@ -91,6 +100,20 @@ class OpenFolders:
     def _outside(self, uri: str) -> Forbidden:
         allowed = ", ".join(self._roots or ()) or "none: only runs of the catalog are shown"
         return Forbidden(f"this server does not show {uri}", hint=f"folders and buckets that it may show: {allowed}")
+
+
+def check_roots_apart(roots: Iterable[str], stores: Iterable[str]) -> None:
+    """Raise if a root of `serve.roots` overlaps with a store: folders have no roles, and runs of a store do."""
+    real_stores = {store: _real(parse_uri(store).uri) for store in stores}
+    for root in roots:
+        real = _real(parse_uri(root).uri)
+        for store, place in real_stores.items():
+            if _is_below(place, real) or _is_below(real, place):
+                raise InvalidValue(
+                    f"serve.roots names {root}, which overlaps with the store {store}.",
+                    hint="Everybody may open what is below serve.roots, whatever their roles. Name folders apart from "
+                    "every store, or move the store.",
+                )
 
 
 def _stop(folder: OpenFolder) -> None:

@@ -47,6 +47,11 @@ class RunPlace:
             return StoreUri(uri, uri)
         return Path(self.store, self.uid, EVENTS)
 
+    @property
+    def within(self) -> Path | None:
+        """The folder below which no link is followed: a run must not show files of another, or of the server."""
+        return None if self.is_remote else Path(self.store)
+
 
 class OpenRun:
     """A run of the pool. `leases` and `followers` are the pool's, under its lock."""
@@ -139,7 +144,9 @@ class OpenRun:
     def _refresh(self) -> None:
         at = time.monotonic()
         if self._collection is None:
-            self._collection = RunCollection({"": self.place.root}, cache=IndexCache.default(), notifications=False)
+            self._collection = RunCollection(
+                {"": self.place.root}, cache=IndexCache.default(), notifications=False, within=self.place.within
+            )
         collection = self._collection
         changed = collection.refresh()
         if changed or not self.is_read:

@@ -24,6 +24,7 @@ from aboard.control.board_unit import end_unit, executor_for, handle_of
 from aboard.control.tensorboard_unit import PORT, UNSEEN, TensorBoardPlace, prefix_of, tensorboard_unit
 from aboard.errors import AboardError, CatalogUnavailable, Conflict, ExecutorUnavailable
 from aboard.executors.registry import executor_of
+from aboard.folder_files import make_private_folder
 from aboard.model.board import Board
 from aboard.model.board_line import LineLevel
 from aboard.model.board_unit import BoardUnit
@@ -155,7 +156,7 @@ class ProcessBoard:
         return self._note(replace(unit, executor=executor.name, options=executor.options, mirror=mirror))
 
     def _submitted(self, board: Board, unit: BoardUnit) -> UnitHandle:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         executor, logs = executor_for(unit), self._refresh(board, unit).logs
         place = TensorBoardPlace(executor=executor, logs=logs, home=self._folder, rules=self._executors)
         spec = tensorboard_unit(board, board.unit, place)

@@ -34,6 +34,7 @@ from aboard.control.repeated_rounds import RepeatedRounds
 from aboard.control.tensorboard_unit import PORT, TensorBoardPlace
 from aboard.errors import AboardError, CatalogUnavailable, Conflict, ServerUnavailable, UnknownName
 from aboard.executors.registry import executor_of
+from aboard.folder_files import make_private_folder
 from aboard.model.access import Access
 from aboard.model.board import Board
 from aboard.model.board_unit import BoardUnit
@@ -130,7 +131,7 @@ class ProcessBoards:
     def start(self) -> None:
         """Begin to look after them."""
         if self._place is not None:
-            self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self._place)
             self._rounds.start()
 
     def preview(self, board: Board) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ _BOARD_FILE = re.compile(
     r"(^|/)plugins/.|\.(trace\.json(\.gz)?|memory_profile\.json\.gz|xplane\.pb)$"
     r"|(^|/)(projector_config\.pbtxt|tensors\.tsv|metadata\.tsv|sprite\.png)$"
 )
+# Files by which TensorBoard is led to others: it opens what a configuration of the projector or a checkpoint names.
+_LEADS_ELSEWHERE = ("projector_config.pbtxt", "checkpoint")
 _PROFILE = re.compile(r"(^|/)plugins/profile/.|\.(trace\.json(\.gz)?|memory_profile\.json\.gz|xplane\.pb)$")
 
 
@@ -34,4 +36,4 @@ def is_board_file(path: str) -> bool:
 
 def is_profile(path: str) -> bool:
     """Whether a file is what a profiler left, for the profile plugin of TensorBoard."""
-    return _PROFILE.search(path) is not None
+    return _PROFILE.search(path) is not None and path.rpartition("/")[2] not in _LEADS_ELSEWHERE

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self, cast
 
 from aboard.errors import AboardError, Conflict, InvalidValue, NewerFormat, StorageUnavailable, UnknownName
+from aboard.folder_files import make_private_folder
 from aboard.model.document_fields import DocumentFields
 from aboard.model.uid import check_uid, is_uid
 
@@ -177,7 +178,7 @@ def write_owned(path: Path, text: str) -> None:
     """Replace a file that only its owner can read; whole or not at all."""
     aside = path.with_name(f".{secrets.token_hex(8)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(path.parent)
         file = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(file, "w", encoding="utf-8") as stream:
             stream.write(text)

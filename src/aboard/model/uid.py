@@ -20,6 +20,7 @@ _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: no I, L, O, U
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 _LENGTH = 26
 _RANDOM_BITS = 80
+_LATEST = datetime(9999, 12, 30, tzinfo=UTC)  # what can still be shown in every time zone
 _PATTERN = re.compile(rf"[0-7][{_DIGITS}]{{25}}")
 
 
@@ -77,11 +78,11 @@ def check_uid(text: object) -> str:
 
 
 def uid_time(uid: str) -> datetime:
-    """When a uid was made, to the millisecond."""
+    """When a uid was made, to the millisecond; what no `datetime` can hold counts as made in the last days it can."""
     number = 0
     for digit in check_uid(uid):
         number = number * 32 + _VALUES[digit]
-    return datetime.fromtimestamp((number >> _RANDOM_BITS) / 1000, UTC)
+    return datetime.fromtimestamp(min((number >> _RANDOM_BITS) / 1000, _LATEST.timestamp()), UTC)
 
 
 def first_uid_at(moment: datetime) -> str:

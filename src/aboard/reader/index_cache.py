@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from aboard._native import Logdir, give_back_memory
+from aboard.folder_files import make_private_folder
 from aboard.reader.absolute_path import absolute_path
 
 _LOG = logging.getLogger("aboard.reader")
@@ -76,7 +77,7 @@ class IndexCache:
     def _is_ready(self) -> bool:
         if self._works and not self._folder.is_dir():
             try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private_folder(self._folder)
             except OSError as error:
                 self._give_up(error)
         return self._works

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aboard._native import LogTree, refresh_logdirs
 from aboard.model.name_template import Value
+from aboard.reader.absolute_path import absolute_path
 from aboard.reader.index_cache import IndexCache
 from aboard.reader.progress import Progress, ReadingTally
 from aboard.reader.root import Root, StoreUri
@@ -60,7 +61,8 @@ class RunCollection:
     while it works. `notifications` and `most_watches` say whether, and for how many folders, the kernel is asked to
     tell a follower of changes; the others are looked at again and again. `cache` keeps what was decoded for the next
     process, and `copies` what was fetched from stores; `summaries` has the hyperparameters that a store knows ready for
-    `columns_of`.
+    `columns_of`. `within` is a folder at or above all roots that are folders: no symbolic link below it is followed,
+    also when one takes the place of a folder while that is read.
     """
 
     def __init__(
@@ -72,11 +74,12 @@ class RunCollection:
         most_watches: int | None = None,
         copies: CopyCache | None = None,
         summaries: bool = False,
+        within: Path | None = None,
     ) -> None:
         self._roots = dict(roots)
         self._cache = cache
         self._root_names = list(self._roots)
-        self._places = [_opened_root(root, copies, summaries=summaries) for root in self._roots.values()]
+        self._places = [_opened_root(root, copies, within, summaries=summaries) for root in self._roots.values()]
         self._stores = [store for _, store in self._places if store is not None]
         folders = [os.fsencode(place.folder) for place, _ in self._places]
         # Where a root is a single file, the folder of its run is the one that the file lies in.
@@ -84,7 +87,8 @@ class RunCollection:
             (str(place.folder.parent) if place.folder.parent != place.folder else "", place.folder.name)
             for place, _ in self._places
         ]
-        self._tree = LogTree(folders, notifications, most_watches)
+        self._within = within
+        self._tree = LogTree(folders, notifications, most_watches, None if within is None else absolute_path(within))
         self._refreshing = threading.Lock()
         self._runs: dict[str, RunReader] = {}  # replaced as a whole
         self._order: list[Place] = []
@@ -274,10 +278,11 @@ class RunCollection:
         fetch_part = None if store is None else partial(store.fetch_part, Path(folder))
         packed = None if store is None else store.packed_for(Path(folder))
         if self._cache is None:
-            return RunReader(name, folder, None, fetch_part, packed)
+            return RunReader(name, folder, None, fetch_part, packed, self._within)
         parent, file = self._root_files[root]
         only_file = file if folder == parent else None
-        return RunReader(name, folder, self._cache.place_of(folder, only_file), fetch_part, packed)
+        index = self._cache.place_of(folder, only_file)
+        return RunReader(name, folder, index, fetch_part, packed, self._within)
 
     def _next_part(self) -> list[int]:
         part: list[int] = []
@@ -339,9 +344,11 @@ def _bytes_read(run: RunReader, is_kept: bool) -> Mapping[str, int]:
     return {os.fsdecode(file[0]): file[1] for file in run.logdir.files()}
 
 
-def _opened_root(root: Root, copies: CopyCache | None, *, summaries: bool) -> tuple[RunRoot, StoreRoot | None]:
+def _opened_root(
+    root: Root, copies: CopyCache | None, within: Path | None, *, summaries: bool
+) -> tuple[RunRoot, StoreRoot | None]:
     if not isinstance(root, StoreUri):
-        return RunRoot(root), None
+        return RunRoot(root, within), None
     from aboard.reader.remote.copy_cache import CopyCache
     from aboard.reader.remote.store_root import StoreRoot
 

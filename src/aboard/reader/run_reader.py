@@ -95,12 +95,15 @@ class RunReader:
         index: Path | str | None = None,
         fetch_part: FetchPart | None = None,
         packed: tuple[Path, int, int] | None = None,
+        within: Path | None = None,
     ) -> None:
         """Read `folder`; `fetch_part` brings back what is not on this machine of a file in it, and says if it did.
 
-        `packed` is a part of a file that has what was decoded of the folder elsewhere.
+        `packed` is a part of a file that has what was decoded of the folder elsewhere. `within` is a folder at or above
+        `folder`: no symbolic link below it is followed.
         """
         self.name = name
+        self.within = within
         self._folder = folder
         self._fetch_part = fetch_part
         # Where the index says which folder it is of, the way there must not depend on where a process was started.
@@ -108,6 +111,7 @@ class RunReader:
             absolute_path(folder),
             b"" if index is None else os.fsencode(index),
             None if packed is None else (os.fsencode(packed[0]), packed[1], packed[2]),
+            None if within is None else absolute_path(within),
         )
         self._lock = threading.Lock()
         self._generation = -1

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from aboard.errors import DamagedDocument
+from aboard.folder_files import opened_file, read_all
 from aboard.model.name_template import Value
 from aboard.model.uid import is_uid
 from aboard.reader.stored_runs import StoredRuns
@@ -16,10 +16,11 @@ _EVENTS = "tb"  # the folder of a run's event files in a store
 
 
 class RunRoot:
-    """A root of a collection. One in a folder is read where it is."""
+    """A root of a collection. One in a folder is read where it is, without links below `within`, which is above it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, within: Path | None = None) -> None:
         self.folder = folder
+        self._within = within
         self._runs = StoredRuns()
         self._above = folder.absolute().name  # a run of a store may itself be the root
 
@@ -57,24 +58,34 @@ class RunRoot:
         if run in self._runs:
             return True
         folder = self.folder / run
-        if not (folder / "manifest.json").exists():
+        if not self._has_file(folder / "manifest.json"):
             return False
         from aboard.store.run.run_json import parse_run
         from aboard.store.run.summary import parse_summary
 
         uid = (run or self._above).rpartition("/")[2]
         try:
-            described = parse_run(_bytes(folder / "run.json"), f"{folder / 'run.json'}")
+            described = parse_run(self._bytes(folder / "run.json"), f"{folder / 'run.json'}")
         except (OSError, DamagedDocument):
             described = None
         try:
-            summary = parse_summary(_bytes(folder / "summary.json"))
+            summary = parse_summary(self._bytes(folder / "summary.json"))
         except (OSError, DamagedDocument):
             summary = None
         self._runs.add(run, uid, described, summary)
         return True
 
+    def _has_file(self, path: Path) -> bool:
+        if self._within is None:
+            return path.exists()
+        try:
+            with opened_file(self._within, str(path.relative_to(self._within))):
+                return True
+        except OSError:
+            return False
 
-def _bytes(path: Path) -> bytes:
-    with open(os.fspath(path), "rb") as file:
-        return file.read()
+    def _bytes(self, path: Path) -> bytes:
+        if self._within is None:
+            return path.read_bytes()
+        with opened_file(self._within, str(path.relative_to(self._within))) as (file, state):
+            return read_all(file, 0, state.st_size)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from aboard.errors import StorageUnavailable
+from aboard.folder_files import make_private_folder
 
 _ASIDE = ".aboard-aside-"  # shippers pass over files that begin so
 
@@ -20,8 +21,9 @@ def write_json(path: Path, document: Mapping[str, object]) -> None:
     """Replace a file by a document."""
     aside = path.parent / f"{_ASIDE}{secrets.token_hex(8)}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+        make_private_folder(path.parent)
+        # In ASCII: texts may hold half a character, which UTF-8 cannot.
+        aside.write_text(json.dumps(document, allow_nan=False), encoding="ascii")
         aside.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

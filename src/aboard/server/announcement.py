@@ -16,6 +16,7 @@ import secrets
 from pathlib import Path
 
 from aboard import __version__
+from aboard.folder_files import make_private_folder
 from aboard.model.times import now, time_text
 
 _log = logging.getLogger("aboard.server")
@@ -39,8 +40,7 @@ class Announcement:
             "started": time_text(now()),
         }
         try:
-            for each in (folder.parent, folder):  # the mode is for the last folder of a path alone
-                each.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(folder)
             _remove_dead(folder)
             self._write(json.dumps(document).encode())
         except OSError as error:

@@ -18,6 +18,7 @@ from typing import cast
 
 from aboard import __version__
 from aboard.errors import Conflict, StorageUnavailable
+from aboard.folder_files import make_private_folder
 from aboard.model.times import now, time_text
 from aboard.process_lock import LockHeld, ProcessLock
 
@@ -34,7 +35,7 @@ class Registration:
         self._stores = self._folder / "stores.json"
         self._writing = threading.Lock()
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self._folder)
             self._lock = self._take()
         except OSError as error:
             raise StorageUnavailable(f"{self._folder} cannot be written: {error.strerror}") from error

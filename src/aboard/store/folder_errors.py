@@ -20,14 +20,11 @@ from aboard.errors import (
     StoreFull,
     StoreUnreachable,
 )
+from aboard.folder_files import LinkFound
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _UNREACHABLE = {errno.ESTALE, errno.EIO, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.EHOSTUNREACH}
-
-
-class LinkFound(OSError):
-    """A symbolic link stands where a file or folder of the store was expected."""
 
 
 @contextlib.contextmanager

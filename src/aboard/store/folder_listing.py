@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aboard.errors import InvalidValue
+from aboard.folder_files import opened_folder
 from aboard.store.folder_errors import check_root
-from aboard.store.folder_files import opened_folder
 from aboard.store.keys import check_key, join_key
 
 

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from aboard.errors import PositionMismatch, StoreUnreachable
+from aboard.folder_files import open_at, opened_file, opened_folder, read_all, write_all
 from aboard.store.folder_errors import check_root, store_errors
-from aboard.store.folder_files import open_at, opened_file, opened_folder, read_all, write_all
 from aboard.store.folder_listing import list_files, list_subfolders
 from aboard.store.local_files import aside_name, open_source
 from aboard.store.ranges import ByteRange

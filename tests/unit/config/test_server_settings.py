@@ -9,7 +9,7 @@ import pytest
 
 from aboard.config.credentials import Credential, Credentials, client_settings
 from aboard.config.declared import SETTINGS
-from aboard.config.settings import load_settings
+from aboard.config.settings import load_settings, secrets_in_file
 from aboard.config.settings_document import settings_markdown
 from aboard.errors import InvalidValue
 
@@ -139,3 +139,21 @@ def test_a_damaged_file_of_logins_is_told(tmp_path: Path):
     Credentials(tmp_path).path.write_text('{"format": "aboard-credentials", "version": [2, 0]}')
     with pytest.raises(InvalidValue, match="this version knows"):
         Credentials(tmp_path).current()
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets"),
+    [
+        (
+            '[login]\nproxy_secret = "x"\n[login.oidc]\nclient_secret = "y"',
+            ["login.proxy_secret", "login.oidc.client_secret"],
+        ),
+        ('token = "x"', ["token"]),
+        ('[serve]\ncatalog = "postgresql://app:word@host/db"', ["serve.catalog"]),
+        ('[serve]\ncatalog = "postgresql://app@host/db"', []),
+        ('store = "/runs"', []),
+    ],
+)
+def test_secrets_in_the_file_are_known(tmp_path: Path, text: str, secrets: list[str]):
+    tmp_path.joinpath("config.toml").write_text(text)
+    assert secrets_in_file(tmp_path, {}) == secrets

@@ -3,24 +3,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.control import watched_run
+from aboard.control import indexing, watched_run
 from aboard.control.following import StoreFollower
 from aboard.control.indexing import RunIndexer
 from aboard.errors import UnknownName
+from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run_states import RunState
 from aboard.model.times import now
-from aboard.model.uid import new_uid
+from aboard.model.uid import first_uid_at, new_uid
 from aboard.store import Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import announce, claim_attempt
+from aboard.store.run.loading import LoadedRun
 from aboard.store.run.run_folder import RunFolder
+from support.processes import until
 from support.stored_runs import put_manifest, store_run
 
 
@@ -189,3 +194,75 @@ def test_a_lost_run_that_is_begun_again_is_seen_at_once(catalog: Catalog, store:
     following.look()
     assert status(catalog, uid) is RunState.RUNNING
     assert len(catalog.runs.by_uid(uid).attempts) == 2
+
+
+HOSTILE_DOCUMENTS: dict[str, dict[str, object]] = {
+    "half a character": {"name": "a\ud800b", "experiment": "e\ud800", "tags": {"\ud800": "\ud800"}, "user": "\ud800"},
+    "a newline, a slash and NUL": {"name": "a\nb/c\0d", "experiment": "a\nb/c\0d"},
+    "no name is left": {"name": "\n/\0", "experiment": "\n"},
+    "a workspace that cannot be": {"workspace": "a/../b\n"},
+    "the largest revision": {"revision": 2**63 - 1},
+    "the last moment": {"created": "9999-12-31T23:59:59.999999Z"},
+}
+
+
+@pytest.mark.parametrize("document", HOSTILE_DOCUMENTS.values(), ids=HOSTILE_DOCUMENTS.keys())
+def test_one_hostile_document_does_not_hide_other_runs(catalog: Catalog, store: Store, document: dict[str, object]):
+    bad = store_run(store)
+    key = f"{bad}/run.json"
+    store.put(key, json.dumps({**json.loads(store.get(key)), **document}).encode())
+    following = follower(catalog, store)
+    following.look()
+    good = store_run(store, name="good")
+    following.look()
+    assert catalog.runs.by_uid(good).name == "good"
+    with suppress(UnknownName):
+        found = catalog.runs.by_uid(bad)
+        assert check_name(found.name, "a run")
+        assert found.experiment is None or check_name(found.experiment, "an experiment")
+        assert check_workspace_name(found.workspace)
+
+
+FAR_FUTURES = ["7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "76EZ91ZQ000000000000000000", first_uid_at(now() + timedelta(days=2))]
+
+
+@pytest.mark.parametrize("uid", FAR_FUTURES)
+def test_a_uid_from_the_future_does_not_hide_other_runs(catalog: Catalog, store: Store, uid: str):
+    following = follower(catalog, store)
+    store_run(store, uid=uid, name="future")
+    following.look()
+    good = store_run(store, name="good")
+    following.look()
+    assert (catalog.runs.by_uid(uid).name, catalog.runs.by_uid(good).name) == ("future", "good")
+
+
+@pytest.mark.parametrize("uid", FAR_FUTURES)
+def test_a_folder_from_the_future_without_a_document_is_forgotten_with_it(catalog: Catalog, store: Store, uid: str):
+    following = follower(catalog, store)
+    store.put(f"{uid}/manifest.json", b"{")
+    following.look()
+    assert following.status().waiting == 0
+    assert set(following.status().damaged) == {uid}
+    store.delete(f"{uid}/manifest.json")
+    until(lambda: following.look() is None and not following.status().damaged)
+    good = store_run(store, name="good")
+    following.look()
+    assert catalog.runs.by_uid(good).name == "good"
+
+
+def test_an_error_that_nobody_foresaw_is_damage_of_one_run(
+    catalog: Catalog, store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    bad, good = store_run(store), store_run(store, name="good")
+    load = indexing.load_run
+
+    def fails(folder: RunFolder) -> LoadedRun:
+        if folder.uid == bad:
+            raise ZeroDivisionError("unforeseen")
+        return load(folder)
+
+    monkeypatch.setattr(indexing, "load_run", fails)
+    following = follower(catalog, store)
+    following.look()
+    assert catalog.runs.by_uid(good).name == "good"
+    assert "unforeseen" in following.status().damaged[bad]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.control import indexing
 from aboard.control.indexing import RunIndexer
+from aboard.control.reindexing import Reindexing
 from aboard.control.run_edits import RunEditor
 from aboard.model.uid import new_uid
 from aboard.store import open_store
+from support.processes import until
 from support.stored_runs import store_run
 
 
@@ -57,3 +60,17 @@ def test_changes_of_one_run_at_once_are_all_kept(tmp_path: Path):
         for thread in threads:
             thread.join()
         assert len(catalog.runs.by_uid(uid).tags) == 30
+
+
+def test_a_reindexing_goes_on_after_a_hostile_run(tmp_path: Path):
+    store = open_store(f"memory://{new_uid().lower()}")
+    bad, good = store_run(store, uid="7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), store_run(store, name="good")
+    named = {**json.loads(store.get(f"{bad}/run.json")), "name": "a\ud800\n/\0", "revision": 2**63 - 1}
+    store.put(f"{bad}/run.json", json.dumps(named).encode())
+    with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
+        reindexing = Reindexing(catalog)
+        task = reindexing.start(store).id
+        until(lambda: reindexing.state(task).is_over)
+        assert (reindexing.state(task).state, reindexing.state(task).written) == ("done", 2)
+        assert catalog.runs.by_uid(good).name == "good"
+        assert catalog.runs.by_uid(bad).name == "a"

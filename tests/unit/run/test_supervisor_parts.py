@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.run.facts import FactLog, FactReader
+from aboard.run.local_json import read_json, write_json
 from aboard.run.secrets import Secrets
 from aboard.run.supervisor.find_run import find_run
 from aboard.run.supervisor.gpus import Gpus
@@ -22,6 +24,7 @@ from aboard.run.supervisor.python_state import interpreter_of
 from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
+from support.stored_runs import store_run
 
 
 @pytest.mark.parametrize("chunk", [1, 10, 1000])
@@ -91,6 +94,23 @@ def test_runs_are_found_by_name_and_read_once(tmp_path: Path) -> None:
     assert store.traffic.count().requests["get"] == before + 1
     RunFolder(store, uids[1]).write_run(Run(uid=uids[1], workspace="lab", created=now(), name="second", deleted=now()))
     assert find_run(store, "lab", "second", tmp_path) is None
+
+
+@pytest.mark.parametrize("uid", ["7ZZZZZZZZZZZZZZZZZZZZZZZZZ", ""])
+def test_a_run_is_found_by_its_name_beside_one_with_an_impossible_uid_or_name(tmp_path: Path, uid: str):
+    store = open_store(str(tmp_path / "store"), create=True)
+    bad, good = store_run(store, uid=uid, workspace="lab"), store_run(store, name="good", workspace="lab")
+    document = json.loads(store.get(f"{bad}/run.json"))
+    store.put(f"{bad}/run.json", json.dumps({**document, "name": "a\ud800", "experiment": "\ud800"}).encode())
+    for _ in range(2):  # the second search begins with what the first one kept
+        found = find_run(store, "lab", "good", tmp_path)
+        assert found is not None
+        assert found.uid == good
+
+
+def test_half_a_character_is_kept_in_a_document_of_this_machine(tmp_path: Path):
+    write_json(tmp_path / "document.json", {"name": "a\ud800"})
+    assert read_json(tmp_path / "document.json") == {"name": "a\ud800"}
 
 
 def test_one_process_at_a_time_works_on_a_spool(tmp_path: Path) -> None:

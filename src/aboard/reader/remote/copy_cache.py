@@ -16,6 +16,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from aboard.folder_files import make_private_folder
 from aboard.reader.remote.copy_folder import CopyFolder
 
 _LOG = logging.getLogger("aboard.reader")
@@ -44,7 +45,7 @@ class CopyCache:
         """A folder for the copy of a store, which nobody else uses until it is closed."""
         digest = hashlib.sha256(uri.encode()).hexdigest()[:24]
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             for number in range(_MOST_AT_ONCE):
                 place = self._folder / f"{digest}.{number}"
                 place.mkdir(mode=0o700, exist_ok=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from aboard.errors import AboardError, DamagedDocument, StorageUnavailable, StoreError
+from aboard.folder_files import make_private_folder
 from aboard.model.names import folded, offline_run_name
 from aboard.model.run import Run
 from aboard.model.times import now
@@ -83,6 +84,7 @@ def place_of(request: RunRequest, run: Run, attempt: int) -> RunPlace:
 def make_folders(place: RunPlace) -> None:
     """Make the folders of a run."""
     try:
+        make_private_folder(place.spool)
         for folder in place.channels.values():
             folder.mkdir(parents=True, exist_ok=True)
         (place.spool / LOGS).mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from aboard.errors import RunClaimed, StorageUnavailable
+from aboard.folder_files import make_private_folder
 from aboard.process_lock import LockHeld, ProcessLock
 from aboard.run.spool_files import LOCK
 
@@ -16,7 +17,7 @@ from aboard.run.spool_files import LOCK
 def spool_locked(spool: Path) -> Generator[None]:
     """Hold the lock of a spool."""
     try:
-        spool.mkdir(parents=True, exist_ok=True)
+        make_private_folder(spool)
         lock = ProcessLock(spool / LOCK, mode=0o644)
     except LockHeld as held:
         raise RunClaimed(

@@ -7,6 +7,7 @@ taking it over again finds the same run, and ships only what is new.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from aboard.errors import RunClaimed, StoreError
 from aboard.events.file_names import is_event_file
+from aboard.folder_files import make_private_folder
 from aboard.model.hparams import HparamValue
 from aboard.model.note import Note
 from aboard.model.run import Run
@@ -67,6 +69,8 @@ class EarlierRun:
 def take_over(run: EarlierRun, store_uri: str, home: Path, timeout: float) -> Synced:
     """Ship a run and seal it; what became of it. Raises AboardError where nothing could be begun."""
     spool = Spool.at(spools_of(home) / run.uid)
+    with contextlib.suppress(OSError):  # what is wrong there is said where it is needed
+        make_private_folder(home)
     store = open_store(store_uri, create=True)
     with spool_locked(spool.folder):
         if _is_there(store, run):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue, StorageUnavailable
+from aboard.folder_files import make_private_folder
 from aboard.model.uid import new_uid
 from aboard.run.facts import FactLog
 from aboard.run.local_json import read_json, write_json
@@ -130,7 +131,7 @@ class RemoteLogs:
         uid = new_uid()
         local = spool / uid / OUTPUT / TENSORBOARD
         try:
-            spool.mkdir(parents=True, mode=0o700, exist_ok=True)
+            make_private_folder(spool)
             local.mkdir(parents=True)
             if is_first:
                 process = this_process()

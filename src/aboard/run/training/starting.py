@@ -12,6 +12,7 @@ from pathlib import Path
 from aboard.config.credentials import client_settings
 from aboard.config.settings import load_settings
 from aboard.errors import StorageUnavailable
+from aboard.folder_files import make_private_folder
 from aboard.model.names import check_name, check_workspace_name, offline_run_name
 from aboard.model.uid import new_uid
 from aboard.run.environment import RunPlace, user_name
@@ -50,6 +51,7 @@ def begin(place: RunPlace, wanted: WantedRun) -> None:
     """Make the folder of a new run and start its helper."""
     settings = client_settings({"store": None if wanted.store is None else os.fspath(wanted.store)})
     try:
+        make_private_folder(place.spool)
         place.tensorboard.mkdir(parents=True)
     except OSError as error:
         raise StorageUnavailable(

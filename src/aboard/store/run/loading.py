@@ -20,6 +20,7 @@ from aboard.store.run.run_json import removed_tags
 from aboard.store.run.summary import Summary
 
 _Document = TypeVar("_Document")
+_LARGEST = 2**63 - 1  # that a catalog can hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,10 @@ def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | No
         run,
         status=manifest.status,
         heartbeat=manifest.alive,
-        revision=(run.revision or 0) + manifest.serial,  # both only rise
+        revision=min((run.revision or 0) + manifest.serial, _LARGEST),  # both only rise
         ended=run.ended or (manifest.alive if manifest.sealed else None),
         files=len(manifest.files) + (manifest.outputs.files if manifest.outputs else 0),
-        bytes=manifest.bytes,
+        bytes=min(manifest.bytes, _LARGEST),
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
+from aboard.errors import InvalidValue
+from aboard.model.names import check_name, check_workspace_name, usable_name
 from aboard.model.run import Run
 from aboard.model.run_document import run_from_document, run_to_document
 from aboard.store.run.document import fields_of, parse_document, render_document
@@ -46,7 +48,21 @@ def render_run(run: Run) -> bytes:
 
 
 def parse_run(data: bytes, where: str = RUN) -> Run:
-    """The opposite; raises DamagedDocument."""
+    """The opposite; raises DamagedDocument.
+
+    Names that nobody could select or show, as with a slash, a newline or half a character, become names near to them.
+    A workspace decides who sees the run, so a name that no workspace may have is an error.
+    """
     document = parse_document(data, FORMAT, where)
     with fields_of(where):
-        return run_from_document(document)
+        run = run_from_document(document)
+        check_workspace_name(run.workspace)
+    experiment = _allowed(run.experiment) if run.experiment else None
+    return replace(run, name=_allowed(run.name), experiment=experiment or None)
+
+
+def _allowed(name: str) -> str:
+    try:
+        return check_name(name, "a run") if name else ""
+    except InvalidValue:
+        return usable_name(name, "")

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import stat
 from collections.abc import Generator
 from pathlib import Path
 
-from aboard.store.folder_errors import LinkFound
-
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a named pipe must not make us wait
+
+
+class LinkFound(OSError):
+    """A symbolic link stands where a file or folder below a root was expected."""
 
 
 @contextlib.contextmanager
@@ -44,6 +47,13 @@ def opened_file(root: Path, key: str) -> Generator[tuple[int, os.stat_result]]:
         os.close(descriptor)
 
 
+def make_private_folder(path: Path) -> None:
+    """Make a folder and what is missing above it, readable by its owner alone; folders that exist stay as they are."""
+    missing = [path, *itertools.takewhile(lambda above: not above.exists(), path.parents)]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def open_at(name: str, folder: int, flags: int) -> int:
     """Open a file in an open folder; a symbolic link is an error of its own."""
     try:
@@ -70,6 +80,8 @@ def read_all(descriptor: int, start: int, length: int) -> bytes:
 
 
 def _step(part: str, above: int, *, create: bool) -> int:
+    if part == "..":
+        raise OSError(errno.EXDEV, "leads out of the folder")
     try:
         return os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
     except FileNotFoundError:
