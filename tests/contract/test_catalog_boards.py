@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from aboard.errors import Conflict, InvalidValue, UnknownName
+from aboard.errors import Conflict, InvalidValue, Unauthorized, UnknownName
 from aboard.model.board import Board, BoardKind
 from aboard.model.board_unit import BoardUnit
 from aboard.model.times import now
@@ -167,6 +167,43 @@ class TestTokens:
             catalog.tokens.revoke(token.id)
         with pytest.raises(UnknownName):
             catalog.tokens.issue("nobody", "laptop")
+
+    def test_what_a_token_creates_ends_with_it(self, catalog):
+        catalog.people.add("ann")
+        ends = now() + hours(1)
+        parent, parent_text = catalog.tokens.issue("ann", "laptop", expires=ends)
+        child, child_text = catalog.tokens.issue("ann", "cluster", expires=now() + hours(9), parent=parent.id)
+        grandchild, grandchild_text = catalog.tokens.issue("ann", "job", parent=child.id)
+        _, other_text = catalog.tokens.issue("ann", "other")
+        assert (child.parent, child.expires, grandchild.expires) == (parent.id, ends, ends)
+        secret = catalog.sessions.begin("ann", origin="link", lifetime=hours(24), token_id=child.id)
+        codes = [catalog.login_codes.issue("ann", lifetime=hours(24), token_id=parent.id) for _ in range(2)]
+        assert catalog.login_codes.holder(codes[0]) == ("ann", parent.id)
+        assert catalog.login_codes.redeem(codes[0]) == ("ann", parent.id)
+        assert catalog.sessions.check(secret).token_id == child.id
+        assert catalog.sessions.check(secret, ends) is None
+        catalog.tokens.revoke(parent.id)
+        assert [catalog.tokens.check(text) for text in (parent_text, child_text, grandchild_text)] == [None] * 3
+        assert catalog.tokens.check(other_text) is not None
+        assert catalog.sessions.check(secret) is None
+        assert (catalog.login_codes.holder(codes[1]), catalog.login_codes.redeem(codes[1])) == (None, None)
+        with pytest.raises(Unauthorized, match="revoked or has expired"):
+            catalog.tokens.issue("ann", "late", parent=parent.id)
+
+    def test_a_code_ends_with_the_time_of_its_token(self, catalog):
+        catalog.people.add("ann")
+        token, _ = catalog.tokens.issue("ann", "short", expires=now() - hours(1))
+        code = catalog.login_codes.issue("ann", lifetime=hours(1), token_id=token.id)
+        assert (catalog.login_codes.holder(code), catalog.login_codes.redeem(code)) == (None, None)
+        with pytest.raises(Unauthorized, match="revoked or has expired"):
+            catalog.tokens.issue("ann", "late", parent=token.id)
+
+    def test_tokens_created_by_a_deleted_token_end_too(self, catalog):
+        catalog.people.add("ann")
+        parent, _ = catalog.tokens.issue("ann", "laptop")
+        _, text = catalog.tokens.issue("ann", "cluster", parent=parent.id)
+        catalog.tokens.delete(parent.id)
+        assert catalog.tokens.check(text) is None
 
     def test_the_secret_is_nowhere_in_the_database(self, catalog):
         catalog.people.add("ann")
