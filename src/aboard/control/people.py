@@ -113,10 +113,15 @@ class PeopleDesk:
         return self._catalog.tokens.list(self._access.name)
 
     def make_token(self, new: NewToken) -> TokenMade:
-        """A token for who asks, or, by an administrator, for somebody else."""
+        """A token for who asks, or, by an administrator, for somebody else.
+
+        One's own token ends with the token that created it. One for somebody else does not: it is theirs, and must
+        outlive the login of the administrator. The audit record names the token behind it.
+        """
         self._check_whole()
-        owner = self._access.name
-        if new.person and folded(new.person) != folded(owner):
+        owner, by_token = self._access.name, self._access.token_id
+        is_own = not new.person or folded(new.person) == folded(owner)
+        if not is_own:
             self._access.check_administrator()
             owner = self._people.get(new.person).name
         seconds = new.expires_seconds
@@ -124,8 +129,10 @@ class PeopleDesk:
             raise InvalidValue(f"expires_seconds is {seconds}", hint=f"use more than 0 and at most {_LONGEST_SECONDS}")
         expires = None if seconds is None else now() + timedelta(seconds=seconds)
         name, scopes = check_name(new.name, "a token"), check_scopes(new.scopes)
-        token, text = self._catalog.tokens.issue(owner, name, scopes=scopes, expires=expires)
-        self._record("add", f"token {token.id}", {"person": owner, "name": name, "scopes": list(scopes)})
+        parent = by_token if is_own else ""
+        token, text = self._catalog.tokens.issue(owner, name, scopes=scopes, expires=expires, parent=parent)
+        details = {"person": owner, "name": name, "scopes": list(scopes), "by_token": by_token}
+        self._record("add", f"token {token.id}", details)
         return TokenMade(token=token, text=text)
 
     def revoke_token(self, token_id: str) -> Token:
@@ -155,7 +162,9 @@ class PeopleDesk:
     def login_code(self, challenge: str = "") -> str:
         """A code that logs the person who asks in once more, for a browser or, with a challenge, a program."""
         self._check_whole()
-        return self._catalog.login_codes.issue(self._access.name, lifetime=_CODE_LIFETIME, challenge=challenge)
+        return self._catalog.login_codes.issue(
+            self._access.name, lifetime=_CODE_LIFETIME, challenge=challenge, token_id=self._access.token_id or None
+        )
 
     def changes(self, *, actor: str | None, target: str | None, limit: int, after: str | None) -> Page[Change]:
         """A page of the record, newest first."""

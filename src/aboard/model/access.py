@@ -21,6 +21,8 @@ class Access:
     roles: Mapping[str, Role] = field(default_factory=dict[str, Role])
     most: Role = Role.ADMIN
     """A token may be good for less than its owner."""
+    token_id: str = ""
+    """The token behind the request or its session, if any: what it creates ends with it."""
 
     @classmethod
     def whole(cls, name: str) -> Self:

@@ -68,10 +68,10 @@ class PeopleRoutes:
 
     def exchange(self, shown: Annotated[CodeShown, sent(CodeShown)]) -> TokenMade:
         """A token for a code that works once; asked by programs that do not know anything else yet."""
-        user = self._control.catalog.login_codes.redeem(shown.code, verifier=shown.verifier)
-        if user is None:
+        found = self._control.catalog.login_codes.redeem(shown.code, verifier=shown.verifier)
+        if found is None:
             raise Unauthorized("this code opens nothing, or nothing any more", hint="log in once more")
-        person = Access(name=user)
+        person = Access(name=found.user, token_id=found.token_id or "")
         return self._control.people_for(person).make_token(NewToken(name=shown.name or "login"))
 
     def make_code(self, asked: Annotated[CodeAsked, sent(CodeAsked)], access: Asking) -> CodeMade:
