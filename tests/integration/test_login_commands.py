@@ -97,7 +97,8 @@ def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
         well(machine.ask("user", "disable", "ann"))
         assert laptop.ask("runs", "list").code == 1
         well(machine.ask("user", "enable", "ann"))
-        well(laptop.ask("logout"))
+        well(laptop.ask("token", "create", "night", "-q"))
+        assert "Tokens created with this login are revoked too: night." in well(laptop.ask("logout")).err
         assert "token" not in (laptop.home / "credentials.json").read_text()
         assert Client(url, token, home=laptop.home).tokens.ways().mode == "tokens"
         refused = laptop.ask("login", url, "--token", token)
