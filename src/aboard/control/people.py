@@ -118,7 +118,7 @@ class PeopleDesk:
         One's own token ends with the token that created it. One for somebody else does not: it is theirs, and must
         outlive the login of the administrator. The audit record names the token behind it.
         """
-        self._check_whole()
+        self._check_scope_admin("create tokens")
         owner, by_token = self._access.name, self._access.token_id
         is_own = not new.person or folded(new.person) == folded(owner)
         if not is_own:
@@ -136,7 +136,12 @@ class PeopleDesk:
         return TokenMade(token=token, text=text)
 
     def revoke_token(self, token_id: str) -> Token:
-        """Let a token open nothing any more: one's own, or for an administrator anybody's. By its id or its name."""
+        """Revoke a token: one's own, or for an administrator anybody's. By its id or its name.
+
+        A token with a scope below `admin` can revoke itself alone.
+        """
+        if token_id != self._access.token_id:
+            self._check_scope_admin("revoke other tokens")
         is_boss = self._access.is_administrator
         mine = [one for one in self._catalog.tokens.list() if is_boss or folded(one.user) == folded(self._access.name)]
         found = [one for one in mine if one.id == token_id]
@@ -155,13 +160,14 @@ class PeopleDesk:
 
     def end_sessions(self) -> int:
         """Log out everywhere."""
+        self._check_scope_admin("end sessions")
         ended = self._catalog.sessions.end_all(self._access.name)
         self._record("logout", f"person {self._access.name}", {"sessions": ended})
         return ended
 
     def login_code(self, challenge: str = "") -> str:
         """A code that logs the person who asks in once more, for a browser or, with a challenge, a program."""
-        self._check_whole()
+        self._check_scope_admin("create login links")
         return self._catalog.login_codes.issue(
             self._access.name, lifetime=_CODE_LIFETIME, challenge=challenge, token_id=self._access.token_id or None
         )
@@ -181,10 +187,11 @@ class PeopleDesk:
         if folded(name) not in {folded(user.name) for user in self._people.list()}:
             raise UnknownName(f"there is no person {name!r}", hint="an administrator of the server can let them in")
 
-    def _check_whole(self) -> None:
-        """A token that was made for less must not make others that are good for more."""
+    def _check_scope_admin(self, what: str) -> None:
+        """A token that was created for less must not create what is good for more, nor end other logins."""
         if self._access.most is not Role.ADMIN:
-            raise Forbidden("this token may not make others", hint="log in, or use a token without scopes")
+            hint = "Log in, or use a token with the scope admin."
+            raise Forbidden(f"This token cannot {what}: its scope is not admin.", hint=hint)
 
     def _told(self, user: User, *, most: Role = Role.ADMIN) -> Person:
         roles = self._people.roles(user.name)

@@ -66,6 +66,12 @@ class Access:
             return f"an administrator of the server can give {self.name} a role in a workspace"
         return "`aboard workspaces list` shows those that you may use; name one with --workspace"
 
+    def check_change(self) -> None:
+        """Refuse a token that may only read, whatever its owner may do."""
+        if not self.most.includes(Role.EDITOR):
+            hint = "Use a token with the scope write or admin; `aboard token create NAME --scope write` makes one."
+            raise Forbidden("This token has the scope read and cannot change anything.", hint=hint)
+
     def check_administrator(self) -> None:
         """Refuse who does not administer the server."""
         if not (self.is_administrator and self.most is Role.ADMIN):

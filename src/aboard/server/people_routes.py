@@ -46,7 +46,7 @@ class PeopleRoutes:
     def routes(self) -> list[APIRoute]:
         operations = Operations("people")
         operations.add("GET", "login", self.ways)
-        operations.add("POST", "login/exchange", self.exchange)
+        operations.add("POST", "login/exchange", self.exchange, is_change=False)  # without a token
         operations.add("POST", "login/codes", self.make_code)
         operations.add("POST", "logout", self.logout)
         operations.add("GET", "me", self.me)
@@ -58,7 +58,8 @@ class PeopleRoutes:
         operations.add("GET", "workspaces/{name}/members", self.members)
         operations.add("GET", "tokens", self.tokens)
         operations.add("POST", "tokens", self.make_token)
-        operations.add("POST", "tokens/{token}/revoke", self.revoke_token)
+        # Every token may revoke itself; the handler refuses the rest.
+        operations.add("POST", "tokens/{token}/revoke", self.revoke_token, is_change=False)
         operations.add("GET", "audit", self.audit)
         return operations.routes
 
