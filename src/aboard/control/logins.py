@@ -130,6 +130,11 @@ class Logins:
         """The secret of a new session for a person whom the caller knows."""
         return self._begin(name, "token")
 
+    def holder_of_code(self, code: str) -> str | None:
+        """The person whom this code logs in; it stays valid."""
+        found = self._catalog.login_codes.holder(code)
+        return None if found is None else found.user
+
     def begin_by_code(self, code: str) -> str | None:
         """The secret of a new session for who has this code, which then works no more."""
         found = self._catalog.login_codes.redeem(code)
