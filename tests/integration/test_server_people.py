@@ -102,6 +102,15 @@ def test_what_one_may_not_see_is_as_if_it_did_not_exist(server: TeamServer):
         ("GET", "experiments/secret-exp", "experiments/sacred-exp", None),
         ("GET", "experiments?workspace=secret", "experiments?workspace=sacred", None),
         ("GET", "comparison?run=1&run=2", "comparison?run=1&run=99", None),
+        ("GET", "boards?workspace=secret", "boards?workspace=sacred", None),
+        ("GET", "boards?workspace=vision&workspace=secret", "boards?workspace=vision&workspace=sacred", None),
+        ("POST", "boards", "boards", {"sources": ["vision/vision-base"], "workspace": "{workspace}"}),
+        ("POST", "boards", "boards", {"sources": [], "workspace": "{workspace}"}),
+        ("POST", "boards", "boards", {"sources": ["run{number}"]}),
+        ("POST", "boards", "boards", {"sources": ["{workspace}/base*"]}),
+        ("POST", "boards/preview", "boards/preview", {"sources": ["vision/vision-base"], "workspace": "{workspace}"}),
+        ("POST", "runs", "runs", {"uid": "{no_uid}", "workspace": "{workspace}"}),
+        ("POST", "runs", "runs", {"uid": "{uid}", "workspace": "{workspace}"}),
         ("PATCH", "workspaces/secret", "workspaces/sacred", {"description": "mine"}),
         ("POST", "workspaces/secret/delete", "workspaces/sacred/delete", None),
         ("POST", "experiments/exp{experiment}/delete", "experiments/exp{gone}/delete", None),
@@ -210,6 +219,13 @@ def test_trainings_register_with_a_token_for_writing(server: TeamServer):
         server.client("ed").runs.register(NewRun(uid=new_uid(), workspace="vision"))
     assert "aboard token create NAME --scope write" in caught.value.hint
     assert server.client().runs.register(NewRun(uid=new_uid(), workspace="brandnew")).workspace == "brandnew"
+
+
+def test_a_run_of_others_is_registered_once_more_without_a_word_about_it(server: TeamServer):
+    _, uid, _ = _secret(server)
+    answer = server.ask("/api/v1/runs", "POST", body={"uid": uid, "workspace": "vision"}, who="ed")
+    assert (answer.status, b"secret" in answer.body) == (409, False)
+    assert answer.document["error"]["message"] == f"The uid {uid} is in use."
 
 
 def test_tokens_end_by_time_revocation_and_with_their_person(server: TeamServer):
