@@ -20,6 +20,7 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, ServeSettings
 from aboard.control import failure_limit
+from aboard.control.first_administrator import ensure_administrator
 from aboard.model.times import now
 from aboard.model.user import Role
 from support.team_servers import BOSS, Answer, TeamServer, team_server
@@ -449,6 +450,13 @@ def test_a_header_is_believed_of_the_proxy_alone(tmp_path: Path):
         proven = {"X_Aboard_Proxy_Secret": login.proxy_secret}
         found = me(server, X_Remote_User="newcomer", **proven).document
         assert (found["name"], found["administrator"], found["roles"]) == ("newcomer", False, {"default": "editor"})
+        # The account that runs the server is an administrator, but not because somebody is called so.
+        for name in (BOSS, BOSS.upper()):
+            assert me(server, X_Remote_User=name, **proven).document["administrator"] is False
+        ensure_administrator(catalog, "chief", is_chosen=True)
+        assert me(server, X_Remote_User="Chief", **proven).document["administrator"] is True
+        ensure_administrator(catalog, BOSS, is_chosen=True)
+        server.control.logins.forget()
         assert me(server, X_Remote_User=BOSS, **proven).document["administrator"] is True
         assert me(server, X_Remote_User="a/../b", **proven).status == 400
         # Browsers reach a proxy with whatever it knows them by, so other sites could use that as they could a cookie.

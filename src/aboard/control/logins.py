@@ -54,6 +54,11 @@ class OutsidePerson:
     """By workspace; None takes a role away. Workspaces that are not here stay as they are."""
 
 
+def name_subject(name: str) -> str:
+    """The subject of a person whom a trusted proxy names."""
+    return f"name:{folded(name)}"
+
+
 class Logins:
     """Finds out who asks."""
 
@@ -114,7 +119,7 @@ class Logins:
         """The person of that name, whom somebody else has vouched for; who comes for the first time is made known."""
 
         def find() -> Access | None:
-            person = OutsidePerson(subject=f"name:{folded(name)}", name=name)
+            person = OutsidePerson(subject=name_subject(name), name=name)
             return self._access(self._person(person).name)
 
         return self._remembered(f"name {digest(folded(name))}", find)
@@ -202,11 +207,16 @@ class Logins:
         return found
 
     def _first_time(self, outside: OutsidePerson) -> User:
-        """A name that is somebody else's already gets a number, unless that one is waiting for their outside login."""
+        """A name that is somebody else's already gets a number, unless that one is waiting for their outside login.
+
+        An administrator is not waiting: whoever makes somebody one for a login by name sets their subject. Otherwise a
+        person could choose the name of the account that runs the server and administer it.
+        """
         people = self._catalog.people
         names = {folded(user.name): user for user in people.list()}
         same = names.get(folded(outside.name))
-        if same is not None and not same.subject and outside.subject == f"name:{folded(outside.name)}":
+        is_waiting = same is not None and not same.subject and not same.is_administrator
+        if same is not None and is_waiting and outside.subject == name_subject(outside.name):
             return people.change(same.name, subject=outside.subject)
         name, number = outside.name, 2
         while folded(name) in names:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from aboard.api.page import Page
 from aboard.api.people import Change, Members, NewPerson, NewToken, Person, PersonChange, RoleChange, TokenMade
 from aboard.catalog.catalog import Catalog
-from aboard.control.logins import Logins
+from aboard.control.logins import Logins, name_subject
 from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.access import Access
 from aboard.model.names import check_name, folded
@@ -57,7 +57,10 @@ class PeopleDesk:
         self._access.check_administrator()
         for workspace in new.roles:
             self._catalog.workspaces.get(workspace)
-        user = self._people.add(new.name, display_name=new.display_name, is_administrator=new.administrator)
+        subject = self._free_subject(new.name) if new.administrator else ""
+        user = self._people.add(
+            new.name, display_name=new.display_name, is_administrator=new.administrator, subject=subject
+        )
         if new.roles:
             for workspace, role in new.roles.items():
                 self._people.set_role(user.name, workspace, role)
@@ -74,7 +77,10 @@ class PeopleDesk:
         is_able = user.is_administrator and user.disabled is None
         if loses and is_able and self._people.administrators() == 1:
             raise Conflict(f"{user.name} is the last administrator", hint="make somebody else one first")
-        self._people.change(user.name, display_name=asked.display_name, is_administrator=asked.administrator)
+        subject = self._free_subject(user.name) if asked.administrator and not user.subject else None
+        self._people.change(
+            user.name, display_name=asked.display_name, is_administrator=asked.administrator, subject=subject or None
+        )
         if asked.administrator is not None:
             self._logins.rights_changed(user.name)
         if asked.disabled is True:
@@ -192,6 +198,14 @@ class PeopleDesk:
         if self._access.most is not Role.ADMIN:
             hint = "Log in, or use a token with the scope admin."
             raise Forbidden(f"This token cannot {what}: its scope is not admin.", hint=hint)
+
+    def _free_subject(self, name: str) -> str:
+        """The subject by which a trusted proxy logs in somebody who was made an administrator; nothing if it is taken.
+
+        Others get theirs at their first login.
+        """
+        subject = name_subject(name)
+        return "" if self._people.by_subject(subject) else subject
 
     def _told(self, user: User, *, most: Role = Role.ADMIN) -> Person:
         roles = self._people.roles(user.name)
