@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every catalog does with boards, people, tokens and the record of changes."""
 
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
@@ -125,6 +127,44 @@ class TestPeople:
         assert catalog.people.enable("bob").disabled is None
         with pytest.raises(UnknownName, match="there is no person 'bo'\n  hint: nearest: bob"):
             catalog.people.get("bo")
+
+    def test_the_last_administrator_stays(self, catalog):
+        for name in ("ann", "bob", "carl"):
+            catalog.people.add(name, is_administrator=True)
+        catalog.people.change("carl", disabled=True, keep_administrator=True)
+        catalog.people.change("ann", is_administrator=False, keep_administrator=True)
+        for change in ({"is_administrator": False}, {"disabled": True}, {"is_administrator": True, "disabled": True}):
+            with pytest.raises(Conflict, match="bob is the last administrator"):
+                catalog.people.change("bob", display_name="B", **change, keep_administrator=True)
+        # What takes nobody away is fine, also for who is kept out anyway.
+        catalog.people.change("bob", display_name="Bob", is_administrator=True, keep_administrator=True)
+        catalog.people.change("carl", is_administrator=False, keep_administrator=True)
+        assert (catalog.people.administrators(), catalog.people.get("bob").display_name) == (1, "Bob")
+        # An identity provider has the last word.
+        catalog.people.change("bob", is_administrator=False)
+        assert catalog.people.administrators() == 0
+
+    @pytest.mark.parametrize("change", [{"is_administrator": False}, {"disabled": True}])
+    def test_of_two_administrators_that_lose_it_at_once_one_stays(self, catalog, change):
+        names = ("ann", "bob")
+        for name in names:
+            catalog.people.add(name)
+        for _ in range(10):
+            for name in names:
+                catalog.people.change(name, is_administrator=True, disabled=False)
+            together = threading.Barrier(len(names))
+
+            def lose(name, together=together):
+                together.wait()
+                try:
+                    catalog.people.change(name, **change, keep_administrator=True)
+                except Conflict:
+                    return False
+                return True
+
+            with ThreadPoolExecutor(len(names)) as threads:
+                assert sorted(threads.map(lose, names)) == [False, True]
+            assert catalog.people.administrators() == 1
 
     def test_roles(self, catalog):
         catalog.people.add("ann")

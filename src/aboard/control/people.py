@@ -73,21 +73,19 @@ class PeopleDesk:
         """Keep somebody out, let them in again, make them an administrator or take that away."""
         self._access.check_administrator()
         user = self._people.get(name)
-        loses = asked.disabled is True or asked.administrator is False
-        is_able = user.is_administrator and user.disabled is None
-        if loses and is_able and self._people.administrators() == 1:
-            raise Conflict(f"{user.name} is the last administrator", hint="make somebody else one first")
         subject = self._free_subject(user.name) if asked.administrator and not user.subject else None
         self._people.change(
-            user.name, display_name=asked.display_name, is_administrator=asked.administrator, subject=subject or None
+            user.name,
+            display_name=asked.display_name,
+            is_administrator=asked.administrator,
+            subject=subject or None,
+            disabled=asked.disabled,
+            keep_administrator=True,
         )
         if asked.administrator is not None:
             self._logins.rights_changed(user.name)
         if asked.disabled is True:
-            self._people.disable(user.name)
             self._catalog.sessions.end_all(user.name)
-        elif asked.disabled is False:
-            self._people.enable(user.name)
         given = {"display_name": asked.display_name, "administrator": asked.administrator, "disabled": asked.disabled}
         said = {key: value for key, value in given.items() if value is not None}
         self._record("change", f"person {user.name}", said)
