@@ -17,7 +17,6 @@ from aboard.model.names import check_name
 from aboard.model.times import now
 from aboard.model.user import Role, User
 
-
 _ABLE = users.c.is_administrator.is_(True), users.c.disabled.is_(None)
 """Administrators who may log in."""
 
