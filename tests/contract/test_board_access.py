@@ -98,6 +98,46 @@ def test_a_run_that_moves_away_leaves_or_takes_the_board_with_it(control: Contro
     assert control.boards.runs(narrow, ANN) == control.boards.runs(narrow, CARL) == []
 
 
+def test_a_board_that_has_shown_hidden_runs_stays_hidden(control: Control):
+    """Its sources, description, filter and log are about them, also when they are gone."""
+    board = make(control, ROOT, "run1", "run2", workspace="ws1")
+    control.hosting.use(board, ROOT)
+    control.catalog.bin.delete_runs([2])
+    control.hosting._look(control.hosting.use(board, ROOT))
+    assert [run.name for run in control.boards.runs(board, ROOT)] == ["one"]
+    assert [sees(control, board, who) for who in (ROOT, ANN)] == [True, False]
+    assert "ws2" in control.boards.get(board, ROOT).shown
+
+
+@pytest.mark.parametrize(
+    ("sources", "where"),
+    [
+        (("ws1/one*", "ws2/none*"), ""),
+        (("run1", "ws2/run5-run9"), ""),
+        (("run1",), 'workspace == "ws1" or workspace == "WS2"'),
+        (("run1",), 'workspace not in ["ws2", "other"]'),
+    ],
+)
+def test_a_board_that_names_a_hidden_workspace_is_hidden(control: Control, sources: tuple[str, ...], where: str):
+    board = make(control, ROOT, *sources, where=where, workspace="ws1", description="about ws2")
+    assert control.boards.get(board, ROOT).shown in ((), ("ws1",))
+    assert [sees(control, board, who) for who in (ROOT, ANN, CARL)] == [True, False, False]
+
+
+def test_a_name_that_its_maker_could_not_see_hides_no_board(control: Control):
+    """A mistyped workspace, or a pattern for several, is no reason to keep people from their own boards."""
+    for sources, where in ((("exp1",), 'workspace != "ws2"'), (("exp1",), 'workspace != "typo"'), (("ws*/one",), "")):
+        board = make(control, ANN, *sources, where=where)
+        assert [sees(control, board, who) for who in (ROOT, ANN, CARL, BOB)] == [True, True, True, False]
+
+
+def test_watchers_hear_of_no_board_that_names_a_hidden_workspace(control: Control):
+    before = control.changes.position
+    make(control, ROOT, "run1", "ws2/none*", workspace="ws1")
+    (change,) = [one for one in control.changes.since(before).changes if one.kind == "board"]
+    assert "ws2" in change.beside
+
+
 def test_a_workspace_that_is_renamed_keeps_its_boards(control: Control):
     board = make(control, ANN, "ws1/*", "exp1")
     control.catalog.workspaces.rename("ws1", "Lab")

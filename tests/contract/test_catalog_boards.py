@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every catalog does with boards, people, tokens and the record of changes."""
 
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from aboard.errors import Conflict, InvalidValue, UnknownName
+from aboard.errors import Conflict, InvalidValue, Unauthorized, UnknownName
 from aboard.model.board import Board, BoardKind
 from aboard.model.board_unit import BoardUnit
 from aboard.model.times import now
@@ -126,6 +128,44 @@ class TestPeople:
         with pytest.raises(UnknownName, match="there is no person 'bo'\n  hint: nearest: bob"):
             catalog.people.get("bo")
 
+    def test_the_last_administrator_stays(self, catalog):
+        for name in ("ann", "bob", "carl"):
+            catalog.people.add(name, is_administrator=True)
+        catalog.people.change("carl", disabled=True, keep_administrator=True)
+        catalog.people.change("ann", is_administrator=False, keep_administrator=True)
+        for change in ({"is_administrator": False}, {"disabled": True}, {"is_administrator": True, "disabled": True}):
+            with pytest.raises(Conflict, match="bob is the last administrator"):
+                catalog.people.change("bob", display_name="B", **change, keep_administrator=True)
+        # What takes nobody away is fine, also for who is kept out anyway.
+        catalog.people.change("bob", display_name="Bob", is_administrator=True, keep_administrator=True)
+        catalog.people.change("carl", is_administrator=False, keep_administrator=True)
+        assert (catalog.people.administrators(), catalog.people.get("bob").display_name) == (1, "Bob")
+        # An identity provider has the last word.
+        catalog.people.change("bob", is_administrator=False)
+        assert catalog.people.administrators() == 0
+
+    @pytest.mark.parametrize("change", [{"is_administrator": False}, {"disabled": True}])
+    def test_of_two_administrators_that_lose_it_at_once_one_stays(self, catalog, change):
+        names = ("ann", "bob")
+        for name in names:
+            catalog.people.add(name)
+        for _ in range(10):
+            for name in names:
+                catalog.people.change(name, is_administrator=True, disabled=False)
+            together = threading.Barrier(len(names))
+
+            def lose(name, together=together):
+                together.wait()
+                try:
+                    catalog.people.change(name, **change, keep_administrator=True)
+                except Conflict:
+                    return False
+                return True
+
+            with ThreadPoolExecutor(len(names)) as threads:
+                assert sorted(threads.map(lose, names)) == [False, True]
+            assert catalog.people.administrators() == 1
+
     def test_roles(self, catalog):
         catalog.people.add("ann")
         catalog.people.set_role("ann", "ws1", Role.VIEWER)
@@ -167,6 +207,43 @@ class TestTokens:
             catalog.tokens.revoke(token.id)
         with pytest.raises(UnknownName):
             catalog.tokens.issue("nobody", "laptop")
+
+    def test_what_a_token_creates_ends_with_it(self, catalog):
+        catalog.people.add("ann")
+        ends = now() + hours(1)
+        parent, parent_text = catalog.tokens.issue("ann", "laptop", expires=ends)
+        child, child_text = catalog.tokens.issue("ann", "cluster", expires=now() + hours(9), parent=parent.id)
+        grandchild, grandchild_text = catalog.tokens.issue("ann", "job", parent=child.id)
+        _, other_text = catalog.tokens.issue("ann", "other")
+        assert (child.parent, child.expires, grandchild.expires) == (parent.id, ends, ends)
+        secret = catalog.sessions.begin("ann", origin="link", lifetime=hours(24), token_id=child.id)
+        codes = [catalog.login_codes.issue("ann", lifetime=hours(24), token_id=parent.id) for _ in range(2)]
+        assert catalog.login_codes.holder(codes[0]) == ("ann", parent.id)
+        assert catalog.login_codes.redeem(codes[0]) == ("ann", parent.id)
+        assert catalog.sessions.check(secret).token_id == child.id
+        assert catalog.sessions.check(secret, ends) is None
+        catalog.tokens.revoke(parent.id)
+        assert [catalog.tokens.check(text) for text in (parent_text, child_text, grandchild_text)] == [None] * 3
+        assert catalog.tokens.check(other_text) is not None
+        assert catalog.sessions.check(secret) is None
+        assert (catalog.login_codes.holder(codes[1]), catalog.login_codes.redeem(codes[1])) == (None, None)
+        with pytest.raises(Unauthorized, match="revoked or has expired"):
+            catalog.tokens.issue("ann", "late", parent=parent.id)
+
+    def test_a_code_ends_with_the_time_of_its_token(self, catalog):
+        catalog.people.add("ann")
+        token, _ = catalog.tokens.issue("ann", "short", expires=now() - hours(1))
+        code = catalog.login_codes.issue("ann", lifetime=hours(1), token_id=token.id)
+        assert (catalog.login_codes.holder(code), catalog.login_codes.redeem(code)) == (None, None)
+        with pytest.raises(Unauthorized, match="revoked or has expired"):
+            catalog.tokens.issue("ann", "late", parent=token.id)
+
+    def test_tokens_created_by_a_deleted_token_end_too(self, catalog):
+        catalog.people.add("ann")
+        parent, _ = catalog.tokens.issue("ann", "laptop")
+        _, text = catalog.tokens.issue("ann", "cluster", parent=parent.id)
+        catalog.tokens.delete(parent.id)
+        assert catalog.tokens.check(text) is None
 
     def test_the_secret_is_nowhere_in_the_database(self, catalog):
         catalog.people.add("ann")

@@ -7,6 +7,7 @@ import queue
 import threading
 import webbrowser
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -30,13 +31,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
     folder = tmp_path_factory.mktemp("browsed")
     uri = str(folder / "store")
     uid = store_run(open_store(uri, create=True, fsync=False), name="base", workspace="vision", size=0)
-    with SummaryWriter(str(folder / "store" / uid / "tb")) as writer:
-        for step in range(20):
-            writer.add_scalar("loss", 1 / (step + 1), step)
-    with Catalog.open(folder / "catalog.sqlite") as catalog, team_server(catalog, folder, uri) as server:
-        until(lambda: catalog.runs.count() == 1, 20)
-        server.person("ann", vision=Role.EDITOR)
-        yield server
+    with Catalog.open(folder / "catalog.sqlite") as catalog:
+        catalog.people.add("mallory")
+        code = catalog.login_codes.issue("mallory", lifetime=timedelta(hours=1))
+        with SummaryWriter(str(folder / "store" / uid / "tb")) as writer:
+            for step in range(20):
+                writer.add_scalar("loss", 1 / (step + 1), step)
+            writer.add_text("note", f"![picture](/?token={code})")
+        with team_server(catalog, folder, uri) as server:
+            until(lambda: catalog.runs.count() == 1, 20)
+            server.person("ann", vision=Role.EDITOR)
+            yield server
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +69,22 @@ def test_a_board_is_behind_the_login_and_works_with_all_headers(server: TeamServ
     assert [text for text in said if "frame-ancestors" in text or "Refused to load the script" in text] == []
     # A page elsewhere cannot show it in a frame, nor read the cookie.
     assert page.evaluate("document.cookie") == ""
+    context.close()
+
+
+def test_an_image_in_logged_text_logs_nobody_in(server: TeamServer, browser: Any):
+    """The image is the address of somebody else's login link."""
+    board = server.client("ann").boards.create(["run1"]).board
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{server.url}/login?next=/boards/{board.id}/", timeout=MILLISECONDS)
+    page.fill("input[name=token]", server.tokens["ann"])
+    page.click("button")
+    page.wait_for_url(f"**/boards/{board.id}/**", timeout=MILLISECONDS)
+    with page.expect_response(lambda response: "/?token=" in response.url, timeout=MILLISECONDS) as loaded:
+        page.goto(f"{server.url}/boards/{board.id}/#text", timeout=MILLISECONDS)
+    assert loaded.value.request.resource_type == "image"
+    assert page.evaluate("fetch('/api/v1/me').then(answer => answer.json())")["name"] == "ann"
     context.close()
 
 

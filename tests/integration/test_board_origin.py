@@ -27,6 +27,7 @@ from aboard.model.times import now
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_parts import Port
 from aboard.model.unit_states import UnitState
+from aboard.model.user import Role
 from support import echo_unit
 from support.processes import until
 from support.team_servers import BOSS, TeamServer, team_server
@@ -101,6 +102,26 @@ def test_nothing_that_says_who_somebody_is_reaches_the_process(server: TeamServe
     reached = {name.lower(): value for name, value in answer.document["headers"]}
     assert reached.keys() == {"host", "user-agent", "x-xsrf-protected", "range"}
     assert reached["user-agent"] == "browser"
+
+
+def test_the_cookie_of_a_board_ends_with_the_token_of_the_login(server: TeamServer):
+    """The cookie has the scope of that token too, and a logout with another token leaves it alone."""
+    page = f"/boards/{server.board}/"
+
+    def opened(name: str) -> str:
+        text = server.catalog.tokens.issue(BOSS, name, scopes=["read"])[1]
+        cookie = server.ask("/login", "POST", form=f"token={text}&next=/", Origin=server.url).cookie
+        came = server.ask(page, Cookie=cookie).header("location")
+        return server.ask_board(came[came.index(page) :]).cookie
+
+    first, second = opened("first"), opened("second")
+    secret = second.partition("=")[2]
+    assert server.control.logins.of_board_session(secret, server.board).most is Role.VIEWER
+    assert [server.ask_board(f"{page}echo", Cookie=one).status for one in (first, second)] == [200, 200]
+    server.client().tokens.revoke("first")
+    assert [server.ask_board(f"{page}echo", Cookie=one).status for one in (first, second)] == [401, 200]
+    out = server.ask("/logout", "POST", form="", Cookie=server.logged_in(BOSS), Origin=server.url)
+    assert (out.status, server.ask_board(f"{page}echo", Cookie=second).status) == (303, 200)
 
 
 def test_what_comes_back_changes_nothing_of_other_pages(server: TeamServer):

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 import signal
 import subprocess
+import urllib.request
 from collections.abc import Generator
 from pathlib import Path
 
@@ -42,11 +44,13 @@ def serving(machine: Machine, *arguments: object, **environment: str) -> Generat
         line = process.stdout.readline()
         if not line:
             pytest.fail(finish(process).err)
-        yield json.loads(line)
+        said = json.loads(line)
+        yield said
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        errors = process.communicate(timeout=60)[1]
+    said["stderr"] = errors.decode()
 
 
 def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
@@ -97,7 +101,8 @@ def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
         well(machine.ask("user", "disable", "ann"))
         assert laptop.ask("runs", "list").code == 1
         well(machine.ask("user", "enable", "ann"))
-        well(laptop.ask("logout"))
+        well(laptop.ask("token", "create", "night", "-q"))
+        assert "Tokens created with this login are revoked too: night." in well(laptop.ask("logout")).err
         assert "token" not in (laptop.home / "credentials.json").read_text()
         assert Client(url, token, home=laptop.home).tokens.ways().mode == "tokens"
         refused = laptop.ask("login", url, "--token", token)
@@ -156,9 +161,41 @@ def test_the_first_administrator_gets_in_by_the_link_once(machine: Machine, lapt
         assert "rescue" in well(laptop.ask("login", said["url"], "--token", told["code"])).out
 
 
-def test_a_personal_server_prints_a_ready_link(machine: Machine, tmp_path: Path):
-    import urllib.request
+def test_behind_a_proxy_only_who_was_named_administers(machine: Machine):
+    """The account that runs the server is no administrator because the proxy calls somebody so."""
+    secret, account = "between-server-and-proxy", getpass.getuser()
+    environment = {"ABOARD_LOGIN_PROXY_SECRET": secret, "ABOARD_LOGIN_MODE": "header"}
 
+    def administers(said: dict[str, str], name: str) -> bool:
+        headers = {"X-Forwarded-User": name, "X-Aboard-Proxy-Secret": secret}
+        request = urllib.request.Request(f"{said['url']}/api/v1/me", headers=headers)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=60) as answer:
+            return json.load(answer)["administrator"]
+
+    with serving(machine):  # a personal server first: its one person is called like the account
+        pass
+    with serving(machine, **environment) as said:
+        assert said["link"] is None
+        assert [administers(said, name) for name in (account, account.upper(), "ann")] == [False] * 3
+        unnamed = machine.ask("server", "init-admin", **environment)
+        assert (unnamed.code, "Name the administrator." in unnamed.err) == (1, True)
+        told = well(machine.ask("server", "init-admin", "ann", **environment)).out
+        assert ("?token=" in told, "aboard login" in told) == (False, True)
+        until(lambda: administers(said, "Ann"))
+        # The account itself still administers by its own commands.
+        well(machine.ask("user", "add", "zoe", "--admin", **environment))
+        assert (administers(said, "zoe"), administers(said, account)) == (True, False)
+    assert "No administrator can log in yet." in said["stderr"]
+    assert "aboard server init-admin NAME" in said["stderr"]
+    with serving(machine, **environment) as said:
+        # Who insists on the name of the account can have it.
+        well(machine.ask("server", "init-admin", account, **environment))
+        until(lambda: administers(said, account))
+    assert "No administrator can log in yet." not in said["stderr"]
+
+
+def test_a_personal_server_prints_a_ready_link(machine: Machine, tmp_path: Path):
     with serving(machine) as said:
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(), urllib.request.ProxyHandler({}))
         with opener.open(said["link"], timeout=60) as answer:

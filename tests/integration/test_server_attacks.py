@@ -4,19 +4,23 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import itertools
+import re
 import socket
 import struct
 import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, ServeSettings
 from aboard.control import failure_limit
+from aboard.control.first_administrator import ensure_administrator
 from aboard.model.times import now
 from aboard.model.user import Role
 from support.team_servers import BOSS, Answer, TeamServer, team_server
@@ -167,6 +171,80 @@ def test_nobody_is_logged_in_by_a_form_of_another_site(server: TeamServer):
     form = f"token={server.tokens['vic']}"
     answer = server.ask("/login", "POST", form=form, Origin="http://evil.example")
     assert (answer.status, answer.header("set-cookie")) == (403, "")
+
+
+# --- login links --------------------------------------------------------------------------------------------------
+
+TYPED = {"Sec_Fetch_Site": "none", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+"""As a browser sends it for an address that a program or a person opens."""
+
+
+def _link(server: TeamServer, who: str) -> str:
+    server.person("mallory", vision=Role.EDITOR)
+    return server.client(who).tokens.browser_address("/runs?x=1").removeprefix(server.url)
+
+
+def test_a_link_that_is_opened_logs_in_without_a_question(server: TeamServer):
+    for headers in (TYPED, {}, {**TYPED, "Sec_Fetch_Site": "same-origin"}):
+        answer = server.ask(_link(server, "vic"), Accept="text/html", **headers)
+        assert (answer.status, answer.header("location")) == (303, "/runs?x=1")
+        assert me(server, Cookie=answer.cookie).document["name"] == "vic"
+        # Also where the same person is logged in already.
+        again = server.ask(_link(server, "vic"), Cookie=answer.cookie, **headers)
+        assert (again.status, me(server, Cookie=again.cookie).document["name"]) == (303, "vic")
+
+
+@pytest.mark.parametrize(
+    ("mode", "dest"),
+    [("no-cors", "image"), ("cors", "empty"), ("navigate", "iframe"), ("no-cors", "script"), ("navigate", "embed")],
+)
+def test_a_link_works_in_no_part_of_a_page(server: TeamServer, mode: str, dest: str):
+    """An image in logged text must not replace the session of who looks at it, and must not use the link up."""
+    cookie, link = server.logged_in("vic"), _link(server, "mallory")
+    headers = {"Sec_Fetch_Site": "same-origin", "Sec_Fetch_Mode": mode, "Sec_Fetch_Dest": dest}
+    for one in ({"Cookie": cookie}, {}):
+        assert server.ask(link, **headers, **one).header("set-cookie") == ""
+    assert me(server, Cookie=cookie).document["name"] == "vic"
+    assert server.ask(link, **TYPED).status == 303
+
+
+@pytest.mark.parametrize("site", ["none", "same-origin", "same-site", "cross-site", ""])
+def test_nobody_elses_session_is_replaced_without_a_question(server: TeamServer, site: str):
+    cookie, link = server.logged_in("vic"), _link(server, "mallory")
+    headers = {**TYPED, "Sec_Fetch_Site": site} if site else {}
+    asked = server.ask(link, Cookie=cookie, Accept="text/html", **headers)
+    assert (asked.status, asked.header("set-cookie")) == (200, "")
+    assert "You are logged in as vic." in asked.body.decode()
+    assert 'href="/runs?x=1"' in asked.body.decode()
+    assert asked.header("x-frame-options") == "DENY"
+    assert me(server, Cookie=cookie).document["name"] == "vic"
+    form = _confirmed(asked)
+    for other in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec_Fetch_Site": "same-site"}):
+        forged = server.ask("/login", "POST", form=form, Cookie=cookie, **other)
+        assert (forged.status, forged.header("set-cookie")) == (403, "")
+    assert me(server, Cookie=cookie).document["name"] == "vic"
+    own = {"Origin": server.url, "Sec_Fetch_Site": "same-origin"}
+    answer = server.ask("/login", "POST", form=form, Cookie=cookie, **own)
+    assert (answer.status, answer.header("location")) == (303, "/runs?x=1")
+    assert me(server, Cookie=answer.cookie).document["name"] == "mallory"
+    assert me(server, Cookie=cookie).status == 401
+
+
+@pytest.mark.parametrize("site", ["same-site", "cross-site"])
+def test_a_link_on_a_page_of_another_site_asks_first(server: TeamServer, site: str):
+    asked = server.ask(_link(server, "mallory"), Accept="text/html", **{**TYPED, "Sec_Fetch_Site": site})
+    assert (asked.status, asked.header("set-cookie")) == (200, "")
+    assert "Log in as mallory" in asked.body.decode()
+    answer = server.ask("/login", "POST", form=_confirmed(asked), Origin=server.url)
+    assert me(server, Cookie=answer.cookie).document["name"] == "mallory"
+
+
+def _confirmed(asked: Answer) -> str:
+    """What the browser sends when the person presses the button."""
+    page = asked.body.decode()
+    assert 'method="post" action="/login"' in page
+    fields = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', page)
+    return urlencode({name: html.unescape(value) for name, value in fields})
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[::1].evil", "a b"])
@@ -372,6 +450,13 @@ def test_a_header_is_believed_of_the_proxy_alone(tmp_path: Path):
         proven = {"X_Aboard_Proxy_Secret": login.proxy_secret}
         found = me(server, X_Remote_User="newcomer", **proven).document
         assert (found["name"], found["administrator"], found["roles"]) == ("newcomer", False, {"default": "editor"})
+        # The account that runs the server is an administrator, but not because somebody is called so.
+        for name in (BOSS, BOSS.upper()):
+            assert me(server, X_Remote_User=name, **proven).document["administrator"] is False
+        ensure_administrator(catalog, "chief", is_chosen=True)
+        assert me(server, X_Remote_User="Chief", **proven).document["administrator"] is True
+        ensure_administrator(catalog, BOSS, is_chosen=True)
+        server.control.logins.forget()
         assert me(server, X_Remote_User=BOSS, **proven).document["administrator"] is True
         assert me(server, X_Remote_User="a/../b", **proven).status == 400
         # Browsers reach a proxy with whatever it knows them by, so other sites could use that as they could a cookie.

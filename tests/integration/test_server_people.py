@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from aboard.api.runs import NewRun, RetentionAsked
+from aboard.api.wire import to_wire
 from aboard.catalog.catalog import Catalog
+from aboard.client.client import Client
 from aboard.errors import Conflict, Forbidden, InvalidValue, Unauthorized, UnknownName
 from aboard.model.times import now
 from aboard.model.uid import new_uid
@@ -100,6 +102,15 @@ def test_what_one_may_not_see_is_as_if_it_did_not_exist(server: TeamServer):
         ("GET", "experiments/secret-exp", "experiments/sacred-exp", None),
         ("GET", "experiments?workspace=secret", "experiments?workspace=sacred", None),
         ("GET", "comparison?run=1&run=2", "comparison?run=1&run=99", None),
+        ("GET", "boards?workspace=secret", "boards?workspace=sacred", None),
+        ("GET", "boards?workspace=vision&workspace=secret", "boards?workspace=vision&workspace=sacred", None),
+        ("POST", "boards", "boards", {"sources": ["vision/vision-base"], "workspace": "{workspace}"}),
+        ("POST", "boards", "boards", {"sources": [], "workspace": "{workspace}"}),
+        ("POST", "boards", "boards", {"sources": ["run{number}"]}),
+        ("POST", "boards", "boards", {"sources": ["{workspace}/base*"]}),
+        ("POST", "boards/preview", "boards/preview", {"sources": ["vision/vision-base"], "workspace": "{workspace}"}),
+        ("POST", "runs", "runs", {"uid": "{no_uid}", "workspace": "{workspace}"}),
+        ("POST", "runs", "runs", {"uid": "{uid}", "workspace": "{workspace}"}),
         ("PATCH", "workspaces/secret", "workspaces/sacred", {"description": "mine"}),
         ("POST", "workspaces/secret/delete", "workspaces/sacred/delete", None),
         ("POST", "experiments/exp{experiment}/delete", "experiments/exp{gone}/delete", None),
@@ -201,13 +212,20 @@ def test_trainings_register_with_a_token_for_writing(server: TeamServer):
     assert refused.value.hint == "nearest: vision; `aboard workspaces list` shows those that you may use"
     with pytest.raises(UnknownName, match="there is no workspace 'brandnew'"):
         training.runs.register(NewRun(uid=new_uid(), workspace="brandnew"))
-    with pytest.raises(Forbidden, match="may not make others"):
+    with pytest.raises(Forbidden, match="This token cannot create tokens"):
         training.tokens.create("more")
     server.person("ed", scopes=("read",))
-    with pytest.raises(Forbidden) as caught:
+    with pytest.raises(Forbidden, match=r"has the scope read and cannot change anything\.") as caught:
         server.client("ed").runs.register(NewRun(uid=new_uid(), workspace="vision"))
-    assert "this token was made for less" in caught.value.hint
+    assert "aboard token create NAME --scope write" in caught.value.hint
     assert server.client().runs.register(NewRun(uid=new_uid(), workspace="brandnew")).workspace == "brandnew"
+
+
+def test_a_run_of_others_is_registered_once_more_without_a_word_about_it(server: TeamServer):
+    _, uid, _ = _secret(server)
+    answer = server.ask("/api/v1/runs", "POST", body={"uid": uid, "workspace": "vision"}, who="ed")
+    assert (answer.status, b"secret" in answer.body) == (409, False)
+    assert answer.document["error"]["message"] == f"The uid {uid} is in use."
 
 
 def test_tokens_end_by_time_revocation_and_with_their_person(server: TeamServer):
@@ -309,6 +327,48 @@ def test_a_session_ends_with_the_token_that_began_it(server: TeamServer):
     assert server.ask("/api/v1/me", Cookie=cookie).status == 200
     server.client("vic").tokens.revoke("tests")
     assert server.ask("/api/v1/me", Cookie=cookie).status == 401
+
+
+def test_what_a_token_creates_ends_with_it(server: TeamServer):
+    """Links, browser sessions, further tokens, and what these create in turn."""
+    made = server.client("vic").tokens.create("short", expires_seconds=3600)
+    short = Client(server.url, made.text)
+    link, unused = (short.tokens.browser_address("/").removeprefix(server.url) for _ in range(2))
+    cookie = server.ask(link).cookie
+    by_token = short.tokens.create("child")
+    by_session = server.ask("/api/v1/tokens", "POST", body={"name": "page"}, Cookie=cookie, Origin=server.url).document
+    assert by_token.token.expires == made.token.expires
+    assert by_session["token"]["expires"] == to_wire(made.token.expires)
+    later = now() + timedelta(seconds=3601)
+    assert server.catalog.sessions.check(cookie.partition("=")[2], later) is None
+    bearers = [f"Bearer {text}" for text in (by_token.text, by_session["text"])]
+    assert [server.ask("/api/v1/me", Authorization=one).status for one in bearers] == [200, 200]
+    assert server.ask("/api/v1/me", Cookie=cookie).status == 200
+    server.client("vic").tokens.revoke("short")
+    assert [server.ask("/api/v1/me", Authorization=one).status for one in bearers] == [401, 401]
+    assert server.ask("/api/v1/me", Cookie=cookie).status == 401
+    assert server.ask(unused, Accept="text/html").status == 401
+    assert server.ask("/api/v1/me", who="vic").status == 200
+
+
+def test_a_program_that_logs_in_by_a_browser_ends_with_the_token_of_the_browser(server: TeamServer):
+    verifier = "v" * 43
+    form = f"port=40123&challenge={hashlib.sha256(verifier.encode()).hexdigest()}&state=s"
+    cookie = server.logged_in("vic")
+    answer = server.ask("/login/program", "POST", form=form, Cookie=cookie, Origin=server.url)
+    code = answer.header("location").partition("code=")[2].partition("&")[0]
+    made = server.client("nobody").tokens.exchange(code, verifier, "login on gpu7")
+    server.client("vic").tokens.revoke("tests")
+    assert server.ask("/api/v1/me", Authorization=f"Bearer {made.text}").status == 401
+
+
+def test_a_token_for_another_person_does_not_end_with_that_of_the_administrator(server: TeamServer):
+    own = server.client().tokens.create("laptop")
+    made = Client(server.url, own.text).tokens.create("first", person="vic")
+    server.client().tokens.revoke(own.token.id)
+    assert server.ask("/api/v1/me", Authorization=f"Bearer {made.text}").document["name"] == "vic"
+    (entry,) = server.client().people.changes(target=f"token {made.token.id}").items
+    assert entry.details["by_token"] == own.token.id
 
 
 def test_a_stream_ends_when_rights_are_taken_away(server: TeamServer, monkeypatch: pytest.MonkeyPatch):

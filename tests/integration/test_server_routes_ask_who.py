@@ -21,10 +21,12 @@ from aboard.server.api_app import api_app
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run
-from support.team_servers import TeamServer, team_server
+from support.team_servers import BOSS, TeamServer, team_server
 
 OPEN = {("GET", f"{PREFIX}/login"), ("POST", f"{PREFIX}/login/exchange"), ("GET", "/healthz"), ("GET", "/readyz")}
 """What everybody may ask; nothing in their answers depends on who there is or what runs there are."""
+READING = {f"{PREFIX}/boards/preview", f"{PREFIX}/selections/resolve"}
+"""POST routes that change nothing."""
 HIDDEN = "topsecret"
 
 
@@ -103,6 +105,54 @@ def test_nothing_is_told_of_what_one_may_not_see(server: TeamServer):
             else:
                 # What was asked for may be repeated; the hint must not know more.
                 assert HIDDEN not in json.loads(said)["error"].get("hint", ""), f"{method} {path}: {said[:500]}"
+
+
+@pytest.mark.parametrize("way", ["token", "session"])
+def test_a_token_with_the_scope_read_changes_nothing(server: TeamServer, way: str):
+    """Not even that of an administrator, at any changing route of the API document, nor with a session by it."""
+    text = server.catalog.tokens.issue(BOSS, "looking", scopes=["read"])[1]
+    login = server.ask("/login", "POST", form=f"token={text}&next=/", Origin=server.url)
+    shown = {"Authorization": f"Bearer {text}"} if way == "token" else {"Cookie": login.cookie, "Origin": server.url}
+    assert server.ask(f"{PREFIX}/me", **shown).document["administrator"] is True
+    paths = server.ask(f"{PREFIX}/openapi.json", **shown).document["paths"]
+    changing = [
+        (method.upper(), path)
+        for path, methods in paths.items()
+        for method in methods
+        if method != "get" and path not in READING and (method.upper(), path) not in OPEN
+    ]
+    assert len(changing) > 30
+    answers = {
+        f"{method} {path}": server.ask(_filled(path, server), method, body=_BODY, **shown) for method, path in changing
+    }
+    assert {where: answer.status for where, answer in answers.items() if answer.status != 403} == {}
+    for path in READING:
+        assert server.ask(path, "POST", body={"sources": ["run1"], "words": ["run1"]}, **shown).status != 403
+
+
+def test_tokens_end_other_logins_only_with_the_scope_admin(server: TeamServer):
+    """A token may revoke itself, as `aboard logout` does."""
+    server.person("writer", own=Role.VIEWER)
+    whole = server.tokens["writer"]
+    cookie = server.logged_in("writer")
+    for scope in ("read", "write"):
+        token, text = server.catalog.tokens.issue("writer", scope, scopes=[scope])
+        shown = {"Authorization": f"Bearer {text}"}
+        for path in (f"tokens/{whole.split('_')[1]}/revoke", "tokens/tests/revoke", "logout"):
+            assert server.ask(f"{PREFIX}/{path}", "POST", **shown).status == 403
+        assert server.ask(f"{PREFIX}/me", Cookie=cookie).status == 200
+        assert server.ask(f"{PREFIX}/tokens/{token.id}/revoke", "POST", **shown).status == 200
+        assert server.ask(f"{PREFIX}/me", **shown).status == 401
+    # An administrator needs it for the tokens of others, too.
+    text = server.catalog.tokens.issue(BOSS, "writing", scopes=["write"])[1]
+    answer = server.ask(f"{PREFIX}/tokens/{whole.split('_')[1]}/revoke", "POST", Authorization=f"Bearer {text}")
+    assert (answer.status, server.ask(f"{PREFIX}/me", Cookie=cookie).status) == (403, 200)
+    # A board of one's own is changed with the scope write.
+    board = server.client("writer").boards.create([], workspace="own").board.id
+    for scope, status in (("read", 403), ("write", 200)):
+        text = server.catalog.tokens.issue("writer", scope, scopes=[scope])[1]
+        answer = server.ask(f"{PREFIX}/boards/{board}/stop", "POST", Authorization=f"Bearer {text}")
+        assert answer.status == status
 
 
 def test_a_board_of_others_is_as_if_it_did_not_exist(server: TeamServer):

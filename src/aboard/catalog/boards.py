@@ -15,6 +15,7 @@ from aboard.catalog.board_rows import read_boards, row_of, selection_of
 from aboard.catalog.board_units import BoardUnits
 from aboard.catalog.database import Database
 from aboard.catalog.schema import boards
+from aboard.catalog.seen import Seen
 from aboard.catalog.text_conditions import text_fits
 from aboard.catalog.workspace_names import workspace_id, workspace_ids
 from aboard.errors import Conflict, InvalidValue, UnknownName
@@ -68,12 +69,13 @@ class Boards:
         owner: str | None = None,
         states: Sequence[UnitState] | None = None,
         kind: BoardKind | None = None,
+        seen: Seen = None,
     ) -> Sequence[Board]:
-        """Boards, oldest first."""
+        """Boards, oldest first. Of `workspaces` those outside `seen` are unknown, as if they did not exist."""
         where: list[ColumnElement[bool]] = []
         with self._database.reading() as connection:
             if workspaces is not None:
-                where.append(boards.c.workspace_id.in_(workspace_ids(connection, workspaces)))
+                where.append(boards.c.workspace_id.in_(workspace_ids(connection, workspaces, seen)))
             if owner is not None:
                 where.append(boards.c.owner == owner)
             if states is not None:

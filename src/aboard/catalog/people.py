@@ -17,6 +17,9 @@ from aboard.model.names import check_name
 from aboard.model.times import now
 from aboard.model.user import Role, User
 
+_ABLE = users.c.is_administrator.is_(True), users.c.disabled.is_(None)
+"""Administrators who may log in."""
+
 
 class People:
     """The people of a catalog."""
@@ -64,29 +67,41 @@ class People:
         display_name: str | None = None,
         is_administrator: bool | None = None,
         subject: str | None = None,
+        disabled: bool | None = None,
+        keep_administrator: bool = False,
     ) -> User:
-        """Change what is known of a person."""
+        """Change what is known of a person.
+
+        With `keep_administrator` it is a conflict if no administrator would be left who may log in.
+        """
         values = {"display_name": display_name, "is_administrator": is_administrator, "subject": subject}
-        given = {key: value for key, value in values.items() if value is not None}
+        given: dict[str, object] = {key: value for key, value in values.items() if value is not None}
+        if disabled is not None:
+            given["disabled"] = now() if disabled else None
+        loses = disabled is True or is_administrator is False
+
+        def work(connection: Connection) -> None:
+            if keep_administrator and loses:
+                _check_not_last(connection, name)
+            user = user_id(connection, name)
+            connection.execute(update(users).where(users.c.id == user).values(**given))
+
         if given:
-            self._change(name, given)
+            self._database.write(work)
         return self.get(name)
 
     def disable(self, name: str) -> User:
         """Keep a person out; their tokens and sessions open nothing any more."""
-        self._change(name, {"disabled": now()})
-        return self.get(name)
+        return self.change(name, disabled=True)
 
     def administrators(self) -> int:
         """How many administrators there are who may log in."""
-        able = users.c.is_administrator.is_(True), users.c.disabled.is_(None)
         with self._database.reading() as connection:
-            return connection.execute(select(func.count()).select_from(users).where(*able)).scalar_one()
+            return connection.execute(select(func.count()).select_from(users).where(*_ABLE)).scalar_one()
 
     def enable(self, name: str) -> User:
         """Let a person in again."""
-        self._change(name, {"disabled": None})
-        return self.get(name)
+        return self.change(name, disabled=False)
 
     def set_role(self, name: str, workspace: str, role: Role | None) -> None:
         """Give a person a role in a workspace, another one, or none."""
@@ -117,13 +132,6 @@ class People:
             found = connection.execute(query.where(inside).order_by(users.c.name))
             return {name: Role(role) for name, role in found}
 
-    def _change(self, name: str, values: Mapping[str, object]) -> None:
-        def work(connection: Connection) -> None:
-            user = user_id(connection, name)
-            connection.execute(update(users).where(users.c.id == user).values(**values))
-
-        self._database.write(work)
-
 
 def user_id(connection: Connection, name: str) -> int:
     """The key of a person; on PostgreSQL their row is locked, so that changes follow each other."""
@@ -132,6 +140,14 @@ def user_id(connection: Connection, name: str) -> int:
     if found is None:
         raise not_found("person", name, list(connection.scalars(select(users.c.name_key))))
     return found
+
+
+def _check_not_last(connection: Connection, name: str) -> None:
+    """Refuse to take away the last administrator. Their rows are locked, so that two changes cannot both pass."""
+    query = select(users.c.name, users.c.name_key).where(*_ABLE).order_by(users.c.id).with_for_update()
+    able = connection.execute(query).all()
+    if len(able) == 1 and able[0].name_key == stored_fold(name):
+        raise Conflict(f"{able[0].name} is the last administrator", hint="make somebody else one first")
 
 
 def _read(connection: Connection, where: Sequence[ColumnElement[bool]]) -> list[User]:

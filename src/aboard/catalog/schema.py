@@ -276,6 +276,8 @@ tokens = Table(
     Column("expires", Moment),
     Column("last_used", Moment),
     Column("revoked", Moment),
+    # The token that created this one. No foreign key: backups copy the rows in any order.
+    Column("parent_id", Words),
 )
 
 sessions = Table(
@@ -301,6 +303,7 @@ login_codes = Table(
     metadata,
     Column("hash", Words, primary_key=True),
     Column("user_id", Number, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("token_id", Words, ForeignKey("tokens.id", ondelete="CASCADE")),  # the token that requested it
     Column("challenge", Words, nullable=False),  # a digest of what the program that asked for it knows; or empty
     Column("created", Moment, nullable=False),
     Column("expires", Moment, nullable=False),

@@ -87,12 +87,13 @@ class Sessions:
         change = update(sessions).where(*due).values(**values, renewal_due=None)
         return fresh if self._database.write(lambda c: c.execute(change).rowcount) == 1 else None
 
-    def end_of_boards(self, user: str) -> None:
-        """End the sessions that a person has with boards."""
+    def end_of_boards(self, user: str, token_id: str | None) -> None:
+        """End the sessions with boards that a person opened with this token, or without one."""
 
         def work(connection: Connection) -> None:
             is_of_board = sessions.c.origin.startswith(BOARD_ORIGIN, autoescape=True)
-            connection.execute(delete(sessions).where(sessions.c.user_id == user_id(connection, user), is_of_board))
+            mine = sessions.c.user_id == user_id(connection, user), sessions.c.token_id.is_not_distinct_from(token_id)
+            connection.execute(delete(sessions).where(*mine, is_of_board))
 
         self._database.write(work)
 
@@ -118,7 +119,7 @@ def _holds(secret: str, at: datetime) -> ColumnElement[bool]:
 
 def _read(connection: Connection, at: datetime, where: ColumnElement[bool]) -> list[Session]:
     columns = sessions.c.origin, sessions.c.created, sessions.c.expires, sessions.c.last_used, sessions.c.renewal_due
-    query = select(users.c.name.label("user"), tokens.c.scopes, *columns)
+    query = select(users.c.name.label("user"), sessions.c.token_id, tokens.c.scopes, *columns)
     query = query.select_from(sessions.join(users).outerjoin(tokens, sessions.c.token_id == tokens.c.id))
     valid = (
         sessions.c.expires > at,
@@ -130,6 +131,7 @@ def _read(connection: Connection, at: datetime, where: ColumnElement[bool]) -> l
     plain = ("user", "origin", "created", "expires", "last_used")
     return [
         Session(
+            token_id=row["token_id"] or "",
             scopes=tuple(row["scopes"] or ()),
             is_due=row["renewal_due"] is not None,
             **{name: row[name] for name in plain},

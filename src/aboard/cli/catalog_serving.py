@@ -21,7 +21,12 @@ from aboard.config.settings import Settings
 from aboard.control.board_executors import BoardExecutors
 from aboard.control.boards import BoardRules
 from aboard.control.control import Control, ControlOptions
-from aboard.control.first_administrator import code_for, ensure_administrator, has_way_in
+from aboard.control.first_administrator import (
+    code_for,
+    ensure_administrator,
+    has_named_administrator,
+    has_way_in,
+)
 from aboard.control.regular_retention import ACTOR, RegularRetention
 from aboard.control.source_cleaning import clean_stores
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
@@ -115,8 +120,11 @@ class CatalogServer:
             return listen(self._host, 0)
 
     def _needs_person(self, catalog: Catalog) -> bool:
-        """The one person of a personal server; else the first administrator, while there is none."""
-        return self._mode == "personal" or not catalog.people.administrators()
+        """The one person of a personal server; else the first administrator, while there is none.
+
+        Not where a proxy names people: one of them may be called like the account that runs the server.
+        """
+        return self._mode == "personal" or (self._mode != "header" and not catalog.people.administrators())
 
     def _control(self, catalog: Catalog, stack: contextlib.ExitStack) -> Control:
         default = self._settings.home / "store"
@@ -168,6 +176,9 @@ class CatalogServer:
             say(json.dumps(said), sys.stdout) if self._options.as_json else say(told, sys.stderr)
             return
         is_personal = self._mode == "personal"
+        if self._mode == "header" and not has_named_administrator(control.catalog):
+            say("No administrator can log in yet. Name one as the proxy calls them:", sys.stderr)
+            say("  aboard server init-admin NAME", sys.stderr)
         # In other modes a link is printed until an administrator has come in; `init-admin` makes further ones.
         wants_link = is_personal or (is_first and self._mode in ("tokens", "oidc"))
         code = code_for(control.catalog, person) if wants_link else ""

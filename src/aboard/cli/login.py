@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import sys
+from collections.abc import Sequence
 
 import typer
 
@@ -13,12 +14,15 @@ from aboard.api.people import Person, TokenMade
 from aboard.api.server import ServerInfo
 from aboard.cli.browser_login import browser_login
 from aboard.cli.run_store import run_store
+from aboard.cli.shown_values import plain
 from aboard.cli.table_text import print_json
 from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.transport import Address, Transport
 from aboard.config.credentials import Credential, Credentials
 from aboard.config.settings import load_settings
 from aboard.errors import AboardError, InvalidValue, Unauthorized
+from aboard.model.times import now
+from aboard.model.token import Token
 
 
 def log_in(server: str | None, token: str | None, *, browser: bool, as_json: bool) -> None:
@@ -56,10 +60,28 @@ def log_out(server: str | None) -> None:
         raise InvalidValue(f"there is no login at {named or 'any server'}", hint="`aboard login ADDRESS` makes one")
     # A server that is gone, or a token that opens nothing any more, is no reason to keep it.
     parts = known.token.split("_")
+    token_id = parts[1] if len(parts) > 2 else known.token
+    ended: list[str] = []
     with contextlib.suppress(AboardError):
-        _tokens(Address.of(address.url, known.token)).revoke(parts[1] if len(parts) > 2 else known.token)
+        tokens = _tokens(Address.of(address.url, known.token))
+        listed = tokens.list().items
+        tokens.revoke(token_id)
+        ended = _created_with(token_id, listed)
     credentials.drop(address.url)
     typer.echo(f"Logged out at {address.url}.")
+    if ended:
+        typer.echo(f"Tokens created with this login are revoked too: {', '.join(ended)}.", err=True)
+
+
+def _created_with(token_id: str, tokens: Sequence[Token]) -> list[str]:
+    """The names of the valid tokens that a token created, directly or through others; the oldest come first."""
+    family, names = {token_id}, list[str]()
+    for token in tokens:
+        if token.parent in family:
+            family.add(token.id)
+            if token.is_valid(now()):
+                names.append(plain(token.name))
+    return names
 
 
 def _tried(address: Address, text: str) -> tuple[str, Person]:

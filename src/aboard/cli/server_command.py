@@ -76,7 +76,10 @@ def server(
 
 @app.command("init-admin")
 def init_admin(
-    name: Annotated[str | None, typer.Argument(help="Who; without it the account that runs this.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Who; default: the account that runs this. Behind a proxy: the name that it sends."),
+    ] = None,
     *,
     catalog: Catalog = None,
     as_json: Json = False,

@@ -16,6 +16,7 @@ from aboard.cli.server import needed_packages
 from aboard.cli.shown_values import bytes_text
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import Settings, load_settings
+from aboard.errors import InvalidValue
 
 if TYPE_CHECKING:
     from aboard.catalog.catalog import Catalog
@@ -27,15 +28,24 @@ def make_administrator(name: str | None, place: str | None, *, as_json: bool) ->
         from aboard.control.first_administrator import code_for, ensure_administrator
         from aboard.server.actors import owner
 
-        person = ensure_administrator(catalog, name or owner())
+        is_header = settings.login.mode == "header"
+        if is_header and not name:
+            raise InvalidValue("Name the administrator.", hint="Write the name that the proxy sends for them.")
+        person = ensure_administrator(catalog, name or owner(), is_chosen=bool(name))
         code = code_for(catalog, person)
     url = settings.serve.url
     if as_json:
-        typer.echo(json.dumps({"user": person, "code": code, "link": f"{url}/?token={code}" if url else None}))
+        link = f"{url}/?token={code}" if url and not is_header else None
+        typer.echo(json.dumps({"user": person, "code": code, "link": link}))
+        return
+    command = f"aboard login {url or 'ADDRESS-OF-THE-SERVER'} --token {code}"
+    if is_header:
+        typer.echo(f"{person} administers the server, after a login at the proxy. For commands, within an hour:")
+        typer.echo(f"  {command}")
         return
     typer.echo(f"{person} administers the server. Once, within an hour, they get in by")
     typer.echo(f"  {url or 'ADDRESS-OF-THE-SERVER'}/?token={code}")
-    typer.echo(f"or with  aboard login {url or 'ADDRESS-OF-THE-SERVER'} --token {code}")
+    typer.echo(f"or with  {command}")
 
 
 def back_up(file: str, place: str | None) -> None:

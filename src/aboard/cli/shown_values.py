@@ -30,9 +30,9 @@ def shown(value: object, *, precision: int = PRECISION) -> str:
             return local_time(value)
         case Mapping():
             pairs = cast("Mapping[object, object]", value).items()
-            return ", ".join(f"{key}={one}" if one != "" else str(key) for key, one in pairs) or EMPTY
+            return plain(", ".join(f"{key}={one}" if one != "" else str(key) for key, one in pairs)) or EMPTY
         case list() | tuple():
-            return ", ".join(str(one) for one in cast("Sequence[object]", value)) or EMPTY
+            return plain(", ".join(str(one) for one in cast("Sequence[object]", value))) or EMPTY
         case _:
             return plain(str(value))
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import typer
 
 from aboard.api.wire import to_wire
+from aboard.cli.shown_values import plain
 
 MAX_WIDTH = 40
 
@@ -19,11 +20,15 @@ MAX_WIDTH = 40
 def print_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool] = (), max_width: int = 0
 ) -> None:
-    """Columns beside each other; numbers to the right. Longer texts than `max_width` are cut; 0: none is."""
-    cut = [[_cut(text, max_width) for text in row] for row in rows]
-    widths = [max(_width(row[place]) for row in [list(titles), *cut]) for place in range(len(titles))]
-    sides = [*right, *[False] * (len(titles) - len(right))]
-    lines = [list(titles), ["-" * width for width in widths], *cut]
+    """Columns beside each other; numbers to the right. Longer texts than `max_width` are cut; 0: none is.
+
+    Control characters are escaped: names and tags come from other people.
+    """
+    head = [plain(title) for title in titles]
+    cut = [[_cut(plain(text), max_width) for text in row] for row in rows]
+    widths = [max(_width(row[place]) for row in [head, *cut]) for place in range(len(head))]
+    sides = [*right, *[False] * (len(head) - len(right))]
+    lines = [head, ["-" * width for width in widths], *cut]
     for place, line in enumerate(lines):
         between = "-+-" if place == 1 else " | "
         cells = [_padded(text, width, right=side) for text, width, side in zip(line, widths, sides, strict=True)]
@@ -45,9 +50,10 @@ def print_json(document: object) -> None:
 
 
 def print_pairs(pairs: Mapping[str, str], *, indent: str = "") -> None:
-    """Names and values below each other."""
-    width = max((len(name) for name in pairs), default=0)
-    for name, value in pairs.items():
+    """Names and values below each other, with control characters escaped."""
+    lines = [(plain(name), plain(value)) for name, value in pairs.items()]
+    width = max((len(name) for name, _ in lines), default=0)
+    for name, value in lines:
         typer.echo(f"{indent}{name.ljust(width)}  {value}".rstrip())
 
 

@@ -37,7 +37,7 @@ def list_tokens(user: str, *, everybody: bool, as_json: bool) -> None:
     if as_json:
         print_json(page)
         return
-    titles = ["id", "name", "user", "scopes", "created", "expires", "last used", "state"]
+    titles = ["id", "name", "user", "scopes", "created", "created by", "expires", "last used", "state"]
     print_table(titles, [_row(token) for token in page.items])
 
 
@@ -55,5 +55,5 @@ def revoke_tokens(tokens: Sequence[str], *, as_json: bool) -> None:
 def _row(token: Token) -> list[str]:
     state = "VALID" if token.is_valid(now()) else ("REVOKED" if token.revoked else "EXPIRED")
     scopes = ", ".join(token.scopes) or "all"
-    times = [shown(token.created), shown(token.expires), shown(token.last_used)]
-    return [token.id, token.name, token.user, scopes, *times, state]
+    facts = [shown(token.created), shown(token.parent), shown(token.expires), shown(token.last_used)]
+    return [token.id, token.name, token.user, scopes, *facts, state]

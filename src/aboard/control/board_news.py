@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from aboard.control.board_selection import workspaces_of
 from aboard.control.changes import Changes
 from aboard.model.board import Board
 
@@ -24,4 +25,4 @@ class BoardNews:
             "run_count": board.run_count,
             "changed": changed,
         }
-        self._changes.tell("board", board.workspace, facts, beside=board.shown)
+        self._changes.tell("board", board.workspace, facts, beside=tuple(sorted(workspaces_of(board))))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from aboard.catalog.catalog import Catalog
@@ -11,8 +12,11 @@ from aboard.control.selections import Resolved, Selections
 from aboard.errors import UnknownName
 from aboard.model.access import Access
 from aboard.model.board import Board
+from aboard.model.names import folded
+from aboard.model.query.parser import parse_query
+from aboard.model.query.syntax import Among, Column, Comparison, conditions
 from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import Entry, Folder, NumberKind, Numbers, Selection
+from aboard.model.selection import Entry, Folder, NumberKind, Numbers, Selection, is_wild
 from aboard.model.selection_words import parse_word
 
 
@@ -47,6 +51,25 @@ def named_numbers(board: Board, kind: NumberKind) -> tuple[int, ...]:
     """The runs or experiments that a board names one by one."""
     entries = kept_selection(board).entries
     return tuple(one.first for one in entries if isinstance(one, Numbers) and one.kind is kind and one.is_one)
+
+
+def workspaces_of(board: Board) -> frozenset[str]:
+    """Folded names of the workspaces that a board names or has shown: who may not see all of them may not see it."""
+    return _named_workspaces(board.sources, board.where, board.scope).union(board.shown)
+
+
+@functools.lru_cache(4096)  # it is asked for with every request to a board
+def _named_workspaces(sources: tuple[str, ...], where: str, scope: tuple[str, ...] | None) -> frozenset[str]:
+    """Only those that its maker could see: others are perhaps not there, and their names reveal nothing."""
+    entries = [parse_word(source) for source in sources]
+    named = {entry.workspace for entry in entries if not isinstance(entry, Folder) and not is_wild(entry.workspace)}
+    for condition in conditions(parse_query(where)) if where else ():
+        if isinstance(condition.field, Column) and condition.field.name == "workspace":
+            values = condition.values if isinstance(condition, Among) else ()
+            values = (condition.value,) if isinstance(condition, Comparison) else values
+            named |= {value for value in values if isinstance(value, str)}
+    found = frozenset(folded(name) for name in named if name)
+    return found if scope is None else found.intersection(scope)
 
 
 class BoardSelection:

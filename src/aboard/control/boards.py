@@ -158,7 +158,7 @@ class BoardUses:
     ) -> Page[Board]:
         """One page of boards: this person's own, those of one owner, or everybody's."""
         whose = None if everybody else (owner if owner is not None else access.name)
-        found = self._catalog.boards.list(workspaces=workspaces, owner=whose, states=states)
+        found = self._catalog.boards.list(workspaces=workspaces, owner=whose, states=states, seen=access.seen)
         seen = [board for board in found if is_seen(board, access)]
         return page_of(seen, sort_by=sort_by, descending=descending, limit=limit, after=after)
 
@@ -293,13 +293,11 @@ class BoardUses:
         else:
             name = resolved.runs[0].workspace if resolved.runs else _WORKSPACE
         try:
-            found = self._catalog.workspaces.get(name).name
+            return self._catalog.seen_by(access.seen).workspaces.get(name).name
         except UnknownName:
             if not access.is_administrator or (new.workspace and not resolved.folders):
                 raise
-            found = self._catalog.workspaces.add(name).name if may_add else name
-        access.check(Role.VIEWER, found)
-        return found
+            return self._catalog.workspaces.add(name).name if may_add else name
 
     def _record(self, access: Access, action: str, board: Board) -> None:
         self._catalog.audit.record(access.name, f"board.{action}", f"board {board.id}", {"name": board.name})

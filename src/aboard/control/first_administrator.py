@@ -6,6 +6,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from aboard.catalog.catalog import Catalog
+from aboard.control.logins import name_subject
 from aboard.errors import Conflict, UnknownName
 from aboard.model.names import usable_name
 from aboard.model.times import now
@@ -13,11 +14,16 @@ from aboard.model.times import now
 _LIFETIME = timedelta(hours=1)
 
 
-def ensure_administrator(catalog: Catalog, name: str) -> str:
-    """A person of this name who administers the server and may log in; what they are called in the catalog."""
+def ensure_administrator(catalog: Catalog, name: str, *, is_chosen: bool = False) -> str:
+    """A person of this name who administers the server and may log in; what they are called in the catalog.
+
+    `is_chosen`: somebody chose the name, so that a trusted proxy may log them in by it. The name of the account that
+    runs the server is not chosen: people of the proxy may be called so.
+    """
     name = usable_name(name, "administrator")
+    known = catalog.people.by_subject(name_subject(name)) if is_chosen else None
     try:
-        user = catalog.people.get(name)
+        user = known or catalog.people.get(name)
     except UnknownName:
         try:
             user = catalog.people.add(name, is_administrator=True)
@@ -30,7 +36,18 @@ def ensure_administrator(catalog: Catalog, name: str) -> str:
     if user.disabled is not None:
         catalog.people.enable(user.name)
         catalog.audit.record(user.name, "change", f"person {user.name}", {"disabled": False})
+    if is_chosen and not user.subject:
+        catalog.people.change(user.name, subject=name_subject(name))
     return user.name
+
+
+def has_named_administrator(catalog: Catalog) -> bool:
+    """Whether a trusted proxy can log an administrator in."""
+    prefix = name_subject("")
+    return any(
+        user.is_administrator and user.disabled is None and user.subject.startswith(prefix)
+        for user in catalog.people.list()
+    )
 
 
 def has_way_in(catalog: Catalog) -> bool:

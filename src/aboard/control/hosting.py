@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from aboard.catalog.catalog import Catalog
+from aboard.control.board_selection import workspaces_of
 from aboard.control.open_folders import OpenFolders
 from aboard.control.open_runs import OpenRuns
 from aboard.errors import AboardError, Conflict, UnknownName
@@ -236,9 +237,10 @@ class Hosting:
         is_first = not hosted.has_looked
         joined, left = hosted.look(self._stores())
         board = hosted.board
-        is_news = (tuple(sorted(hosted.shown)), len(hosted.selected)) != (board.shown, board.run_count)
+        # Its log and description may be about runs that have left, so workspaces are added and never removed.
+        shown, count = tuple(sorted({*board.shown, *hosted.shown})), len(hosted.selected)
+        is_news = (shown, count) != (board.shown, board.run_count)
         if (joined or left) and is_news:
-            shown, count = tuple(sorted(hosted.shown)), len(hosted.selected)
             self._catalog.boards.note_shown(board.id, shown, count)
             hosted.board = replace(board, shown=shown, run_count=count)
             self._told(hosted.board, "runs")
@@ -274,8 +276,8 @@ def check_running(board: Board) -> None:
 
 
 def is_seen(board: Board, access: Access) -> bool:
-    """Whether this person may look at all that the board showed when it was last looked at."""
-    return access.sees(board.workspace) and all(access.sees(one) for one in board.shown)
+    """Whether this person may look at all that the board names and has shown."""
+    return access.sees(board.workspace) and all(access.sees(one) for one in workspaces_of(board))
 
 
 def _made_of(board: Board) -> tuple[object, ...]:

@@ -22,6 +22,7 @@ from aboard.model.access import Access
 from aboard.model.board import Board
 from aboard.model.names import folded
 from aboard.model.scopes import most_of
+from aboard.model.session import Session
 from aboard.model.user import Role, User
 
 _KEPT_SECONDS = 1.0
@@ -51,6 +52,11 @@ class OutsidePerson:
     """None: the outside login does not say."""
     roles: Mapping[str, Role | None] = field(default_factory=dict[str, "Role | None"])
     """By workspace; None takes a role away. Workspaces that are not here stay as they are."""
+
+
+def name_subject(name: str) -> str:
+    """The subject of a person whom a trusted proxy names."""
+    return f"name:{folded(name)}"
 
 
 class Logins:
@@ -113,7 +119,7 @@ class Logins:
         """The person of that name, whom somebody else has vouched for; who comes for the first time is made known."""
 
         def find() -> Access | None:
-            person = OutsidePerson(subject=f"name:{folded(name)}", name=name)
+            person = OutsidePerson(subject=name_subject(name), name=name)
             return self._access(self._person(person).name)
 
         return self._remembered(f"name {digest(folded(name))}", find)
@@ -129,10 +135,15 @@ class Logins:
         """The secret of a new session for a person whom the caller knows."""
         return self._begin(name, "token")
 
+    def holder_of_code(self, code: str) -> str | None:
+        """The person whom this code logs in; it stays valid."""
+        found = self._catalog.login_codes.holder(code)
+        return None if found is None else found.user
+
     def begin_by_code(self, code: str) -> str | None:
         """The secret of a new session for who has this code, which then works no more."""
-        user = self._catalog.login_codes.redeem(code)
-        return None if user is None else self._begin(user, "link")
+        found = self._catalog.login_codes.redeem(code)
+        return None if found is None else self._begin(found.user, "link", found.token_id)
 
     def begin_outside(self, person: OutsidePerson, origin: str) -> str:
         """The secret of a new session for who has logged in elsewhere; their roles become what was said of them."""
@@ -145,18 +156,21 @@ class Logins:
         self.forget()
         return self._begin(user.name, origin)
 
-    def code_for_board(self, name: str, board: Board) -> str:
+    def code_for_board(self, access: Access, board: Board) -> str:
         """A code that opens one board for a person, once and within a minute, and nothing else."""
-        return self._catalog.login_codes.issue(name, lifetime=_BOARD_CODE, challenge=digest(_board_verifier(board)))
+        challenge = digest(_board_verifier(board))
+        return self._catalog.login_codes.issue(
+            access.name, lifetime=_BOARD_CODE, challenge=challenge, token_id=access.token_id or None
+        )
 
     def begin_board(self, code: str, board_id: str) -> str | None:
         """The secret of a session that is good for one board alone, for who has a code for it."""
         board = self._catalog.boards.get(board_id)
-        user = self._catalog.login_codes.redeem(code, verifier=_board_verifier(board))
-        if user is None:
+        found = self._catalog.login_codes.redeem(code, verifier=_board_verifier(board))
+        if found is None:
             return None
-        lifetime = min(self._options.session_lifetime, _BOARD_SESSION)
-        return self._catalog.sessions.begin(user, origin=f"{BOARD_ORIGIN}{board.id}", lifetime=lifetime)
+        lifetime, origin = min(self._options.session_lifetime, _BOARD_SESSION), f"{BOARD_ORIGIN}{board.id}"
+        return self._catalog.sessions.begin(found.user, origin=origin, lifetime=lifetime, token_id=found.token_id)
 
     def of_board_session(self, secret: str, board_id: str) -> Access | None:
         """Whose session with this board it is."""
@@ -164,7 +178,7 @@ class Logins:
         def find() -> Access | None:
             session = self._catalog.sessions.check(secret)
             is_right = session is not None and session.origin == f"{BOARD_ORIGIN}{board_id}"
-            return self._access(session.user, session.scopes) if session is not None and is_right else None
+            return self._access_of(session) if session is not None and is_right else None
 
         return self._remembered(f"board {board_id} {digest(secret)}", find)
 
@@ -173,7 +187,7 @@ class Logins:
         access = self.of_session(secret)
         self._catalog.sessions.end(secret)
         if access is not None:
-            self._catalog.sessions.end_of_boards(access.name)
+            self._catalog.sessions.end_of_boards(access.name, access.token_id or None)
         self.forget()
         if access is not None:
             self._catalog.audit.record(access.name, "logout", f"person {access.name}")
@@ -193,11 +207,16 @@ class Logins:
         return found
 
     def _first_time(self, outside: OutsidePerson) -> User:
-        """A name that is somebody else's already gets a number, unless that one is waiting for their outside login."""
+        """A name that is somebody else's already gets a number, unless that one is waiting for their outside login.
+
+        An administrator is not waiting: whoever makes somebody one for a login by name sets their subject. Otherwise a
+        person could choose the name of the account that runs the server and administer it.
+        """
         people = self._catalog.people
         names = {folded(user.name): user for user in people.list()}
         same = names.get(folded(outside.name))
-        if same is not None and not same.subject and outside.subject == f"name:{folded(outside.name)}":
+        is_waiting = same is not None and not same.subject and not same.is_administrator
+        if same is not None and is_waiting and outside.subject == name_subject(outside.name):
             return people.change(same.name, subject=outside.subject)
         name, number = outside.name, 2
         while folded(name) in names:
@@ -231,7 +250,7 @@ class Logins:
 
     def _token(self, text: str) -> Access | None:
         token = self._catalog.tokens.check(text)
-        return None if token is None else self._access(token.user, token.scopes)
+        return None if token is None else self._access(token.user, token.scopes, token.id)
 
     def _session(self, secret: str) -> Access | None:
         session = self._catalog.sessions.check(secret)
@@ -239,9 +258,12 @@ class Logins:
             return None
         if session.is_due and len(self._due) < _MOST_KEPT:
             self._due.add(digest(secret))
-        return self._access(session.user, session.scopes)
+        return self._access_of(session)
 
-    def _access(self, name: str, scopes: tuple[str, ...] = ()) -> Access:
+    def _access_of(self, session: Session) -> Access:
+        return self._access(session.user, session.scopes, session.token_id)
+
+    def _access(self, name: str, scopes: tuple[str, ...] = (), token_id: str = "") -> Access:
         user = self._catalog.people.get(name)
         roles: Mapping[str, Role] = {}
         if not user.is_administrator:
@@ -251,6 +273,7 @@ class Logins:
             is_administrator=user.is_administrator,
             roles={folded(workspace): role for workspace, role in roles.items()},
             most=most_of(scopes),
+            token_id=token_id,
         )
 
     def _remembered(self, key: str, find: Callable[[], Access | None]) -> Access | None:

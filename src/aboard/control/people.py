@@ -9,7 +9,7 @@ from datetime import timedelta
 from aboard.api.page import Page
 from aboard.api.people import Change, Members, NewPerson, NewToken, Person, PersonChange, RoleChange, TokenMade
 from aboard.catalog.catalog import Catalog
-from aboard.control.logins import Logins
+from aboard.control.logins import Logins, name_subject
 from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.access import Access
 from aboard.model.names import check_name, folded
@@ -57,7 +57,10 @@ class PeopleDesk:
         self._access.check_administrator()
         for workspace in new.roles:
             self._catalog.workspaces.get(workspace)
-        user = self._people.add(new.name, display_name=new.display_name, is_administrator=new.administrator)
+        subject = self._free_subject(new.name) if new.administrator else ""
+        user = self._people.add(
+            new.name, display_name=new.display_name, is_administrator=new.administrator, subject=subject
+        )
         if new.roles:
             for workspace, role in new.roles.items():
                 self._people.set_role(user.name, workspace, role)
@@ -70,18 +73,19 @@ class PeopleDesk:
         """Keep somebody out, let them in again, make them an administrator or take that away."""
         self._access.check_administrator()
         user = self._people.get(name)
-        loses = asked.disabled is True or asked.administrator is False
-        is_able = user.is_administrator and user.disabled is None
-        if loses and is_able and self._people.administrators() == 1:
-            raise Conflict(f"{user.name} is the last administrator", hint="make somebody else one first")
-        self._people.change(user.name, display_name=asked.display_name, is_administrator=asked.administrator)
+        subject = self._free_subject(user.name) if asked.administrator and not user.subject else None
+        self._people.change(
+            user.name,
+            display_name=asked.display_name,
+            is_administrator=asked.administrator,
+            subject=subject or None,
+            disabled=asked.disabled,
+            keep_administrator=True,
+        )
         if asked.administrator is not None:
             self._logins.rights_changed(user.name)
         if asked.disabled is True:
-            self._people.disable(user.name)
             self._catalog.sessions.end_all(user.name)
-        elif asked.disabled is False:
-            self._people.enable(user.name)
         given = {"display_name": asked.display_name, "administrator": asked.administrator, "disabled": asked.disabled}
         said = {key: value for key, value in given.items() if value is not None}
         self._record("change", f"person {user.name}", said)
@@ -113,10 +117,15 @@ class PeopleDesk:
         return self._catalog.tokens.list(self._access.name)
 
     def make_token(self, new: NewToken) -> TokenMade:
-        """A token for who asks, or, by an administrator, for somebody else."""
-        self._check_whole()
-        owner = self._access.name
-        if new.person and folded(new.person) != folded(owner):
+        """A token for who asks, or, by an administrator, for somebody else.
+
+        One's own token ends with the token that created it. One for somebody else does not: it is theirs, and must
+        outlive the login of the administrator. The audit record names the token behind it.
+        """
+        self._check_scope_admin("create tokens")
+        owner, by_token = self._access.name, self._access.token_id
+        is_own = not new.person or folded(new.person) == folded(owner)
+        if not is_own:
             self._access.check_administrator()
             owner = self._people.get(new.person).name
         seconds = new.expires_seconds
@@ -124,12 +133,19 @@ class PeopleDesk:
             raise InvalidValue(f"expires_seconds is {seconds}", hint=f"use more than 0 and at most {_LONGEST_SECONDS}")
         expires = None if seconds is None else now() + timedelta(seconds=seconds)
         name, scopes = check_name(new.name, "a token"), check_scopes(new.scopes)
-        token, text = self._catalog.tokens.issue(owner, name, scopes=scopes, expires=expires)
-        self._record("add", f"token {token.id}", {"person": owner, "name": name, "scopes": list(scopes)})
+        parent = by_token if is_own else ""
+        token, text = self._catalog.tokens.issue(owner, name, scopes=scopes, expires=expires, parent=parent)
+        details = {"person": owner, "name": name, "scopes": list(scopes), "by_token": by_token}
+        self._record("add", f"token {token.id}", details)
         return TokenMade(token=token, text=text)
 
     def revoke_token(self, token_id: str) -> Token:
-        """Let a token open nothing any more: one's own, or for an administrator anybody's. By its id or its name."""
+        """Revoke a token: one's own, or for an administrator anybody's. By its id or its name.
+
+        A token with a scope below `admin` can revoke itself alone.
+        """
+        if token_id != self._access.token_id:
+            self._check_scope_admin("revoke other tokens")
         is_boss = self._access.is_administrator
         mine = [one for one in self._catalog.tokens.list() if is_boss or folded(one.user) == folded(self._access.name)]
         found = [one for one in mine if one.id == token_id]
@@ -148,14 +164,17 @@ class PeopleDesk:
 
     def end_sessions(self) -> int:
         """Log out everywhere."""
+        self._check_scope_admin("end sessions")
         ended = self._catalog.sessions.end_all(self._access.name)
         self._record("logout", f"person {self._access.name}", {"sessions": ended})
         return ended
 
     def login_code(self, challenge: str = "") -> str:
         """A code that logs the person who asks in once more, for a browser or, with a challenge, a program."""
-        self._check_whole()
-        return self._catalog.login_codes.issue(self._access.name, lifetime=_CODE_LIFETIME, challenge=challenge)
+        self._check_scope_admin("create login links")
+        return self._catalog.login_codes.issue(
+            self._access.name, lifetime=_CODE_LIFETIME, challenge=challenge, token_id=self._access.token_id or None
+        )
 
     def changes(self, *, actor: str | None, target: str | None, limit: int, after: str | None) -> Page[Change]:
         """A page of the record, newest first."""
@@ -172,10 +191,19 @@ class PeopleDesk:
         if folded(name) not in {folded(user.name) for user in self._people.list()}:
             raise UnknownName(f"there is no person {name!r}", hint="an administrator of the server can let them in")
 
-    def _check_whole(self) -> None:
-        """A token that was made for less must not make others that are good for more."""
+    def _check_scope_admin(self, what: str) -> None:
+        """A token that was created for less must not create what is good for more, nor end other logins."""
         if self._access.most is not Role.ADMIN:
-            raise Forbidden("this token may not make others", hint="log in, or use a token without scopes")
+            hint = "Log in, or use a token with the scope admin."
+            raise Forbidden(f"This token cannot {what}: its scope is not admin.", hint=hint)
+
+    def _free_subject(self, name: str) -> str:
+        """The subject by which a trusted proxy logs in somebody who was made an administrator; nothing if it is taken.
+
+        Others get theirs at their first login.
+        """
+        subject = name_subject(name)
+        return "" if self._people.by_subject(subject) else subject
 
     def _told(self, user: User, *, most: Role = Role.ADMIN) -> Person:
         roles = self._people.roles(user.name)

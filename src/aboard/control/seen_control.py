@@ -18,7 +18,7 @@ from aboard.control.run_edits import RunEditor
 from aboard.control.run_series import WholeSeries
 from aboard.control.saved_views import SavedViewChanges
 from aboard.control.selections import Selections
-from aboard.errors import UnknownName
+from aboard.errors import Conflict, UnknownName
 from aboard.model.access import Access
 from aboard.model.names import check_workspace_name
 from aboard.model.run import Run
@@ -59,6 +59,8 @@ class SeenControl:
         else:
             self.access.check(Role.EDITOR, new.workspace)
         run = self._control.register(new)
+        if not self.access.sees(run.workspace):
+            raise Conflict(f"The uid {new.uid} is in use.", hint="Register the run with a new uid.")
         self.access.check(Role.EDITOR, run.workspace)  # a run that was there before may be elsewhere
         return run
 

@@ -21,6 +21,8 @@ class Access:
     roles: Mapping[str, Role] = field(default_factory=dict[str, Role])
     most: Role = Role.ADMIN
     """A token may be good for less than its owner."""
+    token_id: str = ""
+    """The token behind the request or its session, if any: what it creates ends with it."""
 
     @classmethod
     def whole(cls, name: str) -> Self:
@@ -63,6 +65,12 @@ class Access:
         if not self.roles:
             return f"an administrator of the server can give {self.name} a role in a workspace"
         return "`aboard workspaces list` shows those that you may use; name one with --workspace"
+
+    def check_change(self) -> None:
+        """Refuse a token that may only read, whatever its owner may do."""
+        if not self.most.includes(Role.EDITOR):
+            hint = "Use a token with the scope write or admin; `aboard token create NAME --scope write` makes one."
+            raise Forbidden("This token has the scope read and cannot change anything.", hint=hint)
 
     def check_administrator(self) -> None:
         """Refuse who does not administer the server."""

@@ -44,9 +44,9 @@ class Board:
     scope: tuple[str, ...] | None = None
     """Folded names of the workspaces that its maker could look into; None for all. No run of another is ever shown."""
     shown: tuple[str, ...] = ()
-    """Folded names of the workspaces whose runs it showed when it was last looked at."""
+    """Folded names of the workspaces whose runs it has shown."""
     run_count: int | None = None
-    """How many runs these were."""
+    """How many runs it showed when it was last looked at."""
     secret: str = field(default="", repr=False)
     """By which every server process understands the addresses of pictures that another gave out."""
 

@@ -16,6 +16,8 @@ class Session:
     created: datetime
     expires: datetime
     last_used: datetime
+    token_id: str = ""
+    """The token with which they came, if any; the session ends with it."""
     scopes: tuple[str, ...] = ()
     """Of the token with which they came."""
     is_due: bool = False

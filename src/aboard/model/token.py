@@ -19,6 +19,8 @@ class Token:
     expires: datetime | None = None
     last_used: datetime | None = None
     revoked: datetime | None = None
+    parent: str = ""
+    """The id of the token that created this one; this one ends with it."""
 
     def is_valid(self, at: datetime) -> bool:
         """Whether it opens anything at that moment."""

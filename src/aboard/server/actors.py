@@ -28,6 +28,11 @@ Asking = Annotated[Access, Depends(asking)]
 """As the type of a parameter of a handler: who asks, and what they may do where."""
 
 
+async def check_change(access: Asking) -> None:
+    """A dependency of all routes that change something: tokens that may only read are refused."""
+    access.check_change()
+
+
 def owner() -> str:
     """The person whose process this is."""
     try:

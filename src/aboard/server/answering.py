@@ -23,6 +23,7 @@ from starlette.concurrency import run_in_threadpool
 from aboard.api import PREFIX
 from aboard.api.wire import from_wire, to_wire
 from aboard.errors import AboardError, InvalidValue
+from aboard.server.actors import check_change
 
 _log = logging.getLogger("aboard.server")
 _T = TypeVar("_T")
@@ -49,11 +50,14 @@ class Operations:
         content: Mapping[str, Any] | None = None,
         prefix: str = PREFIX,
         after: Callable[[], None] | None = None,
+        is_change: bool | None = None,
     ) -> None:
         """Have `handler` answer. Its docstring describes it; `after` is called when the answer has been sent.
 
         A handler that returns a response of its own says by `content` which kind each content type stands for.
+        Tokens with the scope read are refused where `is_change` holds, which is the default for all but GET.
         """
+        is_change = method != "GET" if is_change is None else is_change
         told = inspect.getdoc(handler) or ""
         route = APIRoute(
             f"{prefix}/{path}",
@@ -64,6 +68,7 @@ class Operations:
             summary=told.partition("\n")[0].rstrip("."),
             description=told,
             response_model=None,
+            dependencies=[Depends(check_change)] if is_change else None,
         )
         self.routes.append(route)
 

@@ -91,7 +91,7 @@ class BoardPages:
             raise Conflict("this server shows no boards that are processes", hint="make one in the server")
         headers = headers_of(scope)
         # A page of another site could have had a browser ask: it gets the address, but no script can read the code.
-        code = self._control.logins.code_for_board(access.name, board)
+        code = self._control.logins.code_for_board(access, board)
         query = [scope["query_string"].decode("latin-1"), urlencode({CODE: code})]
         target = f"{self._second_origin(headers.get('host', ''))}/boards/{board.id}/{quote(rest)}"
         location = f"{target}?{'&'.join(part for part in query if part)}"

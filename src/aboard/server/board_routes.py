@@ -49,7 +49,7 @@ class BoardRoutes:
     def routes(self) -> list[APIRoute]:
         operations = Operations("boards")
         operations.add("POST", "boards", self.create)
-        operations.add("POST", "boards/preview", self.preview)
+        operations.add("POST", "boards/preview", self.preview, is_change=False)
         operations.add("GET", "boards", self.list)
         operations.add("GET", "boards/{board}", self.get)
         operations.add("PATCH", "boards/{board}", self.change)

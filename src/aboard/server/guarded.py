@@ -74,6 +74,7 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
         can_log_in=mode != "header",
         prefix=names.prefix,
         leads_to=origin_of(serve.boards_url) or f"http://*:{place.boards_port}",
+        only_person=place.person.name if mode == "personal" else "",
     )
     guard = LoginGuard(app, doors, pages, names, largest_request=serve.largest_request)
     # A notebook on the same machine may show the boards of its own person.

@@ -122,6 +122,8 @@ class LoginGuard:
             if shown is not None:
                 return shown
         if self._pages.is_open(path):
+            if scope["type"] == "http" and scope["method"] not in _READING:
+                _check_site(headers)
             return await self._pages.answer(scope, headers, receive, None)
         asker = await self._doors.who(scope, headers)
         if asker is None:
@@ -156,8 +158,7 @@ class LoginGuard:
         is_change = scope["type"] == "websocket" or scope["method"] not in _READING
         if not (asker.by_cookie and is_change):
             return
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise Forbidden("requests of other sites are not accepted")
+        _check_site(headers)
         if "origin" not in headers and _MARK not in headers and "sec-fetch-site" not in headers:
             raise Forbidden("this request does not say which page sent it", hint=f"send Origin, or {_MARK}: 1")
 
@@ -169,6 +170,11 @@ class LoginGuard:
             wanted = quote(scope["path"], safe="/") + (f"?{query}" if query else "")
             return ShortAnswer(303, headers=[("location", f"/login?{urlencode({'next': wanted})}")])
         raise Unauthorized("a token is needed", hint=_HOW)
+
+
+def _check_site(headers: Mapping[str, str]) -> None:
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Forbidden("requests of other sites are not accepted")
 
 
 class Misdirected(Forbidden):

@@ -63,6 +63,11 @@ def button_link(text: str, address: str) -> str:
     return f'<p><a class="button" href="{escape(address)}">{escape(text)}</a></p>'
 
 
+def link(text: str, address: str) -> str:
+    """A plain link."""
+    return f'<p><a href="{escape(address)}">{escape(text)}</a></p>'
+
+
 def confirm_form(action: str, fields: dict[str, str], text: str) -> str:
     """A button that sends these fields."""
     hidden = "".join(

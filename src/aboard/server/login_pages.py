@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from aboard.errors import AboardError, Forbidden, InvalidValue, Unauthorized
 from aboard.model.access import Access
+from aboard.model.names import folded
 from aboard.server import login_html as html
 from aboard.server.doors import Doors, account_of
 from aboard.server.local_paths import local_path
@@ -38,10 +39,13 @@ class LoginPages:
         can_log_in: bool = True,
         prefix: str = "",
         leads_to: str = "",
+        only_person: str = "",
     ) -> None:
         """`prefix`: the path below which browsers reach this server. `leads_to`: the origin of boards that are
         processes, where a login may end; browsers ask for that before they follow from a form to another origin.
+        `only_person`: the one person of a personal server, where nobody can be logged in as somebody else.
         """
+        self._only_person = only_person
         self._prefix, self._leads_to = prefix, leads_to
         self._doors, self._seconds, self._code_for, self._oidc = doors, session_seconds, code_for, oidc
         self.can_log_in = can_log_in
@@ -55,19 +59,54 @@ class LoginPages:
         return path in _OPEN or path in (_LOGOUT, _PROGRAM)
 
     async def shown_code(self, scope: Scope, headers: Mapping[str, str]) -> ShortAnswer | None:
-        """A code in an address opens a session, once, and leaves the address. None if there is no code in it."""
+        """A code in an address opens a session, once, and leaves the address. None if there is no code to use.
+
+        Anybody can put the address of their own login on a page or into logged text. So only a navigation of a tab uses
+        the code, and where it replaces the session of another person or comes from another site, the person confirms.
+        """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        codes = [value for name, value in query if name == "token"]
-        if not codes or scope["path"].startswith("/api/"):
+        code = next((value for name, value in query if name == "token"), None)
+        if code is None or scope["path"].startswith("/api/") or not self._is_navigation(headers):
             return None
-        secret = await self._doors.limited(scope, lambda: self._doors.logins.begin_by_code(codes[0]))
         rest = urlencode([pair for pair in query if pair[0] != "token"])
         wanted = local_path(quote(scope["path"], safe="/") + (f"?{rest}" if rest else ""))
+        logins = self._doors.logins
+        holder = await self._doors.limited(scope, lambda: logins.holder_of_code(code))
+        asker = await self._doors.who(scope, headers)
+        former = None if asker is None else asker.access.name
+        if holder is not None and self._must_confirm(headers, holder, former):
+            return self._ask_to_log_in(code, holder, former, wanted)
+        secret = None if holder is None else await self._doors.on_thread(lambda: logins.begin_by_code(code))
         if secret is not None:
             return await self._logged_in(secret, wanted, headers)
-        if await self._doors.who(scope, headers) is not None:
+        if former is not None:
             return ShortAnswer(303, headers=[("location", wanted)])
         return self._page(wanted, _USED, 401)
+
+    def _is_navigation(self, headers: Mapping[str, str]) -> bool:
+        """Whether a tab goes to this address. Old browsers, plain HTTP and programs send no Sec-Fetch headers."""
+        if headers.get("sec-fetch-mode", "navigate") != "navigate":
+            return False
+        # A notebook shows a board of a personal server in a frame, on the same site or its cookie would be dropped.
+        is_framed = headers.get("sec-fetch-dest") == "iframe" and headers.get("sec-fetch-site") != "cross-site"
+        return headers.get("sec-fetch-dest", "document") == "document" or (is_framed and bool(self._only_person))
+
+    def _must_confirm(self, headers: Mapping[str, str], holder: str, former: str | None) -> bool:
+        if former is not None and folded(former) != folded(holder):
+            return True
+        is_from_elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        return is_from_elsewhere and folded(holder) != folded(self._only_person)
+
+    def _ask_to_log_in(self, code: str, holder: str, former: str | None, wanted: str) -> ShortAnswer:
+        """The button sends the code to the login form, which takes it from pages of this server alone."""
+        body = [html.paragraph("Continue only if you requested this link yourself.")]
+        if former is not None:
+            told = f"You are logged in as {former}. This link ends that session in this browser."
+            body.insert(0, html.paragraph(told))
+        body.append(html.confirm_form(self._prefix + _LOGIN, {"token": code, "next": wanted}, f"Log in as {holder}"))
+        if former is not None:
+            body.append(html.link(f"Stay logged in as {former}", self._prefix + wanted))
+        return html.page(f"Log in as {holder}?", body, may_lead_to=self._leads_to)
 
     async def answer(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, access: Access | None

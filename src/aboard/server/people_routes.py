@@ -46,7 +46,7 @@ class PeopleRoutes:
     def routes(self) -> list[APIRoute]:
         operations = Operations("people")
         operations.add("GET", "login", self.ways)
-        operations.add("POST", "login/exchange", self.exchange)
+        operations.add("POST", "login/exchange", self.exchange, is_change=False)  # without a token
         operations.add("POST", "login/codes", self.make_code)
         operations.add("POST", "logout", self.logout)
         operations.add("GET", "me", self.me)
@@ -58,7 +58,8 @@ class PeopleRoutes:
         operations.add("GET", "workspaces/{name}/members", self.members)
         operations.add("GET", "tokens", self.tokens)
         operations.add("POST", "tokens", self.make_token)
-        operations.add("POST", "tokens/{token}/revoke", self.revoke_token)
+        # Every token may revoke itself; the handler refuses the rest.
+        operations.add("POST", "tokens/{token}/revoke", self.revoke_token, is_change=False)
         operations.add("GET", "audit", self.audit)
         return operations.routes
 
@@ -68,10 +69,10 @@ class PeopleRoutes:
 
     def exchange(self, shown: Annotated[CodeShown, sent(CodeShown)]) -> TokenMade:
         """A token for a code that works once; asked by programs that do not know anything else yet."""
-        user = self._control.catalog.login_codes.redeem(shown.code, verifier=shown.verifier)
-        if user is None:
+        found = self._control.catalog.login_codes.redeem(shown.code, verifier=shown.verifier)
+        if found is None:
             raise Unauthorized("this code opens nothing, or nothing any more", hint="log in once more")
-        person = Access(name=user)
+        person = Access(name=found.user, token_id=found.token_id or "")
         return self._control.people_for(person).make_token(NewToken(name=shown.name or "login"))
 
     def make_code(self, asked: Annotated[CodeAsked, sent(CodeAsked)], access: Asking) -> CodeMade:

@@ -26,7 +26,7 @@ class SelectionRoutes:
 
     def routes(self) -> list[APIRoute]:
         operations = Operations("selections")
-        operations.add("POST", "selections/resolve", self.resolve)
+        operations.add("POST", "selections/resolve", self.resolve, is_change=False)
         return operations.routes
 
     def resolve(self, asked: Annotated[SelectionAsked, sent(SelectionAsked)], access: Asking) -> Selected:

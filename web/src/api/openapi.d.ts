@@ -2266,6 +2266,8 @@ export interface components {
             expires?: string | null;
             last_used?: string | null;
             revoked?: string | null;
+            /** @description The id of the token that created this one; this one ends with it. */
+            parent?: string;
         };
         /** @description A token and its text, which is told this once. */
         TokenMade: {
