@@ -36,6 +36,10 @@ class LoginCodes:
         """The person for whom a code is, which is worth nothing afterwards, whether the verifier was right or not."""
         challenge = digest(verifier) if verifier else ""
         where = login_codes.c.hash == digest(code)
+        with self._database.reading() as connection:
+            # A guess must not wait for, or hold up, those who write.
+            if connection.execute(select(login_codes.c.user_id).where(where)).first() is None:
+                return None
 
         def work(connection: Connection) -> str | None:
             query = select(users.c.name, login_codes.c.challenge).join_from(login_codes, users)

@@ -100,9 +100,15 @@ class BoardOrigin:
             return _to(f"/boards/{board_id}/", scope["query_string"].decode("latin-1"))
         if is_page and f"{CODE}=".encode() in scope["query_string"]:
             return await self._come_in(scope, headers, board_id)
-        access = await self._who(scope, headers, board_id)
+        wants_page = is_page and "text/html" in headers.get("accept", "")
+        try:
+            access = await self._who(scope, headers, board_id)
+        except TooManyTries:
+            if not wants_page:
+                raise
+            access = None  # the first origin knows who it is, or asks for a login
         if access is None:
-            if is_page and "text/html" in headers.get("accept", ""):
+            if wants_page:
                 front = self._place.front_url(headers.get("host", ""))
                 return _to(f"{front}{quote(scope['path'], safe='/')}", scope["query_string"].decode("latin-1"))
             raise Unauthorized("a token is needed", hint="open the board from the server, or send a token")
@@ -143,7 +149,12 @@ class BoardOrigin:
         """The code becomes a cookie and leaves the address, before the process hears anything."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         code = next((value for name, value in query if name == CODE), "")
-        secret = await self._doors.limited(scope, lambda: self._control.logins.begin_board(code, board_id))
+        try:
+            secret = await self._doors.limited(scope, lambda: self._control.logins.begin_board(code, board_id))
+        except TooManyTries:
+            if await self._who(scope, headers, board_id) is None:
+                raise
+            secret = None
         rest = urlencode([pair for pair in query if pair[0] != CODE])
         if secret is None:
             if await self._who(scope, headers, board_id) is None:
