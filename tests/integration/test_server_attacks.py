@@ -321,6 +321,77 @@ def test_slow_and_broken_clients_keep_nobody_waiting(server: TeamServer):
     assert me(server, who="vic").status == 200
 
 
+def _unfinished(port: int, token: str) -> list[bytes]:
+    host = f"Host: 127.0.0.1:{port}\r\n"
+    known = f"{host}Authorization: Bearer {token}\r\n"
+    texts = (
+        "",
+        "GET /api/v1/me HTT",
+        f"GET /api/v1/me HTTP/1.1\r\n{known}",
+        f"PATCH /api/v1/runs HTTP/1.1\r\n{known}Content-Length: 1000\r\n\r\n{{",
+        f"POST /login HTTP/1.1\r\n{host}Content-Length: 1000\r\n\r\ntoken=",
+        f"POST /api/v1/login/exchange HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n5\r\n",
+    )
+    return [text.encode() for text in texts]
+
+
+def test_unfinished_requests_are_cut_off_and_streams_are_not(tmp_path: Path):
+    serve = ServeSettings(header_seconds=1, body_seconds=1, stalled_seconds=1)
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path, serve=serve) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        server.person("vic", vision=Role.EDITOR)
+
+        def connect(port: int, sent: bytes) -> socket.socket:
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            client.sendall(sent)
+            return client
+
+        known = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.tokens['vic']}\r\n\r\n"
+        stream = connect(server.port, f"GET /api/v1/events HTTP/1.1\r\n{known}".encode())
+        assert stream.recv(4096).startswith(b"HTTP/1.1 200 ")
+        for _ in range(3):
+            clients = [
+                connect(port, text)
+                for port in (server.port, server.boards_port)
+                for text in _unfinished(port, server.tokens["vic"])
+                for _ in range(5)
+            ]
+            for client in clients:  # all come to their end, some with a response
+                with contextlib.suppress(ConnectionResetError):
+                    while client.recv(4096):
+                        pass
+        server.control.changes.tell("run", "vision", {"name": "after-all-of-that"})
+        heard = b""
+        while b"after-all-of-that" not in heard:
+            piece = stream.recv(4096)
+            assert piece, heard
+            heard += piece
+
+
+@pytest.mark.parametrize("of", ["port", "boards_port"])
+def test_idle_connections_take_no_place_from_others(tmp_path: Path, of: str):
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path, serve=ServeSettings(connections=20, header_seconds=3600)) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        port = getattr(server, of)
+        texts = [text for text in _unfinished(port, server.tokens[BOSS])[:3] for _ in range(40)]
+        clients: list[socket.socket] = []
+        for text in texts:
+            clients.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60)))
+            with contextlib.suppress(ConnectionError):
+                clients[-1].sendall(text)
+            assert server.ask("/healthz").status == 200
+        for client in clients[:-20]:
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+        assert me(server, who=BOSS).status == 200
+
+
 def test_a_flood_of_tries_is_slowed_down_and_does_not_lock_others_out(tmp_path: Path):
     with Catalog.open(tmp_path / "catalog.sqlite") as catalog, team_server(catalog, tmp_path) as server:
         server.person("vic", vision=Role.VIEWER)
