@@ -9,9 +9,11 @@ import itertools
 import socket
 import ssl
 import struct
+import threading
 import time
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,11 +22,14 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, ServeSettings
 from aboard.control import failure_limit
+from aboard.control.control import Control
+from aboard.errors import UnknownName
 from aboard.model.times import now
 from aboard.model.user import Role
 from aboard.server import answering
 from support import nginx
 from support.object_servers import free_ports
+from support.processes import until
 from support.team_servers import BOSS, Answer, TeamServer, team_server
 
 _later = itertools.count(0, 3600)
@@ -532,6 +537,53 @@ def test_forms_that_are_too_large_are_failed_attempts(server: TeamServer):
     statuses = [server.ask("/login", "POST", form=form, Origin=server.url).status for _ in range(40)]
     assert statuses[0] in (400, 413)
     assert me(server, Authorization="Bearer aboard_bad").status == 429
+
+
+def test_large_responses_of_one_person_wait_for_each_other(server: TeamServer, monkeypatch: pytest.MonkeyPatch):
+    """Whole curves are made in memory: at most four at once of one person, who is answered otherwise meanwhile."""
+    lock, may_end = threading.Lock(), threading.Event()
+    under_way: list[int] = [0]
+
+    def slow(*_: object) -> None:
+        with lock:
+            under_way.append(under_way[-1] + 1)
+        assert may_end.wait(60)
+        with lock:
+            under_way.append(under_way[-1] - 1)
+        raise UnknownName("there is no such run")
+
+    monkeypatch.setattr(Control, "curves", slow)
+    with ThreadPoolExecutor(13) as pool:
+        asked = [pool.submit(server.ask, "/api/v1/series?run=run1&points=0", who="vic") for _ in range(12)]
+        try:
+            until(lambda: under_way[-1] == 4)
+            assert me(server, who="vic").status == 200
+            assert server.ask("/healthz").status == 200
+            other = pool.submit(server.ask, "/api/v1/series?run=run1&points=0", who=BOSS)
+            until(lambda: under_way[-1] == 5)
+        finally:
+            may_end.set()
+        assert [one.result().status for one in (*asked, other)] == [404] * 13
+    assert max(under_way) == 5
+
+
+def test_streams_of_one_person_leave_connections_for_others(tmp_path: Path):
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        server.person("vic", vision=Role.VIEWER)
+        known = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.tokens['vic']}\r\n\r\n"
+        begun: list[bytes] = []
+        for _ in range(300):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            client.sendall(f"GET /api/v1/events HTTP/1.1\r\n{known}".encode())
+            begun.append(client.recv(4096))
+        assert [one[9:12] for one in begun] == [b"200"] * 256 + [b"429"] * 44
+        assert b"retry-after: 1\r\n" in begun[-1].lower()
+        assert me(server, who="vic").status == 429
+        assert me(server, who=BOSS).status == 200
 
 
 def test_guesses_take_no_longer_the_nearer_they_are(server: TeamServer):

@@ -25,6 +25,7 @@ from aboard.server.login_guard import Misdirected, check_path
 from aboard.server.path_prefix import BelowPrefix
 from aboard.server.proxy_headers import check_framing
 from aboard.server.receiving import Limited, watched
+from aboard.server.requests_under_way import RequestsUnderWay, TooManyRequests
 from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, text_answer
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class BoardOrigin:
 
     def __init__(self, control: Control, doors: Doors, place: OriginPlace, framed_by: str) -> None:
         self._control, self._doors, self._place, self._framed_by = control, doors, place, framed_by
+        self._under_way = RequestsUnderWay()
         self._below = BelowPrefix(self._within, place.names.prefix)
 
     async def close(self) -> None:
@@ -129,7 +131,7 @@ class BoardOrigin:
                 used = lambda: processes.use(board_id)  # noqa: E731
                 await self._forwarding.websocket(board_id, endpoint, scope, watched(receive, may_stay), send, used)
 
-        return pass_on
+        return self._under_way.counted(pass_on, access.name, _refusal)
 
     def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:
         check_framing(scope["headers"])
@@ -201,7 +203,7 @@ def _to(path: str, query: str, headers: list[tuple[str, str]] | None = None) -> 
 
 def _refusal(scope: Scope, error: AboardError) -> ShortAnswer:
     headers = [("x-content-type-options", "nosniff"), ("cache-control", "no-store")]
-    if isinstance(error, TooManyTries):
+    if isinstance(error, TooManyTries | TooManyRequests):
         headers.append(("retry-after", str(error.seconds)))
     if isinstance(error, InvalidValue):
         headers.append(("connection", "close"))  # what follows on it may not be what it seems

@@ -20,6 +20,7 @@ from aboard.server.doors import Asker, Doors, TooManyTries
 from aboard.server.hosts import OwnNames
 from aboard.server.login_pages import LoginPages
 from aboard.server.receiving import ANONYMOUS_BYTES, Limited, TooLarge, watched
+from aboard.server.requests_under_way import RequestsUnderWay, TooManyRequests
 from aboard.server.short_answers import (
     ACCESS,
     ASGIApp,
@@ -51,6 +52,7 @@ class LoginGuard:
     ) -> None:
         self._app, self._doors, self._pages, self._names = app, doors, pages, names
         self._largest_request = largest_request
+        self._under_way = RequestsUnderWay()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -68,6 +70,8 @@ class LoginGuard:
         if answer == self._app:
             most = self._largest_request if ACCESS in scope else ANONYMOUS_BYTES
             answer = Limited(answer, most, _refusal)
+            if ACCESS in scope:
+                answer = self._under_way.limited(answer, scope[ACCESS].name, _refusal)
             if ACCESS in scope and scope["type"] == "http":
                 receive = self._while_known(scope, headers, receive)
                 send = self._with_fresh_cookie(scope, send)
@@ -205,7 +209,7 @@ def check_path(scope: Scope) -> None:
 
 def _refusal(scope: Scope, error: AboardError) -> ShortAnswer:
     """In words for a person, and as a document for a program."""
-    headers = [("retry-after", str(error.seconds))] if isinstance(error, TooManyTries) else []
+    headers = [("retry-after", str(error.seconds))] if isinstance(error, TooManyTries | TooManyRequests) else []
     if isinstance(error, Unauthorized):
         headers.append(("www-authenticate", "Bearer"))
     if scope["path"].startswith("/api/"):
