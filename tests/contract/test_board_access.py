@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,6 +137,42 @@ def test_watchers_hear_of_no_board_that_names_a_hidden_workspace(control: Contro
     make(control, ROOT, "run1", "ws2/none*", workspace="ws1")
     (change,) = [one for one in control.changes.since(before).changes if one.kind == "board"]
     assert "ws2" in change.beside
+
+
+def test_rights_are_those_of_the_new_workspaces_before_their_runs_are_shown(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+):
+    board = make(control, ROOT, "ws*/*")
+    hosted = control.hosting.use(board, ROOT)
+    control.catalog.workspaces.add("ws3")
+    control.catalog.runs.put(make_run(name="three", workspace="ws3"))
+    control.catalog.runs.put(make_run(uid=control.catalog.runs.get(1).uid, number=1, name="one", workspace="ws2"))
+    meanwhile: list[frozenset[str]] = []
+    show = hosted._runs.show
+
+    def recorded(*arguments: Any) -> None:
+        meanwhile.append(hosted.shown)
+        show(*arguments)
+        meanwhile.append(hosted.shown)
+
+    monkeypatch.setattr(hosted._runs, "show", recorded)
+    hosted.look(())
+    # Runs of the workspaces before and after may be on the board while it changes.
+    assert meanwhile == [{"ws1", "ws2", "ws3"}] * 2
+    assert hosted.shown == {"ws2", "ws3"}
+
+
+def test_an_answer_into_which_another_workspace_came_is_not_given(control: Control):
+    board = make(control, ROOT, "run1")
+
+    def answer() -> None:
+        with control.hosting.held(board, ANN) as hosted:
+            moved = make_run(uid=control.catalog.runs.get(1).uid, number=1, name="one", workspace="ws2")
+            control.catalog.runs.put(moved)
+            hosted.look(())
+
+    with pytest.raises(UnknownName):
+        answer()
 
 
 def test_a_workspace_that_is_renamed_keeps_its_boards(control: Control):

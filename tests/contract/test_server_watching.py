@@ -119,6 +119,25 @@ def test_what_is_logged_while_a_request_is_answered_carries_its_id():
         REQUEST_ID.reset(token)
 
 
+def test_no_text_in_a_record_looks_like_another_record():
+    forged = "2026-01-01 00:00:00,000 INFO aboard.access: POST /api/v1/FORGED 200"
+    try:
+        raise ValueError(f"broken\n{forged}")
+    except ValueError as error:
+        raised = (type(error), error, error.__traceback__)
+    for record in (
+        {"msg": "no folder %r or %s", "args": (f"a\n{forged}", f"b\r\n{forged}")},
+        {"msg": f"HParams error: c\n{forged}"},
+        {"msg": "failed", "exc_info": raised},
+        {"msg": "failed", "stack_info": f"Stack\n{forged}"},
+        {"msg": f"d\u2028{forged}\x85{forged}\v{forged}"},
+    ):
+        text = TextLines().format(logging.makeLogRecord(record))
+        assert forged in text
+        assert not any(line.startswith(forged[:10]) for line in text.splitlines()[1:])
+    assert "\n  Traceback" in TextLines().format(logging.makeLogRecord({"msg": "failed", "exc_info": raised}))
+
+
 def test_headers_alone(client: Client):
     answer = ask(client, "/api/v1/info", "HEAD")
     assert (answer.status, answer.body) == (200, b"")

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import html
+import http.client
 import itertools
 import re
 import socket
+import ssl
 import struct
+import threading
 import time
+import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
@@ -20,9 +25,15 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, ServeSettings
 from aboard.control import failure_limit
+from aboard.control.control import Control
 from aboard.control.first_administrator import ensure_administrator
+from aboard.errors import UnknownName
 from aboard.model.times import now
 from aboard.model.user import Role
+from aboard.server import answering
+from support import nginx
+from support.object_servers import free_ports
+from support.processes import until
 from support.team_servers import BOSS, Answer, TeamServer, team_server
 
 _later = itertools.count(0, 3600)
@@ -393,6 +404,77 @@ def test_slow_and_broken_clients_keep_nobody_waiting(server: TeamServer):
     assert me(server, who="vic").status == 200
 
 
+def _unfinished(port: int, token: str) -> list[bytes]:
+    host = f"Host: 127.0.0.1:{port}\r\n"
+    known = f"{host}Authorization: Bearer {token}\r\n"
+    texts = (
+        "",
+        "GET /api/v1/me HTT",
+        f"GET /api/v1/me HTTP/1.1\r\n{known}",
+        f"PATCH /api/v1/runs HTTP/1.1\r\n{known}Content-Length: 1000\r\n\r\n{{",
+        f"POST /login HTTP/1.1\r\n{host}Content-Length: 1000\r\n\r\ntoken=",
+        f"POST /api/v1/login/exchange HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n5\r\n",
+    )
+    return [text.encode() for text in texts]
+
+
+def test_unfinished_requests_are_cut_off_and_streams_are_not(tmp_path: Path):
+    serve = ServeSettings(header_seconds=1, body_seconds=1, stalled_seconds=1)
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path, serve=serve) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        server.person("vic", vision=Role.EDITOR)
+
+        def connect(port: int, sent: bytes) -> socket.socket:
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            client.sendall(sent)
+            return client
+
+        known = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.tokens['vic']}\r\n\r\n"
+        stream = connect(server.port, f"GET /api/v1/events HTTP/1.1\r\n{known}".encode())
+        assert stream.recv(4096).startswith(b"HTTP/1.1 200 ")
+        for _ in range(3):
+            clients = [
+                connect(port, text)
+                for port in (server.port, server.boards_port)
+                for text in _unfinished(port, server.tokens["vic"])
+                for _ in range(5)
+            ]
+            for client in clients:  # all come to their end, some with a response
+                with contextlib.suppress(ConnectionResetError):
+                    while client.recv(4096):
+                        pass
+        server.control.changes.tell("run", "vision", {"name": "after-all-of-that"})
+        heard = b""
+        while b"after-all-of-that" not in heard:
+            piece = stream.recv(4096)
+            assert piece, heard
+            heard += piece
+
+
+@pytest.mark.parametrize("of", ["port", "boards_port"])
+def test_idle_connections_take_no_place_from_others(tmp_path: Path, of: str):
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path, serve=ServeSettings(connections=20, header_seconds=3600)) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        port = getattr(server, of)
+        texts = [text for text in _unfinished(port, server.tokens[BOSS])[:3] for _ in range(40)]
+        clients: list[socket.socket] = []
+        for text in texts:
+            clients.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60)))
+            with contextlib.suppress(ConnectionError):
+                clients[-1].sendall(text)
+            assert server.ask("/healthz").status == 200
+        for client in clients[:-20]:
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+        assert me(server, who=BOSS).status == 200
+
+
 def test_a_flood_of_tries_is_slowed_down_and_does_not_lock_others_out(tmp_path: Path):
     with Catalog.open(tmp_path / "catalog.sqlite") as catalog, team_server(catalog, tmp_path) as server:
         server.person("vic", vision=Role.VIEWER)
@@ -410,6 +492,176 @@ def test_a_flood_of_tries_is_slowed_down_and_does_not_lock_others_out(tmp_path: 
         assert server.ask("/api/v1/login/exchange", "POST", body=body).status == 429
         # The account that runs the server is not in that queue.
         assert me(server, Authorization=f"Bearer {server.token}").status == 200
+
+
+def _guess_until_throttled(server: TeamServer) -> None:
+    statuses = [me(server, Authorization="Bearer aboard_bad").status for _ in range(40)]
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+
+
+def test_failed_logins_do_not_lock_out_valid_credentials(server: TeamServer):
+    """All people behind one address share its count of failed attempts, so only failed attempts may be refused."""
+    cookie = server.logged_in("vic")
+    client = server.client("vic")
+    codes = [client.tokens.browser_address().rpartition("=")[2] for _ in range(3)]
+    _guess_until_throttled(server)
+    for _ in range(3):
+        server.control.logins.forget()  # a lookup a moment ago must not be what lets them in
+        assert me(server, Cookie=cookie).status == 200
+        server.control.logins.forget()
+        assert me(server, who="vic").status == 200
+        assert me(server, Authorization="Bearer aboard_bad").status == 429
+    assert server.ask("/login", "POST", form=f"token={server.tokens['vic']}", Origin=server.url).status == 303
+    assert server.ask(f"/?token={codes[0]}").status == 303
+    body = {"code": codes[1], "verifier": ""}
+    assert server.ask("/api/v1/login/exchange", "POST", body=body).status == 200
+    # Codes that were used already are failed attempts, but not for somebody who is logged in.
+    assert server.ask(f"/?token={codes[0]}").status == 429
+    assert server.ask(f"/?token={codes[0]}", Cookie=cookie).status == 303
+    assert server.ask("/api/v1/login/exchange", "POST", body=body).status == 429
+
+
+def test_somebody_whose_session_has_ended_reaches_the_login_page(server: TeamServer):
+    secret = server.catalog.sessions.begin("vic", origin="token", lifetime=timedelta(seconds=-1))
+    _guess_until_throttled(server)
+    ended = f"{_cookie_name(server)}={secret}"
+    assert server.ask("/w/vision", Cookie=ended, Accept="text/html").header("location") == "/login?next=%2Fw%2Fvision"
+    assert me(server, Cookie=ended).status == 429
+    assert server.ask("/login", Cookie=ended).status == 200
+
+
+def test_failed_logins_through_the_documented_proxy_count_for_their_own_address(tmp_path: Path):
+    """Documented settings pass the addresses of clients, so that a guesser is throttled alone."""
+    front, port = free_ports(2)
+    passing = nginx.Place(front, "/team/aboard", port)
+    documented = tomllib.loads(
+        (Path(__file__).parents[2] / "docs" / "logins.md")
+        .read_text()
+        .partition("serve.proxies")[2]
+        .partition("```nginx")[2]
+        .partition("```toml")[2]
+        .partition("```")[0]
+    )["serve"]
+    assert documented["url"].endswith(passing.path)
+    serve = ServeSettings(url=passing.url, proxies=tuple(documented["proxies"]))
+
+    def guess(source: str, certificate: Path) -> int:
+        context = ssl.create_default_context(cafile=str(certificate))
+        connection = http.client.HTTPSConnection("localhost", front, context=context, source_address=(source, 0))
+        connection.request("GET", f"{passing.path}/api/v1/me", headers={"Authorization": "Bearer aboard_bad"})
+        try:
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path, serve=serve, port=port),
+        nginx.nginx(tmp_path, [passing]) as certificate,
+    ):
+        assert [guess("127.0.0.2", certificate) for _ in range(40)][-1] == 429
+        assert guess("127.0.0.3", certificate) == 401
+
+
+def test_guessed_codes_take_no_turn_at_writing_the_catalog(server: TeamServer, monkeypatch: pytest.MonkeyPatch):
+    from aboard.catalog.database import Database
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a guess wrote")
+
+    monkeypatch.setattr(Database, "write", refused)
+    assert server.ask("/?token=guess").status == 401
+    assert server.ask("/api/v1/login/exchange", "POST", body={"code": "x", "verifier": "y"}).status == 401
+
+
+@pytest.mark.parametrize("path", ["/api/v1/login/exchange", "/api/v1/login", "/login", "/healthz", "/readyz"])
+def test_large_bodies_of_strangers_are_not_read(server: TeamServer, path: str, monkeypatch: pytest.MonkeyPatch):
+    parsed: list[int] = []
+    before = answering._understood
+
+    def understood(kind: type[object], content: bytes) -> object:
+        parsed.append(len(content))
+        return before(kind, content)
+
+    monkeypatch.setattr(answering, "_understood", understood)
+    nested = b'{"code":"x","x":[' + b",".join([b"[]"] * 200_000) + b"]}"
+    answer = server.ask(path, "POST", form=nested.decode(), Content_Type="application/json", Origin=server.url)
+    assert answer.status == 413
+    # The same without saying how much will come.
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head.encode())
+        with contextlib.suppress(ConnectionError):  # it may stop reading, which is the point
+            for at in range(0, len(nested), 50_000):
+                piece = nested[at : at + 50_000]
+                connection.sendall(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            connection.sendall(b"0\r\n\r\n")
+            assert connection.recv(4096).startswith((b"HTTP/1.1 405", b"HTTP/1.1 413"))
+    assert max(parsed, default=0) <= 16 << 10
+
+
+@pytest.mark.parametrize("form", ["{", '{"code": 1}', "x" * 100_000])
+def test_malformed_logins_are_failed_attempts(server: TeamServer, form: str):
+    given = {"form": form, "Content_Type": "application/json", "Origin": server.url}
+    statuses = [server.ask("/api/v1/login/exchange", "POST", **given).status for _ in range(40)]
+    assert statuses[0] in (400, 413)
+    assert statuses[-1] == 429
+    assert me(server, Authorization="Bearer aboard_bad").status == 429
+
+
+def test_forms_that_are_too_large_are_failed_attempts(server: TeamServer):
+    form = "token=" + "x" * 100_000
+    statuses = [server.ask("/login", "POST", form=form, Origin=server.url).status for _ in range(40)]
+    assert statuses[0] in (400, 413)
+    assert me(server, Authorization="Bearer aboard_bad").status == 429
+
+
+def test_large_responses_of_one_person_wait_for_each_other(server: TeamServer, monkeypatch: pytest.MonkeyPatch):
+    """Whole curves are made in memory: at most four at once of one person, who is answered otherwise meanwhile."""
+    lock, may_end = threading.Lock(), threading.Event()
+    under_way: list[int] = [0]
+
+    def slow(*_: object) -> None:
+        with lock:
+            under_way.append(under_way[-1] + 1)
+        assert may_end.wait(60)
+        with lock:
+            under_way.append(under_way[-1] - 1)
+        raise UnknownName("there is no such run")
+
+    monkeypatch.setattr(Control, "curves", slow)
+    with ThreadPoolExecutor(13) as pool:
+        asked = [pool.submit(server.ask, "/api/v1/series?run=run1&points=0", who="vic") for _ in range(12)]
+        try:
+            until(lambda: under_way[-1] == 4)
+            assert me(server, who="vic").status == 200
+            assert server.ask("/healthz").status == 200
+            other = pool.submit(server.ask, "/api/v1/series?run=run1&points=0", who=BOSS)
+            until(lambda: under_way[-1] == 5)
+        finally:
+            may_end.set()
+        assert [one.result().status for one in (*asked, other)] == [404] * 13
+    assert max(under_way) == 5
+
+
+def test_streams_of_one_person_leave_connections_for_others(tmp_path: Path):
+    with (
+        Catalog.open(tmp_path / "catalog.sqlite") as catalog,
+        team_server(catalog, tmp_path) as server,
+        contextlib.ExitStack() as stack,
+    ):
+        server.person("vic", vision=Role.VIEWER)
+        known = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.tokens['vic']}\r\n\r\n"
+        begun: list[bytes] = []
+        for _ in range(300):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            client.sendall(f"GET /api/v1/events HTTP/1.1\r\n{known}".encode())
+            begun.append(client.recv(4096))
+        assert [one[9:12] for one in begun] == [b"200"] * 256 + [b"429"] * 44
+        assert b"retry-after: 1\r\n" in begun[-1].lower()
+        assert me(server, who="vic").status == 429
+        assert me(server, who=BOSS).status == 200
 
 
 def test_guesses_take_no_longer_the_nearer_they_are(server: TeamServer):

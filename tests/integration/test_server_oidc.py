@@ -11,6 +11,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, OidcSettings
+from aboard.control.failure_limit import FailureLimit
 from aboard.model.user import Role
 from aboard.server.oidc_provider import OidcProvider, ProviderUnavailable
 from support.object_servers import free_ports
@@ -86,6 +87,14 @@ def test_a_name_that_is_taken_does_not_make_one_somebody_else(server: TeamServer
     told = json.loads(_come(server, "s-bob")[1].text)
     assert (told["name"], told["administrator"]) == ("boss2", False)
     assert told["roles"] == {"default": "editor", "vision": "viewer"}
+
+
+def test_failed_logins_of_others_do_not_lock_people_out(server: TeamServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server.control.login_tries, "_addresses", FailureLimit(30, 3600))
+    statuses = [server.ask("/login/oidc/callback?state=x&code=y").status for _ in range(31)]
+    assert statuses == [401] * 30 + [429]
+    assert _come(server, "s-ann")[1].status == 200
+    assert server.ask("/login/oidc/callback?state=x&code=y").status == 429
 
 
 @pytest.mark.parametrize(

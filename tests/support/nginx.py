@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real nginx with TLS on loopback, as a reverse proxy that has servers below paths of its own site."""
+"""A real nginx with TLS on loopback, with the settings of docs/logins.md and servers below paths of its own site."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from support.certificates import make_certificate
 from support.processes import needs, until
 
+_DOCS = Path(__file__).parents[2] / "docs" / "logins.md"
 _PROGRAM = shutil.which("nginx") or "/usr/sbin/nginx"
 
 
@@ -69,17 +70,16 @@ access_log off;
 
 def _site(certificate: Path, place: Place) -> str:
     slash = "/" if place.strips else ""
+    documented = _DOCS.read_text().partition("```nginx\n")[2].partition("```")[0]
+    below = documented.replace("/team/aboard/", f"{place.path}/")
+    below = below.replace("http://127.0.0.1:6006", f"http://127.0.0.1:{place.server}{slash}")
+    assert below.count(str(place.server)) == 1, documented
     return f"""
 server {{
   listen 127.0.0.1:{place.port} ssl;
   ssl_certificate {certificate}; ssl_certificate_key {certificate.with_suffix(".key")};
   location = / {{ return 200 "another application"; }}
-  location {place.path}/ {{
-    proxy_pass http://127.0.0.1:{place.server}{slash};
-    proxy_http_version 1.1;
-    proxy_set_header Host $http_host;
-    proxy_buffering off;
-  }}
+  {below}
 }}
 """
 

@@ -24,7 +24,7 @@ from aboard.model.access import Access
 from aboard.model.user import Role
 from aboard.server.api_app import api_app
 from aboard.server.by_port import ByPort
-from aboard.server.guarded import Place, board_origin, guarded, login_options, second_origin
+from aboard.server.guarded import Place, board_origin, connection_limits, guarded, login_options, second_origin
 from aboard.server.listening import listen, url_of
 from aboard.server.path_prefix import prefix_of
 from aboard.server.serving import server_config
@@ -168,7 +168,9 @@ def team_server(
     )
     outer = guarded(app, control, replace(settings), place, settings.login.mode)
     boards = board_origin(control, settings, place, boards_port)
-    server = uvicorn.Server(server_config(ByPort(outer, boards, boards_port, boards.close)))
+    server = uvicorn.Server(
+        server_config(ByPort(outer, boards, boards_port, boards.close), connection_limits(settings))
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener, second]}, daemon=True)
     thread.start()
     try:

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from aboard.board.core_loader import CoreLoader
-from aboard.board.hot_routes import BoardMetricsPlugin, BoardScalarsPlugin
+from aboard.board.hot_routes import BoardCustomScalarsPlugin, BoardMetricsPlugin, BoardScalarsPlugin
 from aboard.board.hparams_routes import BoardHParamsPlugin
 from aboard.board.projector import BoardProjectorPlugin
 from aboard.board.tensorboard_parts import application, core_plugin, default
@@ -21,7 +21,12 @@ _log = logging.getLogger(__name__)
 Allowed = Literal["all", "none"] | Collection[str]
 """Installed plugins that a board loads: all, none, or these entry points. They are other people's code."""
 
-_REPLACED = {"timeseries": BoardMetricsPlugin, "scalars": BoardScalarsPlugin, "hparams": BoardHParamsPlugin}
+_REPLACED = {
+    "timeseries": BoardMetricsPlugin,
+    "scalars": BoardScalarsPlugin,
+    "custom_scalars": BoardCustomScalarsPlugin,
+    "hparams": BoardHParamsPlugin,
+}
 # They read a log folder of their own (and need TensorFlow), or only advertise other packages.
 _LEFT_OUT = {"DebuggerV2Plugin", "ProfileRedirectPluginLoader", "WITRedirectPluginLoader"}
 

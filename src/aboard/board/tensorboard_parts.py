@@ -32,6 +32,12 @@ if TYPE_CHECKING:
         _filter_by_version: Any
         _image_version_checker: Any
 
+    class CustomScalarsPlugin:
+        """The plugin behind the Custom Scalars dashboard."""
+
+        _data_provider: Any
+        _get_scalars_plugin: Any
+
     class HParamsPlugin:
         """The plugin behind the HParams dashboard."""
 
@@ -64,6 +70,7 @@ if TYPE_CHECKING:
 else:
     from tensorboard.data.provider import DataProvider
     from tensorboard.plugins.base_plugin import TBLoader
+    from tensorboard.plugins.custom_scalar.custom_scalars_plugin import CustomScalarsPlugin
     from tensorboard.plugins.hparams.hparams_plugin import HParamsPlugin
     from tensorboard.plugins.metrics.metrics_plugin import MetricsPlugin
     from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
@@ -82,6 +89,7 @@ errors = _module("tensorboard.errors")
 hparams_api_pb2 = _module("tensorboard.plugins.hparams.api_pb2")
 hparams_error = _module("tensorboard.plugins.hparams.error")
 hparams_plugin = _module("tensorboard.plugins.hparams.hparams_plugin")
+hparams_groups = _module("tensorboard.plugins.hparams.list_session_groups")
 http_util = _module("tensorboard.backend.http_util")
 image_metadata = _module("tensorboard.plugins.image.metadata")
 json_util = _module("tensorboard.backend.json_util")
@@ -95,6 +103,7 @@ text_format = _module("google.protobuf.text_format")
 __all__ = [
     "EXPERIMENT_ID_KEY",
     "VERSION",
+    "CustomScalarsPlugin",
     "DataProvider",
     "HParamsPlugin",
     "MetricsPlugin",
@@ -108,6 +117,7 @@ __all__ = [
     "errors",
     "hparams_api_pb2",
     "hparams_error",
+    "hparams_groups",
     "hparams_plugin",
     "http_util",
     "image_metadata",

@@ -52,11 +52,16 @@ class LoginCodes:
     def redeem(self, code: str, *, verifier: str = "") -> CodeHolder | None:
         """For whom a code is, which is worth nothing afterwards, whether the verifier was right or not."""
         challenge = digest(verifier) if verifier else ""
+        this = login_codes.c.hash == digest(code)
+        with self._database.reading() as connection:
+            # A guess must not wait for writers or hold them up.
+            if connection.execute(select(login_codes.c.user_id).where(this)).first() is None:
+                return None
 
         def work(connection: Connection) -> CodeHolder | None:
             found = _holder(connection, code, challenge)
             # Of two who show it at once only one deletes it.
-            was_mine = connection.execute(delete(login_codes).where(login_codes.c.hash == digest(code))).rowcount == 1
+            was_mine = connection.execute(delete(login_codes).where(this)).rowcount == 1
             return found if was_mine else None
 
         return self._database.write(work)

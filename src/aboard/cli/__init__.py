@@ -108,7 +108,8 @@ def view(
         ),
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(min=0, help="Most points per curve sent to TensorBoard; 0 sends all.", show_default="1000")
+        int | None,
+        typer.Option(min=0, help="Most points per curve sent to TensorBoard; 0 sends all.", show_default="1000"),
     ] = None,
     samples_per_plugin: Annotated[
         str | None,

@@ -37,7 +37,7 @@ from aboard.server.actors import owner
 from aboard.server.announcement import Announcement
 from aboard.server.api_app import api_app
 from aboard.server.by_port import ByPort
-from aboard.server.guarded import Place, board_origin, guarded, login_options, second_origin
+from aboard.server.guarded import Place, board_origin, connection_limits, guarded, login_options, second_origin
 from aboard.server.idleness import IdleStop
 from aboard.server.listening import is_loopback, listen, url_of
 from aboard.server.path_prefix import prefix_of
@@ -102,12 +102,13 @@ class CatalogServer:
             found = Announcement(own, url=url, token=self._token.text, catalog=str(catalog))
             stack.callback(found.withdraw)
         self._announce(url, control, person, is_first=was_closed)
+        limits = connection_limits(self._settings)
         if options.private and registration is not None:
             is_needed = catalog.boards.has_living
             idle = IdleStop(app, options.idle_timeout, registration.is_published, is_needed)
-            serve(idle, listener, control.changes.close, second=second)
+            serve(idle, listener, control.changes.close, second=second, limits=limits)
         else:
-            serve(app, listener, control.changes.close, second=second)
+            serve(app, listener, control.changes.close, second=second, limits=limits)
 
     def _second_listener(self, first: socket.socket) -> socket.socket:
         """For boards that are processes. Behind the first port where that is free, so that addresses stay the same."""

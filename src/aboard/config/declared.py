@@ -95,6 +95,22 @@ SETTINGS = (
     Declared("serve.log_format", f"{' or '.join(LOG_FORMATS)}.", parsing.one_of(*LOG_FORMATS)),
     Declared("serve.largest_request", "Most that one request may send.", parsing.size),
     Declared(
+        "serve.connections",
+        "Maximum number of open connections; 0: half of the process's file descriptors (`ulimit -n`), at most 4096.",
+        parsing.whole(0, 1_000_000),
+    ),
+    Declared("serve.header_seconds", "Time for a client to send the headers of a request.", parsing.whole(1, 3600)),
+    Declared(
+        "serve.body_seconds",
+        "Time for a client to send the body of a request, plus one second for each kB.",
+        parsing.whole(1, 3600),
+    ),
+    Declared(
+        "serve.stalled_seconds",
+        "Time after which a connection is closed if the client reads nothing of a response that waits for it.",
+        parsing.whole(1, 86_400),
+    ),
+    Declared(
         "login.mode",
         "personal: one person, or all who know one token; tokens: people with tokens; header: a proxy says who it is; "
         "oidc: an OpenID provider does.",

@@ -27,6 +27,10 @@ class ServeSettings:
     plugins: tuple[str, ...] = ()
     log_format: str = "text"
     largest_request: int = 64 << 20
+    connections: int = 0
+    header_seconds: int = 10
+    body_seconds: int = 30
+    stalled_seconds: int = 300
 
 
 @dataclass(frozen=True, slots=True)

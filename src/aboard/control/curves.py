@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from aboard._native import Points
 from aboard.api.runs import RunProblem
+from aboard.board.tag_pattern import TagPattern
 from aboard.control.curve_window import CurveWindow
 from aboard.control.open_run import OpenRun
 from aboard.control.open_runs import OpenRuns
 from aboard.control.readable_runs import ReadableRuns
-from aboard.control.tag_pattern import TagPattern
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.selected_run import SelectedRun
 from aboard.reader.run_reader import DataClass, RunReader, Tag

@@ -102,12 +102,14 @@ class HostedBoard:
                 if len(selected) > MOST_SHOWN:
                     shown = sorted(selected, key=lambda run: run.number)[-MOST_SHOWN:]
                 columns = run_columns(shown, self._template, self._catalog.selected)
+                workspaces = frozenset(folded(run.workspace) for run in selected)
+                self.shown |= workspaces  # before the runs are there: nobody sees them whose rights were not checked
                 self._runs.show(shown, columns, stores)
                 if self._folders is not None:
                     self._folders.open()
                 before, after = {run.number for run in self.selected}, {run.number for run in selected}
                 self.selected = selected
-                self.shown = frozenset(folded(run.workspace) for run in selected)
+                self.shown = workspaces
                 self.has_looked = True
                 return after - before, before - after
             finally:

@@ -96,11 +96,15 @@ class Hosting:
 
     @contextlib.contextmanager
     def held(self, board_id: str, access: Access) -> Generator[HostedBoard]:
-        """As `use`, and its runs stay until the block ends, also when it is stopped or becomes another meanwhile."""
+        """As `use`, and its runs stay until the block ends, also when it is stopped or becomes another meanwhile.
+
+        At the end the rights are checked once more: runs of another workspace may have joined meanwhile.
+        """
         while not (hosted := self.use(board_id, access)).hold():
             continue  # closed just now, and no longer among those that are open
         try:
             yield hosted
+            check_seen(hosted.board, hosted.shown, access)
         finally:
             hosted.let_go()
 

@@ -22,6 +22,8 @@ from aboard.model.uid import is_uid
 
 HOW = "write run343, exp7, run310,run341, run10-run20, ws1/base*, a folder, or a filter with --where"
 MOST_WORDS = 100_000
+MOST_NAMES, MOST_PATTERNS = 10_000, 1_000
+"""Run numbers are looked up together. Each name, and each pattern, range or folder, is a query of its own."""
 _KINDS = {"run": NumberKind.RUN, "exp": NumberKind.EXPERIMENT, "job": NumberKind.EXPERIMENT}
 _NUMBER = r"(?P<{0}>run|exp|job|)(?P<{1}>[1-9][0-9]{{0,17}})"
 _ONE = re.compile(_NUMBER.format("kind", "number"), re.IGNORECASE | re.ASCII)
@@ -52,7 +54,26 @@ def parse_selection(
         entries = [parse_word(f"{workspace}/*")]
     if not entries and not where.strip():
         raise InvalidValue("no run is named", hint=HOW)
-    return Selection(where=_one_spelling(where, zone) if where.strip() else "").with_entries(entries)
+    selection = Selection(where=_one_spelling(where, zone) if where.strip() else "").with_entries(entries)
+    _refuse_costly(selection)
+    return selection
+
+
+def _refuse_costly(selection: Selection) -> None:
+    names = sum(isinstance(one, Named) for one in selection.entries)
+    patterns = sum(
+        not (isinstance(one, Named) or (isinstance(one, Numbers) and one.is_one)) for one in selection.entries
+    )
+    groups = sum(
+        isinstance(one, Numbers) and one.is_one and one.kind is not NumberKind.RUN for one in selection.entries
+    )
+    for count, most, what in (
+        (patterns, MOST_PATTERNS, "patterns, ranges and folders"),
+        (names + groups, MOST_NAMES, "names and experiments"),
+    ):
+        if count > most:
+            hint = "Use a filter, or name runs by their numbers."
+            raise InvalidValue(f"A selection has at most {most:,} {what}, and this one has {count:,}.", hint=hint)
 
 
 def split_words(words: Iterable[str]) -> list[str]:

@@ -25,6 +25,7 @@ from aboard.server.login_guard import Misdirected, check_path
 from aboard.server.path_prefix import BelowPrefix
 from aboard.server.proxy_headers import check_framing
 from aboard.server.receiving import Limited, watched
+from aboard.server.requests_under_way import RequestsUnderWay, TooManyRequests
 from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, text_answer
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class BoardOrigin:
 
     def __init__(self, control: Control, doors: Doors, place: OriginPlace, framed_by: str) -> None:
         self._control, self._doors, self._place, self._framed_by = control, doors, place, framed_by
+        self._under_way = RequestsUnderWay()
         self._below = BelowPrefix(self._within, place.names.prefix)
 
     async def close(self) -> None:
@@ -100,9 +102,15 @@ class BoardOrigin:
             return _to(f"/boards/{board_id}/", scope["query_string"].decode("latin-1"))
         if is_page and f"{CODE}=".encode() in scope["query_string"]:
             return await self._come_in(scope, headers, board_id)
-        access = await self._who(scope, headers, board_id)
+        wants_page = is_page and "text/html" in headers.get("accept", "")
+        try:
+            access = await self._who(scope, headers, board_id)
+        except TooManyTries:
+            if not wants_page:
+                raise
+            access = None  # the first origin knows who it is, or asks for a login
         if access is None:
-            if is_page and "text/html" in headers.get("accept", ""):
+            if wants_page:
                 front = self._place.front_url(headers.get("host", ""))
                 return _to(f"{front}{quote(scope['path'], safe='/')}", scope["query_string"].decode("latin-1"))
             raise Unauthorized("a token is needed", hint="open the board from the server, or send a token")
@@ -123,7 +131,7 @@ class BoardOrigin:
                 used = lambda: processes.use(board_id)  # noqa: E731
                 await self._forwarding.websocket(board_id, endpoint, scope, watched(receive, may_stay), send, used)
 
-        return pass_on
+        return self._under_way.counted(pass_on, access.name, _refusal)
 
     def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:
         check_framing(scope["headers"])
@@ -143,7 +151,12 @@ class BoardOrigin:
         """The code becomes a cookie and leaves the address, before the process hears anything."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         code = next((value for name, value in query if name == CODE), "")
-        secret = await self._doors.limited(scope, lambda: self._control.logins.begin_board(code, board_id))
+        try:
+            secret = await self._doors.limited(scope, lambda: self._control.logins.begin_board(code, board_id))
+        except TooManyTries:
+            if await self._who(scope, headers, board_id) is None:
+                raise
+            secret = None
         rest = urlencode([pair for pair in query if pair[0] != CODE])
         if secret is None:
             if await self._who(scope, headers, board_id) is None:
@@ -190,7 +203,7 @@ def _to(path: str, query: str, headers: list[tuple[str, str]] | None = None) -> 
 
 def _refusal(scope: Scope, error: AboardError) -> ShortAnswer:
     headers = [("x-content-type-options", "nosniff"), ("cache-control", "no-store")]
-    if isinstance(error, TooManyTries):
+    if isinstance(error, TooManyTries | TooManyRequests):
         headers.append(("retry-after", str(error.seconds)))
     if isinstance(error, InvalidValue):
         headers.append(("connection", "close"))  # what follows on it may not be what it seems

@@ -21,7 +21,7 @@ from aboard.server.short_answers import Scope
 
 _T = TypeVar("_T")
 PROXY_SECRET = "x-aboard-proxy-secret"  # noqa: S105 - the name of a header
-_THREADS = 16
+_THREADS, _THROTTLED_THREADS = 16, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Doors:
         self.logins, self.cookie, self._proxies = logins, cookie, proxies
         self._personal, self._header = personal, header
         self._tries = tries
-        self._threads: CapacityLimiter | None = None  # is made where an event loop runs
+        self._lanes: dict[tuple[str, bool], CapacityLimiter] = {}  # are made where an event loop runs
 
     async def who(self, scope: Scope, headers: Mapping[str, str]) -> Asker | None:
         """Who asks; None for nobody in particular. A token that opens nothing is an error."""
@@ -105,27 +105,40 @@ class Doors:
         """The one person whom a personal server serves."""
         return None if self._personal is None else self._personal[1]
 
-    async def limited(self, scope: Scope, find: Callable[[], _T | None], account: str = "") -> _T | None:
-        """What is found, on a thread; that nothing is found counts against where the request comes from."""
-        self.check_tries(scope, account)
-        found = await self.on_thread(find)
+    async def limited(
+        self, scope: Scope, find: Callable[[], _T | None], account: str = "", *, lane: str = "catalog"
+    ) -> _T | None:
+        """What `find` finds, on a thread. None is a failed attempt, which is counted and throttled.
+
+        Valid credentials pass however many attempts failed: people share addresses with those who guess. Secrets have
+        256 random bits, so the lookup itself helps nobody to guess.
+        """
+        wait = self.wait_seconds(scope, account)
+        found = await self.on_thread(find, lane=lane, is_throttled=wait > 0)
         if found is None:
+            if wait:
+                raise TooManyTries(wait)
             self.failed(scope, account)
         return found
 
-    async def on_thread(self, find: Callable[[], _T]) -> _T:
-        """Have something looked up on threads of its own: slow stores must not keep people from being known."""
-        if self._threads is None:
-            self._threads = CapacityLimiter(_THREADS)
-        return await to_thread.run_sync(find, limiter=self._threads)
+    async def on_thread(self, find: Callable[[], _T], *, lane: str = "catalog", is_throttled: bool = False) -> _T:
+        """Look something up on threads of its own, so that slow stores do not delay logins.
 
-    def check_tries(self, scope: Scope, account: str = "") -> None:
-        """Refuse who has tried too often."""
-        if wait := self._tries.wait_seconds(network_of(self._proxies.client(scope)), account):
-            raise TooManyTries(wait)
+        Lookups of throttled addresses have a few threads of their own, so that a flood of guesses delays nobody else.
+        """
+        limiter = self._lanes.get((lane, is_throttled))
+        if limiter is None:
+            limiter = self._lanes[lane, is_throttled] = CapacityLimiter(
+                _THROTTLED_THREADS if is_throttled else _THREADS
+            )
+        return await to_thread.run_sync(find, limiter=limiter)
+
+    def wait_seconds(self, scope: Scope, account: str = "") -> float:
+        """How long attempts that fail are throttled from now on; 0 for not at all."""
+        return self._tries.wait_seconds(network_of(self._proxies.client(scope)), account)
 
     def failed(self, scope: Scope, account: str = "") -> None:
-        """Note a try that opened nothing."""
+        """Count a failed attempt."""
         self._tries.failed(network_of(self._proxies.client(scope)), account)
 
     async def _by_token(self, scope: Scope, text: str) -> Access | None:

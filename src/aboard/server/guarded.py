@@ -16,6 +16,7 @@ from aboard.errors import InvalidValue
 from aboard.model.access import Access
 from aboard.model.user import Role
 from aboard.server.board_origin import BoardOrigin, OriginPlace
+from aboard.server.connections import ConnectionLimits
 from aboard.server.cookies import Cookie
 from aboard.server.doors import Doors, HeaderDoor
 from aboard.server.hosts import OwnNames, origin_of
@@ -102,6 +103,17 @@ def board_origin(control: Control, settings: Settings, place: Place, port: int) 
         port=port, names=names, front=serve.url, front_port=place.port, largest_request=serve.largest_request
     )
     return BoardOrigin(control, doors, where, framed_by)
+
+
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    """How many connections there may be, on both ports together, and how slow clients may be."""
+    serve = settings.serve
+    return ConnectionLimits(
+        most=serve.connections,
+        header_seconds=serve.header_seconds,
+        body_seconds=serve.body_seconds,
+        stalled_seconds=serve.stalled_seconds,
+    )
 
 
 def second_origin(settings: Settings, port: int) -> Callable[[str], str]:

@@ -42,17 +42,24 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Log records for people; the id of the request stands at the end, where there is one."""
+    """Log records for people; the id of the request stands at the end, where there is one.
+
+    A record begins with a time and all its other lines are indented, so that no text in it can pass for a record.
+    """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in `logging`
+        """The first line, without line breaks of the message or its arguments."""
+        return super().formatMessage(record).replace("\n", "\\n")
+
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
+        text = _printable(super().format(record)).replace("\n", "\n  ")
         request_id = REQUEST_ID.get() or getattr(record, "facts", {}).get("request_id", "")
-        return f"{_printable(text)} [{request_id}]" if request_id else _printable(text)
+        return f"{text} [{request_id}]" if request_id else text
 
 
 def _printable(text: str) -> str:
-    """Without characters by which a name in a path could forge a line or move a terminal's cursor."""
+    """Without characters that could move the cursor of a terminal."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else f"\\x{ord(letter):02x}" for letter in text)

@@ -19,7 +19,8 @@ from aboard.model.access import Access
 from aboard.server.doors import Asker, Doors, TooManyTries
 from aboard.server.hosts import OwnNames
 from aboard.server.login_pages import LoginPages
-from aboard.server.receiving import Limited, TooLarge, watched
+from aboard.server.receiving import ANONYMOUS_BYTES, Limited, TooLarge, watched
+from aboard.server.requests_under_way import RequestsUnderWay, TooManyRequests
 from aboard.server.short_answers import (
     ACCESS,
     ASGIApp,
@@ -51,6 +52,7 @@ class LoginGuard:
     ) -> None:
         self._app, self._doors, self._pages, self._names = app, doors, pages, names
         self._largest_request = largest_request
+        self._under_way = RequestsUnderWay()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -65,11 +67,14 @@ class LoginGuard:
         except Exception:
             _log.exception("it could not be found out who asks for %s", scope["path"])
             answer = _refusal(scope, AboardError("the server failed", hint="see its log"))
-        if answer in (self._app, self._counted):
+        if answer == self._app:
+            most = self._largest_request if ACCESS in scope else ANONYMOUS_BYTES
+            answer = Limited(answer, most, _refusal)
+            if ACCESS in scope:
+                answer = self._under_way.limited(answer, scope[ACCESS].name, _refusal)
             if ACCESS in scope and scope["type"] == "http":
                 receive = self._while_known(scope, headers, receive)
                 send = self._with_fresh_cookie(scope, send)
-            answer = Limited(answer, self._largest_request, _refusal)
         await answer(scope, receive, send)
 
     def _while_known(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
@@ -100,23 +105,30 @@ class LoginGuard:
 
         return sending
 
-    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The application, whose refusal counts as a try that opened nothing."""
+    async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The application, whose refusal is a failed attempt, also of what it cannot read."""
+        wait = self._doors.wait_seconds(scope)
+        is_refused = False
 
         async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == Unauthorized.status:
-                self._doors.failed(scope)
-            await send(message)
+            nonlocal is_refused
+            if message["type"] == "http.response.start":
+                is_refused = 400 <= message["status"] < 500
+            if not (is_refused and wait):
+                await send(message)
 
-        await self._app(scope, receive, sending)
+        await Limited(self._app, ANONYMOUS_BYTES, _refusal)(scope, receive, sending)
+        if is_refused and wait:
+            await _refusal(scope, TooManyTries(wait))(scope, receive, send)
+        elif is_refused:
+            self._doors.failed(scope)
 
     async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> ASGIApp:
         path: str = scope["path"]
         if path in _OPEN_TO_ALL:
             return self._app
         if path == _EXCHANGE:
-            self._doors.check_tries(scope)
-            return self._counted
+            return self._exchange
         if scope["type"] == "http" and scope["method"] == "GET" and b"token=" in scope["query_string"]:
             shown = await self._pages.shown_code(scope, headers)
             if shown is not None:
@@ -125,7 +137,12 @@ class LoginGuard:
             if scope["type"] == "http" and scope["method"] not in _READING:
                 _check_site(headers)
             return await self._pages.answer(scope, headers, receive, None)
-        asker = await self._doors.who(scope, headers)
+        try:
+            asker = await self._doors.who(scope, headers)
+        except TooManyTries:
+            if not self._wants_page(scope, headers):
+                raise
+            asker = None  # a person whose session has ended can log in whatever others try
         if asker is None:
             return self._unknown(scope, headers)
         self._check_origin(scope, headers, asker)
@@ -164,12 +181,15 @@ class LoginGuard:
 
     def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> ASGIApp:
         """A person is led to the login page, a program is told."""
-        wants_page = "text/html" in headers.get("accept", "") and scope["type"] == "http" and scope["method"] == "GET"
-        if wants_page and not scope["path"].startswith("/api/") and self._pages.can_log_in:
+        if self._wants_page(scope, headers):
             query = scope["query_string"].decode("latin-1")
             wanted = quote(scope["path"], safe="/") + (f"?{query}" if query else "")
             return ShortAnswer(303, headers=[("location", f"/login?{urlencode({'next': wanted})}")])
         raise Unauthorized("a token is needed", hint=_HOW)
+
+    def _wants_page(self, scope: Scope, headers: Mapping[str, str]) -> bool:
+        is_page = "text/html" in headers.get("accept", "") and scope["type"] == "http" and scope["method"] == "GET"
+        return is_page and not scope["path"].startswith("/api/") and self._pages.can_log_in
 
 
 def _check_site(headers: Mapping[str, str]) -> None:
@@ -195,7 +215,7 @@ def check_path(scope: Scope) -> None:
 
 def _refusal(scope: Scope, error: AboardError) -> ShortAnswer:
     """In words for a person, and as a document for a program."""
-    headers = [("retry-after", str(error.seconds))] if isinstance(error, TooManyTries) else []
+    headers = [("retry-after", str(error.seconds))] if isinstance(error, TooManyTries | TooManyRequests) else []
     if isinstance(error, Unauthorized):
         headers.append(("www-authenticate", "Bearer"))
     if scope["path"].startswith("/api/"):

@@ -13,15 +13,15 @@ from aboard.errors import AboardError, Forbidden, InvalidValue, Unauthorized
 from aboard.model.access import Access
 from aboard.model.names import folded
 from aboard.server import login_html as html
-from aboard.server.doors import Doors, account_of
+from aboard.server.doors import Doors, TooManyTries, account_of
 from aboard.server.local_paths import local_path
 from aboard.server.oidc_login import OidcLogin
+from aboard.server.receiving import ANONYMOUS_BYTES, TooLarge
 from aboard.server.short_answers import Receive, Scope, ShortAnswer
 
 _LOGIN, _LOGOUT, _PROGRAM = "/login", "/logout", "/login/program"
 _OUT, _BACK = "/login/oidc", "/login/oidc/callback"
 _OPEN = frozenset({_LOGIN, _OUT, _BACK})
-_LARGEST_FORM = 64 << 10
 _CHALLENGE = re.compile(r"[0-9a-f]{64}")
 _USED = "This address has been used already, or is too old. Log in with a token, or ask for a new address."
 
@@ -71,8 +71,13 @@ class LoginPages:
         rest = urlencode([pair for pair in query if pair[0] != "token"])
         wanted = local_path(quote(scope["path"], safe="/") + (f"?{rest}" if rest else ""))
         logins = self._doors.logins
-        holder = await self._doors.limited(scope, lambda: logins.holder_of_code(code))
         asker = await self._doors.who(scope, headers)
+        try:
+            holder = await self._doors.limited(scope, lambda: logins.holder_of_code(code))
+        except TooManyTries:
+            if asker is None:
+                raise
+            holder = None
         former = None if asker is None else asker.access.name
         if holder is not None and self._must_confirm(headers, holder, former):
             return self._ask_to_log_in(code, holder, former, wanted)
@@ -120,7 +125,7 @@ class LoginPages:
                 case "GET" | "HEAD", "/login":
                     return self._page(wanted)
                 case "POST", "/login":
-                    form = await _form(receive)
+                    form = await self._login_form(scope, receive)
                     wanted = local_path(form.get("next", "/"))
                     return await self._logged_in(await self._session_for(scope, form), wanted, headers)
                 case "GET", "/login/oidc" if self._oidc is not None:
@@ -151,6 +156,13 @@ class LoginPages:
             body.append(html.token_form(self._prefix + _LOGIN, wanted))
         return html.page("Log in to aboard", body, status=status, may_lead_to=self._leads_to)
 
+    async def _login_form(self, scope: Scope, receive: Receive) -> dict[str, str]:
+        try:
+            return await _form(receive)
+        except TooLarge:
+            self._doors.failed(scope)
+            raise
+
     async def _session_for(self, scope: Scope, form: Mapping[str, str]) -> str:
         """The secret of a new session for the token in a form."""
         token, logins = form.get("token", "").strip(), self._doors.logins
@@ -179,10 +191,9 @@ class LoginPages:
                 failures.append(error)
                 return None
 
-        self._doors.check_tries(scope)
-        found = await run_in_threadpool(find)  # not on the threads that find out who asks: providers may be slow
+        # Not on the threads that look people up: providers may be slow.
+        found = await self._doors.limited(scope, find, lane="provider")
         if found is None:
-            self._doors.failed(scope)
             raise failures[0]
         secret, wanted = found
         return await self._logged_in(secret, local_path(wanted), headers, [oidc.cookie.removal()])
@@ -241,6 +252,6 @@ async def _form(receive: Receive) -> dict[str, str]:
         message = await receive()
         content += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(content) > _LARGEST_FORM:
-            raise InvalidValue("the form is too large")
+        if len(content) > ANONYMOUS_BYTES:
+            raise TooLarge("the form is too large")
     return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))

@@ -7,11 +7,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from aboard.errors import AboardError, InvalidValue
-from aboard.server.short_answers import ASGIApp, Message, Receive, Scope, Send
+from aboard.server.short_answers import ASGIApp, Message, Receive, Scope, Send, headers_of
 
 RECHECK_SECONDS = 30.0
 """How long somebody whose rights were taken away may go on to hear an answer that goes on."""
 _GONE = "http.disconnect"
+
+
+ANONYMOUS_BYTES = 16 << 10
+"""The most that a request without a login may send; enough for a token and a long address to go to afterwards."""
 
 
 class TooLarge(InvalidValue):
@@ -27,6 +31,10 @@ class Limited:
         self._app, self._most, self._refusal = app, most, refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        announced = headers_of(scope).get("content-length", "0")
+        if announced.isdecimal() and int(announced[:20]) > self._most:
+            await self._refusal(scope, self._too_large())(scope, receive, send)
+            return
         size = 0
         has_begun = False
 
@@ -45,8 +53,10 @@ class Limited:
 
         await self._app(scope, receiving, sending)
         if size > self._most and not has_begun:
-            error = TooLarge(f"a request has at most {self._most:,} bytes")
-            await self._refusal(scope, error)(scope, receive, send)
+            await self._refusal(scope, self._too_large())(scope, receive, send)
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(f"a request has at most {self._most:,} bytes")
 
 
 def watched(receive: Receive, may_stay: Callable[[], Awaitable[bool]]) -> Receive:

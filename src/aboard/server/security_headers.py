@@ -55,12 +55,16 @@ class SecurityHeaders:
         added = [pair for pair in (*_ALWAYS, *self._hsts) if pair[0] not in said]
         if path.startswith("/api/") and b"cache-control" not in said:
             added.append((b"cache-control", b"no-store"))
-        return [*added, *((b"content-security-policy", value) for value in self._policies(path, policies))]
+        kind = next((value for name, value in given if name.lower() == b"content-type"), b"")
+        return [*added, *((b"content-security-policy", value) for value in self._policies(path, kind, policies))]
 
-    def _policies(self, path: str, said: list[bytes]) -> list[bytes]:
-        """All that are told hold together."""
+    def _policies(self, path: str, kind: bytes, said: list[bytes]) -> list[bytes]:
+        """The policies of a response of this content type, which all hold together."""
         if path.startswith(_BOARDS):
-            return [*said, self._framed_by + b"; object-src 'none'; base-uri 'self'"]
+            # TensorBoard's pages bring a policy; the error pages of its plugins do not. Scripts of workers need none.
+            is_document = not kind or any(word in kind.lower() for word in (b"html", b"xml"))
+            own = said or ([b"default-src 'none'"] if is_document else [])
+            return [*own, self._framed_by + b"; object-src 'none'; base-uri 'self'"]
         if said:
             return said
         return [_API] if path.startswith("/api/") else [_PAGE + b"; " + self._framed_by]

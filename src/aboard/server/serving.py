@@ -12,6 +12,7 @@ from types import FrameType
 
 import uvicorn
 
+from aboard.server.connections import ConnectionLimits, LimitedConfig
 from aboard.server.short_answers import ASGIApp
 
 _LAST_ANSWERS_SECONDS = 1
@@ -23,13 +24,14 @@ def serve(
     ending: Callable[[], None] | None = None,
     *,
     second: socket.socket | None = None,
+    limits: ConnectionLimits | None = None,
 ) -> None:
     """Serve until Ctrl-C, after which KeyboardInterrupt is raised, or until SIGTERM, which then ends the process.
 
     `second` is another socket with the same application. `ending` is called first, on a thread: answers that go on
     for ever are to come to their end.
     """
-    server = _Server(server_config(app), ending)
+    server = _Server(server_config(app, limits), ending)
     # Before uvicorn does it itself: an interrupt in the midst of asyncio's beginning would leave it half made.
     before = signal.signal(signal.SIGINT, server.handle_exit)
     try:
@@ -40,10 +42,11 @@ def serve(
         raise KeyboardInterrupt
 
 
-def server_config(app: ASGIApp) -> uvicorn.Config:
+def server_config(app: ASGIApp, limits: ConnectionLimits | None = None) -> uvicorn.Config:
     """How uvicorn serves an application."""
-    return uvicorn.Config(
+    return LimitedConfig(
         app,
+        limits or ConnectionLimits(),
         access_log=False,
         log_config=None,  # uvicorn's own needs a terminal
         log_level="warning",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from aboard.errors import InvalidValue, QueryError
 from aboard.model.selection import Folder, Named, NamedLike, NumberKind, Numbers, Selection
-from aboard.model.selection_words import MOST_WORDS, parse_selection, parse_word
+from aboard.model.selection_words import MOST_NAMES, MOST_PATTERNS, MOST_WORDS, parse_selection, parse_word
 
 RUN, EXPERIMENT = NumberKind.RUN, NumberKind.EXPERIMENT
 
@@ -75,11 +75,21 @@ def test_each_kind_of_word_means_one_thing_and_is_written_in_one_way(word, entry
         ([], "no run is named"),
         ([" , ", ","], "no run is named"),
         (["x"] * (MOST_WORDS + 1), "too many"),
+        ([f"a{n}*" for n in range(MOST_PATTERNS + 1)], "(?s)at most 1,000 patterns.*has 1,001.*hint: Use a filter"),
+        ([f"run1-run{n}" for n in range(2, MOST_PATTERNS + 3)], "at most 1,000 patterns, ranges"),
+        ([f"/logs/{n}" for n in range(MOST_PATTERNS + 1)], "at most 1,000 patterns, ranges and folders"),
+        ([f"a{n}" for n in range(MOST_NAMES)] + ["exp1"], "at most 10,000 names and experiments.*has 10,001"),
     ],
 )
 def test_mistakes_say_what_to_write(words, problem):
     with pytest.raises(InvalidValue, match=problem):
         parse_selection(words)
+
+
+def test_many_runs_can_be_named_by_number():
+    words = [f"run{n}" for n in range(1, MOST_WORDS - MOST_PATTERNS + 1)] + [f"a{n}*" for n in range(MOST_PATTERNS)]
+    assert len(parse_selection(words).entries) == MOST_WORDS
+    assert parse_selection(["a*"] * (MOST_PATTERNS + 1)).words == ("a*",)
 
 
 def test_lists_are_read_as_a_shell_passes_them():

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of what one person has under way: excess requests wait for their turn, so that others are served meanwhile.
+
+Curves and the data of boards are made in memory as a whole and stay there until the client has read them. Other
+requests hold a thread only until their response begins, so event streams and downloads hold no turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+
+from aboard.api import PREFIX
+from aboard.errors import AboardError
+from aboard.server.short_answers import ASGIApp, Message, Receive, Scope, Send, text_answer
+
+_MOST = 256
+_AT_ONCE = {"series": 4, "boards": 16, "others": 32}
+_READING = frozenset({"GET", "HEAD"})
+_CLIENT_HAS_GONE = 499
+
+
+class TooManyRequests(AboardError):
+    """One person has too many requests under way."""
+
+    status = 429
+    code = "TooManyRequests"
+    seconds = 1
+
+    def __init__(self) -> None:
+        hint = f"Wait for some of them, and try again in {self.seconds} s."
+        super().__init__(f"You have {_MOST} requests and streams under way, which is the maximum.", hint=hint)
+
+
+@dataclass(slots=True)
+class _Person:
+    count: int = 0
+    turns: dict[str, asyncio.Semaphore] = field(default_factory=dict[str, asyncio.Semaphore])
+
+
+class RequestsUnderWay:
+    """Counts requests by person. It belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._people: dict[str, _Person] = {}
+
+    def limited(self, app: ASGIApp, person: str, refusal: Callable[[Scope, AboardError], ASGIApp]) -> ASGIApp:
+        """`app` for a request of a person, who has a turn for it."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            with self._counted(person) as found:
+                if found is None:
+                    await refusal(scope, TooManyRequests())(scope, receive, send)
+                elif scope["type"] != "http":
+                    await app(scope, receive, send)
+                else:
+                    await _in_turn(found, app, scope, receive, send)
+
+        return answer
+
+    def counted(self, app: ASGIApp, person: str, refusal: Callable[[Scope, AboardError], ASGIApp]) -> ASGIApp:
+        """`app` for a request that is passed on to another process: it is counted and needs no turn."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            with self._counted(person) as found:
+                await (app if found is not None else refusal(scope, TooManyRequests()))(scope, receive, send)
+
+        return answer
+
+    @contextlib.contextmanager
+    def _counted(self, name: str) -> Generator[_Person | None]:
+        person = self._people.setdefault(name, _Person())
+        if person.count >= _MOST:
+            yield None
+            return
+        person.count += 1
+        try:
+            yield person
+        finally:
+            person.count -= 1
+            if not person.count:
+                del self._people[name]
+
+
+def _kind_of(path: str) -> str:
+    if path.startswith("/boards/"):
+        return "boards"
+    is_run = path.startswith(f"{PREFIX}/runs/") and path.endswith("/series")
+    return "series" if is_run or path in (f"{PREFIX}/series", f"{PREFIX}/charts") else "others"
+
+
+async def _in_turn(person: _Person, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    kind = _kind_of(scope["path"])
+    turns = person.turns.setdefault(kind, asyncio.Semaphore(_AT_ONCE[kind]))
+    has_turn = False
+    gone: asyncio.Future[Message] | None = None
+
+    def end_turn() -> None:
+        nonlocal has_turn
+        if has_turn:
+            has_turn = False
+            turns.release()
+
+    async def sending(message: Message) -> None:
+        if kind == "others" and message["type"] == "http.response.start":
+            end_turn()
+        await send(message)
+
+    if turns.locked() and scope["method"] in _READING:
+        # Pages drop requests that they no longer need. These must not have their turn before those that they need.
+        first = [await receive()]
+        gone = asyncio.ensure_future(receive())
+        receive = _replayed(first, gone)
+    try:
+        has_turn = await _acquired(turns, gone)
+        if has_turn:
+            await app(scope, receive, sending)
+        else:
+            await text_answer(_CLIENT_HAS_GONE, "")(scope, receive, send)
+    finally:
+        end_turn()
+        if gone is not None:
+            gone.cancel()
+
+
+def _replayed(first: list[Message], then: asyncio.Future[Message]) -> Receive:
+    async def receiving() -> Message:
+        return first.pop() if first else await asyncio.shield(then)
+
+    return receiving
+
+
+async def _acquired(turns: asyncio.Semaphore, gone: asyncio.Future[Message] | None) -> bool:
+    """Wait for a turn. False if the client has gone before it came."""
+    if gone is None:
+        return await turns.acquire()
+    acquiring = asyncio.ensure_future(turns.acquire())
+    try:
+        await asyncio.wait({gone, acquiring}, return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+        if not acquiring.cancel():
+            turns.release()
+        raise
+    return not acquiring.cancel()
