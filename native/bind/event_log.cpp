@@ -154,8 +154,7 @@ void bind_event_log(nb::module_& module) {
                                      purge_step,
                                      flush_seconds,
                                      wake_entries};
-             const WithoutGil release;
-             return EventLog::open(std::move(options));
+             return ending_without_gil(without_gil([&] { return EventLog::open(std::move(options)); }));
            }),
            nb::arg("directory"), nb::arg("host"), nb::arg("suffix") = "", nb::arg("purge_step") = nb::none(),
            nb::arg("flush_seconds") = 0.5, nb::arg("wake_entries") = 0)
@@ -182,17 +181,13 @@ void bind_event_log(nb::module_& module) {
       .def("close", &EventLog::close, nb::call_guard<WithoutGil>())
       .def("take_report",
            [](EventLog& self) -> nb::object {
-             const auto report = self.take_report();
+             const auto report = without_gil([&] { return self.take_report(); });
              if (!report.has_value()) return nb::none();
              return nb::make_tuple(report->failure, text_of(report->text));
            })
-      .def("add_report", &EventLog::report)
+      .def("add_report", &EventLog::report, nb::call_guard<WithoutGil>())
       .def_prop_ro("paths", [](const EventLog& self) {
-        std::vector<std::string> paths;
-        {
-          const WithoutGil release;
-          paths = self.paths();
-        }
+        const auto paths = without_gil([&] { return self.paths(); });
         nb::list result;
         for (const auto& path : paths) result.append(bytes_of(path));
         return result;

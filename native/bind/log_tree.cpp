@@ -3,7 +3,9 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 
+#include <memory>
 #include <system_error>
 
 #include "bindings.hpp"
@@ -16,8 +18,8 @@ namespace nb = nanobind;
 namespace aboard {
 namespace {
 
-void make_log_tree(LogTree* self, const nb::list& roots, bool notifications, std::optional<size_t> most_watches,
-                   const std::optional<nb::bytes>& within) {
+std::shared_ptr<LogTree> make_log_tree(const nb::list& roots, bool notifications, std::optional<size_t> most_watches,
+                                       const std::optional<nb::bytes>& within) {
   std::vector<std::string> paths;
   for (const nb::handle root : roots) paths.emplace_back(view_of(nb::cast<nb::bytes>(root)));
   LogTree::Options options;
@@ -25,7 +27,9 @@ void make_log_tree(LogTree* self, const nb::list& roots, bool notifications, std
   options.most_watches = most_watches;
   if (within) options.within = std::string(view_of(*within));
   try {
-    new (self) LogTree(std::move(paths), std::move(options));
+    // The kernel takes long to end many watches.
+    return ending_without_gil(
+        without_gil([&] { return std::make_shared<LogTree>(std::move(paths), std::move(options)); }));
   } catch (const std::system_error& error) {
     PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code().value(), error.what()).ptr());
     throw nb::python_error();
@@ -64,7 +68,7 @@ void bind_log_tree(nb::module_& module) {
   });
 
   nb::class_<LogTree>(module, "LogTree")
-      .def("__init__", &make_log_tree, nb::arg("roots"), nb::arg("notifications") = true,
+      .def(nb::new_(&make_log_tree), nb::arg("roots"), nb::arg("notifications") = true,
            nb::arg("most_watches") = nb::none(), nb::arg("within") = nb::none())
       .def("look", &LogTree::look, nb::call_guard<WithoutGil>())
       .def_prop_ro("is_looking", &LogTree::is_looking, nb::call_guard<WithoutGil>())

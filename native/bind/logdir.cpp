@@ -79,7 +79,7 @@ nb::tuple reduced_with_means(const ColumnView& points, size_t budget) {
 
 nb::list tags_of(const Logdir& logdir, size_t from) {
   nb::list result;
-  for (const TagInfo& tag : logdir.tags(from)) {
+  for (const TagInfo& tag : without_gil([&] { return logdir.tags(from); })) {
     result.append(nb::make_tuple(text_of(tag.name), static_cast<int>(tag.source),
                                  tag.present ? static_cast<int>(tag.kind) : kGone, tag.is_scalar,
                                  bytes_of(tag.metadata)));
@@ -93,7 +93,7 @@ nb::tuple status_tuple(const TagStatus& status) {
 
 nb::list media_of(const Logdir& logdir, size_t tag) {
   nb::list result;
-  for (const MediaEntry& entry : logdir.media(tag)) {
+  for (const MediaEntry& entry : without_gil([&] { return logdir.media(tag); })) {
     result.append(
         nb::make_tuple(entry.step, entry.wall_time, entry.offset, entry.length, entry.file, entry.value_index));
   }
@@ -113,7 +113,7 @@ nb::object read_media(const Logdir& logdir, size_t tag, const nb::tuple& place) 
 
 nb::list files_of(const Logdir& logdir) {
   nb::list result;
-  for (const FileStatus& file : logdir.files()) {
+  for (const FileStatus& file : without_gil([&] { return logdir.files(); })) {
     result.append(nb::make_tuple(bytes_of(file.name), file.bytes_read, file.bytes, file.records,
                                  file.damage.bad_records, file.damage.skipped_bytes, file.damage.first_offset,
                                  file.error, file.first_wall_time, file.last_wall_time, file.attempt));
@@ -163,19 +163,19 @@ void bind_logdir(nb::module_& module) {
       });
 
   nb::class_<Logdir>(module, "Logdir")
-      .def(nb::new_(
-               [](const nb::bytes& path, const nb::bytes& index, const nb::object& packed, const nb::object& within) {
-                 PackedPlace place;
-                 if (!packed.is_none()) {
-                   const auto fields = nb::cast<nb::tuple>(packed);
-                   place = {std::string(view_of(nb::cast<nb::bytes>(fields[0]))), nb::cast<uint64_t>(fields[1]),
-                            nb::cast<uint64_t>(fields[2])};
-                 }
-                 ReadPath folder = within.is_none()
-                                       ? ReadPath(std::string(view_of(path)))
-                                       : ReadPath(std::string(view_of(path)), view_of(nb::cast<nb::bytes>(within)));
-                 return std::make_shared<Logdir>(std::move(folder), std::string(view_of(index)), place);
-               }),
+      .def(nb::new_([](const nb::bytes& path, const nb::bytes& index, const nb::object& packed,
+                       const nb::object& within) {
+             PackedPlace place;
+             if (!packed.is_none()) {
+               const auto fields = nb::cast<nb::tuple>(packed);
+               place = {std::string(view_of(nb::cast<nb::bytes>(fields[0]))), nb::cast<uint64_t>(fields[1]),
+                        nb::cast<uint64_t>(fields[2])};
+             }
+             ReadPath folder = within.is_none()
+                                   ? ReadPath(std::string(view_of(path)))
+                                   : ReadPath(std::string(view_of(path)), view_of(nb::cast<nb::bytes>(within)));
+             return ending_without_gil(std::make_shared<Logdir>(std::move(folder), std::string(view_of(index)), place));
+           }),
            nb::arg("path"), nb::arg("index") = nb::bytes("", 0), nb::arg("packed") = nb::none(),
            nb::arg("within") = nb::none())
       .def("refresh",
@@ -214,32 +214,34 @@ void bind_logdir(nb::module_& module) {
       .def_prop_ro("saved_bytes", &Logdir::saved_bytes)
       .def_prop_ro("path", [](const Logdir& self) { return bytes_of(self.path()); })
       .def_prop_ro("version", &Logdir::version)
-      .def_prop_ro("generation", &Logdir::generation)
+      .def_prop_ro("generation", &Logdir::generation, nb::call_guard<WithoutGil>())
       .def_prop_ro("bytes_read", &Logdir::bytes_read)
       .def_prop_ro("first_wall_time",
                    [](const Logdir& self) -> nb::object {
-                     const auto first = self.first_wall_time();
+                     const auto first = without_gil([&] { return self.first_wall_time(); });
                      return first ? nb::object(nb::float_(*first)) : nb::none();
                    })
       .def("tags", &tags_of)
       .def("statuses",
            [](const Logdir& self) {
              nb::list result;
-             for (const TagStatus& status : self.tag_statuses()) result.append(status_tuple(status));
+             for (const TagStatus& status : without_gil([&] { return self.tag_statuses(); })) {
+               result.append(status_tuple(status));
+             }
              return result;
            })
       .def("status",
            [](const Logdir& self, size_t tag) -> nb::object {
-             const auto status = self.tag_status(tag);
+             const auto status = without_gil([&] { return self.tag_status(tag); });
              return status ? nb::object(status_tuple(*status)) : nb::none();
            })
-      .def("scalars", &Logdir::scalars)
-      .def("superseded", &Logdir::superseded_scalars)
+      .def("scalars", &Logdir::scalars, nb::call_guard<WithoutGil>())
+      .def("superseded", &Logdir::superseded_scalars, nb::call_guard<WithoutGil>())
       .def("media", &media_of)
       .def("read_media", &read_media)
       .def("files", &files_of)
       .def("summary", [](const Logdir& self) {
-        const ReadingSummary summary = self.summary();
+        const ReadingSummary summary = without_gil([&] { return self.summary(); });
         return nb::make_tuple(summary.bytes_read, summary.last_wall_time, summary.failed);
       });
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <vector>
 
 #include "bindings.hpp"
 #include "crc32c.hpp"
@@ -20,22 +22,35 @@ namespace {
 // Every simple_value in the whole records of `data` as (tag, wall_time, step, value), and the bytes that these take.
 // Stops at the first record that is cut off or damaged.
 nb::tuple scalars_in_records(const nb::bytes& data) {
+  struct Scalar {
+    std::string_view tag;
+    double wall_time;
+    int64_t step;
+    float value;
+  };
   const std::string_view window = view_of(data);
-  nb::list scalars;
+  std::vector<Scalar> found;
   size_t at = 0;
-  Record record;
-  std::vector<std::string_view> values;
-  while (parse_record(window.substr(at), record) == RecordState::complete) {
-    at += record.consumed;
-    EventView event;
-    values.clear();
-    if (!decode_event(record.payload, event) || event.kind != EventKind::summary) continue;
-    if (!decode_summary(event.payload, values)) continue;
-    for (const std::string_view bytes : values) {
-      ValueView value;
-      if (!decode_value(bytes, value) || value.kind != ValueKind::simple_value) continue;
-      scalars.append(nb::make_tuple(text_of(value.tag), event.wall_time, event.step, value.simple_value));
+  {
+    const WithoutGil release;
+    Record record;
+    std::vector<std::string_view> values;
+    while (parse_record(window.substr(at), record) == RecordState::complete) {
+      at += record.consumed;
+      EventView event;
+      values.clear();
+      if (!decode_event(record.payload, event) || event.kind != EventKind::summary) continue;
+      if (!decode_summary(event.payload, values)) continue;
+      for (const std::string_view bytes : values) {
+        ValueView value;
+        if (!decode_value(bytes, value) || value.kind != ValueKind::simple_value) continue;
+        found.push_back({value.tag, event.wall_time, event.step, value.simple_value});
+      }
     }
+  }
+  nb::list scalars;
+  for (const Scalar& scalar : found) {
+    scalars.append(nb::make_tuple(text_of(scalar.tag), scalar.wall_time, scalar.step, scalar.value));
   }
   return nb::make_tuple(scalars, at);
 }
@@ -46,16 +61,19 @@ nb::tuple hop_records(const nb::bytes& data) {
   const std::string_view window = view_of(data);
   size_t at = 0;
   uint64_t longest = 0;
-  while (window.size() - at >= kRecordHeaderBytes) {
-    const auto length = load_little<uint64_t>(window.data() + at);
-    if (masked_crc32c(window.substr(at, sizeof length)) != load_little<uint32_t>(window.data() + at + sizeof length))
-      break;
-    const size_t left = window.size() - at - kRecordHeaderBytes;
-    if (left < kRecordFooterBytes || length > left - kRecordFooterBytes) return nb::make_tuple(at, length, longest);
-    longest = std::max(longest, length);
-    at += static_cast<size_t>(length) + kRecordOverheadBytes;
-  }
-  return nb::make_tuple(at, -1, longest);
+  const auto cut_off = without_gil([&]() -> std::optional<uint64_t> {
+    while (window.size() - at >= kRecordHeaderBytes) {
+      const auto length = load_little<uint64_t>(window.data() + at);
+      if (masked_crc32c(window.substr(at, sizeof length)) != load_little<uint32_t>(window.data() + at + sizeof length))
+        break;
+      const size_t left = window.size() - at - kRecordHeaderBytes;
+      if (left < kRecordFooterBytes || length > left - kRecordFooterBytes) return length;
+      longest = std::max(longest, length);
+      at += static_cast<size_t>(length) + kRecordOverheadBytes;
+    }
+    return std::nullopt;
+  });
+  return cut_off ? nb::make_tuple(at, *cut_off, longest) : nb::make_tuple(at, -1, longest);
 }
 
 // As find_boundary; an error of the system becomes an OSError.
@@ -77,7 +95,13 @@ nb::tuple record_boundary(int file, uint64_t start, uint64_t limit, uint64_t siz
 
 void bind_records(nb::module_& module) {
   module.attr("crc32c_implementation") = crc32c_impl::chosen_name();
-  module.def("masked_crc32c", [](const nb::bytes& data) { return masked_crc32c(view_of(data)); }, nb::arg("data"));
+  module.def(
+      "masked_crc32c",
+      [](const nb::bytes& data) {
+        const std::string_view bytes = view_of(data);
+        return without_gil([&] { return masked_crc32c(bytes); });
+      },
+      nb::arg("data"));
   module.def(
       "frame_record",
       [](const nb::bytes& payload) {

@@ -235,7 +235,8 @@ nb::tuple meaning_tuple(const nb::bytes& name, int source, int kind, const nb::b
 
 void bind_tag_index(nb::module_& module) {
   nb::class_<TagIndex>(module, "TagIndex")
-      .def(nb::new_([](const std::shared_ptr<Logdir>& logdir) { return std::make_shared<TagIndex>(logdir); }))
+      .def(nb::new_(
+          [](const std::shared_ptr<Logdir>& logdir) { return ending_without_gil(std::make_shared<TagIndex>(logdir)); }))
       .def("__len__", &TagIndex::size, nb::call_guard<WithoutGil>())
       .def("find", &find);
   module.def("tags_with_points", &with_points);

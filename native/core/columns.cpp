@@ -10,6 +10,7 @@
 
 #include "crc32c.hpp"
 #include "file_range.hpp"
+#include "fork_safety.hpp"
 #include "mapped_memory.hpp"
 #include "packed_columns.hpp"
 
@@ -25,6 +26,27 @@ void resize(Element*& column, size_t capacity) {
   if (moved == nullptr) throw std::bad_alloc();
   column = moved;
 }
+
+// Taken by who unpacks a block, which may wait for a disk. There may be very many blocks, which share these.
+class UnpackingLocks final : public ForkAware {
+ public:
+  UnpackingLocks() { enroll_for_fork(*this); }
+  ForkableMutex& of(const ColumnBlock* block) {
+    return mutexes_[std::hash<const void*>()(block) / alignof(ColumnBlock) % std::size(mutexes_)];
+  }
+
+ private:
+  // A block that another thread of the parent was unpacking still has no known soundness: the child unpacks it again.
+  void after_fork_in_child() noexcept override {
+    for (ForkableMutex& mutex : mutexes_) mutex.reclaim();
+  }
+
+  ForkableMutex mutexes_[16];
+};
+
+// Made when the process starts: a fork while the first thread makes it would leave the child waiting for that thread.
+// Never destroyed: threads may still read when the process ends.
+UnpackingLocks& unpacking_locks = *new UnpackingLocks;
 
 }  // namespace
 
@@ -66,8 +88,7 @@ bool ColumnBlock::find_sound() const noexcept {
 }
 
 bool ColumnBlock::unpack() noexcept {
-  static std::mutex mutexes[16];  // there may be very many blocks
-  const std::lock_guard lock(mutexes[std::hash<const void*>()(this) / alignof(ColumnBlock) % std::size(mutexes)]);
+  const std::lock_guard lock(unpacking_locks.of(this));
   const Soundness known = soundness_.load(std::memory_order_acquire);
   if (known != Soundness::unknown) return known == Soundness::sound;
   bool sound = false;
@@ -76,6 +97,7 @@ bool ColumnBlock::unpack() noexcept {
     if (bytes && crc32c(*bytes) == packed_->checksum && capacity_ / kMostPointsPerByte <= bytes->size()) {
       ColumnBlock room(capacity_, capacity_ <= kMostInOnePiece);
       sound = unpack_columns(*bytes, capacity_, room.steps, room.wall_times, room.values);
+      // A child that is forked in between owns what it finds here, and frees no more than that when it unpacks again.
       std::swap(steps, room.steps);
       std::swap(wall_times, room.wall_times);
       std::swap(values, room.values);
@@ -165,6 +187,37 @@ void Columns::truncate(size_t size) {
   if (exposed_) move_to_own_block(std::min(capacity, std::max(size + size / 2, kSmallest)));
 }
 
+void Columns::grow(size_t wanted, std::mutex& readers) {
+  const size_t needed = std::max(size_ + 1, wanted);
+  if (size_ <= kFew) {
+    const std::lock_guard lock(readers);
+    make_room(needed);
+    return;
+  }
+  Columns larger = copy(size_, capacity_for(needed));
+  const std::lock_guard lock(readers);
+  std::swap(*this, larger);
+}
+
+// To make a block that nobody has seen shorter copies few points, or none.
+void Columns::settle(std::mutex& readers) {
+  if (full()) return;
+  {
+    const std::lock_guard lock(readers);
+    if (!exposed_) return settle();
+  }
+  Columns exact = copy(size_, size_);
+  const std::lock_guard lock(readers);
+  std::swap(*this, exact);
+}
+
+Columns Columns::copy(size_t size, size_t capacity) const {
+  Columns made;
+  made.move_to_own_block(capacity);
+  made.append(*this, 0, size);
+  return made;
+}
+
 void Columns::settle() {
   if (full()) return;
   if (exposed_) {
@@ -176,13 +229,18 @@ void Columns::settle() {
 }
 
 ColumnView Columns::view(size_t size) const noexcept {
-  if (block_ != nullptr) exposed_ = true;
+  if (block_ == nullptr || size == 0) return {};
+  exposed_ = true;
   return {block_, 0, size};
 }
 
-void Columns::make_room(size_t needed) {
+size_t Columns::capacity_for(size_t needed) const noexcept {
   const size_t more = capacity_ < 64 ? capacity_ * 2 : capacity_ / 2 * 3;
-  const size_t capacity = std::max({needed, kSmallest, more});
+  return std::max({needed, kSmallest, more});
+}
+
+void Columns::make_room(size_t needed) {
+  const size_t capacity = capacity_for(needed);
   if (block_ == nullptr || exposed_) {
     move_to_own_block(capacity);
   } else {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -94,10 +95,11 @@ struct ColumnView {
 // `push` may run while other threads take views of what was there before; everything else needs a lock that they take
 // too. A block of which a view was ever taken is only written behind what the view shows: whatever would move or
 // overwrite it works on a copy. (Asking whether somebody still holds it would not be enough: the count of a shared_ptr
-// orders nothing.)
+// orders nothing.) Functions with a parameter `readers` lock it themselves: they copy many points before they take it.
 class Columns {
  public:
   using Row = ScalarPoint;
+  static constexpr size_t kFew = 4096;  // points that may be copied while readers wait
 
   Columns() = default;
   // Columns over somebody else's memory, or packed ones: the first change moves them into their own.
@@ -124,6 +126,7 @@ class Columns {
   bool has_room(size_t more) const noexcept { return more <= capacity_ - size_; }
   // Makes room for one more at least, and for `wanted` in all where that is more.
   void grow(size_t wanted = 0) { make_room(std::max(size_ + 1, wanted)); }
+  void grow(size_t wanted, std::mutex& readers);
   // Needs room.
   void push(const Row& row) noexcept {
     block_->steps[size_] = row.step;
@@ -140,17 +143,24 @@ class Columns {
   void truncate(size_t size);
   // Gives back memory that is not needed.
   void settle();
-  // The first `size` points.
+  void settle(std::mutex& readers);
+  // The first `size` points in memory of their own, with room for `capacity`.
+  Columns copy(size_t size, size_t capacity) const;
+  // Whether the points may be overwritten where they are: no view of them was ever taken. Needs the readers' lock.
+  bool is_exclusive() const noexcept { return block_ == nullptr || !exposed_; }
+  size_t capacity() const noexcept { return capacity_; }
+  // The first `size` points. A view of none holds no block.
   ColumnView view(size_t size) const noexcept;
   ColumnView view() const noexcept { return view(size_); }
 
  private:
+  size_t capacity_for(size_t needed) const noexcept;
   void make_room(size_t needed);
   void move_to_own_block(size_t capacity);
   std::shared_ptr<ColumnBlock> block_;
   size_t size_ = 0;
   size_t capacity_ = 0;           // of the block
-  mutable bool exposed_ = false;  // a view of the block was taken
+  mutable bool exposed_ = false;  // a view of the block was taken; read and written under the readers' lock
 };
 
 }  // namespace aboard

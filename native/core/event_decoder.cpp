@@ -251,8 +251,7 @@ void Logdir::Decoder::make_room(History<Rows>& history, size_t more) {
     if (foreseen > rows + spare_rows_) foreseen = 0;
     spare_rows_ -= foreseen > rows ? foreseen - rows : 0;
   }
-  const std::lock_guard lock(logdir_.mutex_);
-  history.grow(std::max(foreseen, rows + more));
+  history.grow(std::max(foreseen, rows + more), logdir_.mutex_);
 }
 
 template <typename Rows>
@@ -304,13 +303,20 @@ void Logdir::Decoder::finish() {
 
 void Logdir::Decoder::publish() {
   ticket_ = ++state_.ticket;  // tags that get more points come into the next batch
-  const std::lock_guard lock(logdir_.mutex_);
   for (Tag* tag : batch_) {
-    tag->scalars.publish();
-    if (tag->media) tag->media->publish();
-    tag->in_batch = false;
+    tag->scalars.supersede(logdir_.mutex_);
+    if (tag->media) tag->media->supersede(logdir_.mutex_);
+  }
+  for (size_t begin = 0; begin < batch_.size(); begin += kTagsPerLock) {
+    const std::lock_guard lock(logdir_.mutex_);
+    for (size_t i = begin; i < std::min(begin + kTagsPerLock, batch_.size()); ++i) {
+      batch_[i]->scalars.show();
+      if (batch_[i]->media) batch_[i]->media->show();
+      batch_[i]->in_batch = false;
+    }
   }
   batch_.clear();
+  const std::lock_guard lock(logdir_.mutex_);
   file_.publish();
   if (state_.visible) ++logdir_.version_;
 }

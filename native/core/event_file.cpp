@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "crc32c.hpp"
 #include "event.hpp"
@@ -73,8 +74,9 @@ struct Buffer {
   size_t capacity = 0;
 };
 
-// One per thread: all of a file passes through it.
-Buffer& buffer_of_thread() {
+// A buffer that the thread used before, for the next file: fresh memory costs more than reading into it. Whoever reads
+// takes it out and puts it back, so that a file that is read while another one is has a buffer of its own.
+Buffer& spare_buffer_of_thread() {
   static thread_local Buffer buffer;
   return buffer;
 }
@@ -86,9 +88,12 @@ class EventFile::Window {
  public:
   // Reads `piece` bytes at a time, unless more are asked for.
   Window(int file, uint64_t end, size_t piece, ReadObserver* observer)
-      : file_(file), end_(end), piece_(piece), observer_(observer), buffer_(buffer_of_thread()) {}
+      : file_(file), end_(end), piece_(piece), observer_(observer) {
+    std::swap(buffer_, spare_buffer_of_thread());
+  }
   ~Window() {
-    if (buffer_.capacity > kKeptBytes) buffer_ = {};
+    Buffer& spare = spare_buffer_of_thread();
+    if (buffer_.capacity <= kKeptBytes && buffer_.capacity > spare.capacity) spare = std::move(buffer_);
   }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -131,7 +136,7 @@ class EventFile::Window {
   const uint64_t end_;
   const size_t piece_;
   ReadObserver* const observer_;
-  Buffer& buffer_;
+  Buffer buffer_;
   uint64_t base_ = 0;
   size_t filled_ = 0;
   int error_ = 0;

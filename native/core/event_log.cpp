@@ -482,8 +482,18 @@ void EventLog::report(bool failure, std::string text) {
   attention_.store(true);
 }
 
-// Runs in the child of a fork, with all locks held: the file and what was pending belong to the parent.
+// Runs in the child of a fork, with queue_mutex_ and report_mutex_ held: the file and what was pending belong to the
+// parent.
 void EventLog::become_child() noexcept {
+  if (!io_mutex_.reclaim()) {
+    // Another thread of the parent is writing, and may be changing any of these.
+    abandon(path_);
+    abandon(paths_);
+    abandon(taken_);
+    abandon(out_);
+    abandon(removed_);
+    abandon(scratch_);
+  }
   queue_.clear();
   taken_.clear();
   out_.clear();

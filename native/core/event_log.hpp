@@ -20,6 +20,8 @@
 #include <variant>
 #include <vector>
 
+#include "fork_safety.hpp"
+
 namespace aboard {
 
 struct EventLogOptions {
@@ -127,9 +129,9 @@ class EventLog {
 
   const EventLogOptions options_;
 
-  // Lock order: io_mutex_, queue_mutex_, report_mutex_.
-  mutable std::mutex io_mutex_;  // the file and everything on its way there
-  std::mutex queue_mutex_;       // what was handed over and not yet taken
+  // Lock order: io_mutex_, queue_mutex_, report_mutex_. A fork waits for the last two only.
+  mutable ForkableMutex io_mutex_;  // the file and everything on its way there
+  std::mutex queue_mutex_;          // what was handed over and not yet taken
   std::mutex report_mutex_;
 
   std::deque<Pending> queue_;

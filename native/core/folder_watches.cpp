@@ -33,13 +33,21 @@ constexpr int kOpenFlags = O_RDONLY | O_NONBLOCK;
 
 FolderWatches::FolderWatches() {
   int ends[2];
-  if (::pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "a pipe to wake up from");
+#if defined(__linux__)
+  // In one step: a program that another thread starts in between would inherit the pipe.
+  const int made = ::pipe2(ends, O_CLOEXEC | O_NONBLOCK);
+#else
+  const int made = ::pipe(ends);
+#endif
+  if (made != 0) throw std::system_error(errno, std::generic_category(), "a pipe to wake up from");
   wake_read_ = ends[0];
   wake_write_ = ends[1];
+#if !defined(__linux__)
   for (const int end : ends) {
     ::fcntl(end, F_SETFD, FD_CLOEXEC);
     ::fcntl(end, F_SETFL, O_NONBLOCK);
   }
+#endif
 }
 
 FolderWatches::~FolderWatches() {

@@ -17,14 +17,16 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 namespace aboard {
 
-// Points arrive from one thread, file by file: `open` says from which, `push` adds. Only `grow`, `publish`, `merge` and
-// `settle` touch what readers see, and need their lock.
+// Points arrive from one thread, file by file: `open` says from which, `push` adds. What readers see changes only under
+// their lock. Functions with a parameter `readers` take that lock themselves, when all sorting and copying is done: to
+// swap in the result, or to change a few rows.
 template <typename Rows>
 class History {
  public:
@@ -41,10 +43,12 @@ class History {
   bool strictly_increasing() const noexcept { return shown_increasing_; }
   // Grows when points that were shown are gone or moved.
   uint64_t rewrites() const noexcept { return rewrites_; }
+  // The first `superseded_shown` of `superseded` are shown.
   const Rows& superseded() const noexcept {
     static const Rows none;
     return shown_superseded_ != nullptr ? *shown_superseded_ : none;
   }
+  size_t superseded_shown() const noexcept { return superseded_shown_; }
 
   // Of the last that is shown; zero when none is.
   int64_t last_step() const noexcept { return last_step_; }
@@ -92,7 +96,13 @@ class History {
   bool has_room(size_t more) const noexcept { return target_->has_room(more); }
   size_t filled() const noexcept { return target_->size(); }
   // Makes room for one more at least, and for `wanted` in all where that is more.
-  void grow(size_t wanted = 0) { target_->grow(wanted); }
+  void grow(size_t wanted, std::mutex& readers) {
+    if (target_ == &rows_ && shown_ > 0) {
+      rows_.grow(wanted, readers);
+    } else {
+      target_->grow(wanted);  // readers look at no row of it
+    }
+  }
   void push(const Row& row) noexcept {
     if (target_ == &rows_ && first_fall_ == kNone && !rows_.empty() && row.step <= rows_.step(rows_.size() - 1)) {
       first_fall_ = rows_.size();
@@ -113,18 +123,27 @@ class History {
     target_->append(rows, 0, rows.size());
   }
 
-  // Shows what was pushed. What concurrent files added waits for `merge`.
-  void publish() {
-    if (aside_ && !aside_->marks.empty()) apply_marks();
+  // Shows what was pushed. What concurrent files added waits for `merge`. Needs the readers' lock, and that
+  // `supersede` was called.
+  void show() noexcept {
     show(rows_.empty() ? 0 : rows_.step(rows_.size() - 1), rows_.empty() ? 0 : rows_.wall_time(rows_.size() - 1));
+  }
+  // Takes away the rows that later ones supersede. Where there are any, shows what was pushed too.
+  void supersede(std::mutex& readers) {
+    if (aside_ && !aside_->marks.empty()) apply_marks(readers);
+  }
+  void publish(std::mutex& readers) {
+    supersede(readers);
+    const std::lock_guard lock(readers);
+    show();
   }
   bool must_merge() const noexcept { return mixed_ && aside_->arrived_files > 0; }
   // After `publish`, when all files have been read.
-  void merge();
+  void merge(std::mutex& readers);
 
-  void settle() {
-    rows_.settle();
-    if (aside_) aside_->superseded.settle();
+  void settle(std::mutex& readers) {
+    rows_.settle(readers);
+    if (aside_) aside_->superseded.settle(readers);
   }
 
   // What is known beside the rows, when everything that came has been published and merged.
@@ -149,10 +168,11 @@ class History {
   }
   // Goes on where another history stood. False, and nothing done, for what no history can be in.
   bool resume(const Standing& standing, Rows rows, Rows superseded);
-  // Takes the same rows from somewhere else, when everything that came has been published and merged.
-  void move_to(Rows rows, Rows superseded) {
-    rows_ = std::move(rows);
-    if (aside_) aside_->superseded = std::move(superseded);
+  // Takes the same rows from somewhere else, when everything that came has been published and merged, and leaves its
+  // own there. Needs the readers' lock.
+  void swap_rows(Rows& rows, Rows& superseded) noexcept {
+    std::swap(rows_, rows);
+    if (aside_) std::swap(aside_->superseded, superseded);
   }
 
  private:
@@ -218,18 +238,26 @@ class History {
     shown_increasing_ = first_fall_ == kNone;
     last_step_ = last_step;
     last_wall_time_ = last_wall_time;
-    if (aside_) shown_superseded_ = &aside_->superseded;
+    if (aside_) {
+      shown_superseded_ = &aside_->superseded;
+      superseded_shown_ = aside_->superseded.size();
+    }
   }
 
-  void apply_marks();
+  void apply_marks(std::mutex& readers);
   void apply_arrived_marks();
-  void find_first_fall(size_t from);
+  void add_superseded(const Rows& gone, std::mutex& readers);
+  void replace_from(size_t from, const Rows& rest, std::mutex& readers);
+  void find_first_fall(const Rows& rows, size_t from);
+  size_t first_behind(const Rows& arrived) const;
+  static size_t first_out_of_order(const Rows& rows, size_t begin);
   static std::vector<bool> superseded_rows(const Rows& rows, size_t begin, size_t increasing_to,
                                            std::vector<Mark>& marks, size_t& lowest);
-  static void sort(Rows& rows, size_t begin);
+  static void sort(Rows& rows);
 
   Rows rows_;
   size_t shown_ = 0;
+  size_t superseded_shown_ = 0;
   int64_t last_step_ = 0;
   double last_wall_time_ = 0;
   uint64_t rewrites_ = 0;
@@ -297,27 +325,76 @@ std::vector<bool> History<Rows>::superseded_rows(const Rows& rows, size_t begin,
 }
 
 template <typename Rows>
-void History<Rows>::apply_marks() {
+void History<Rows>::apply_marks(std::mutex& readers) {
   Aside& side = *aside_;
   size_t lowest;
   const auto flags = superseded_rows(rows_, 0, first_fall_ == kNone ? rows_.size() : first_fall_, side.marks, lowest);
   side.marks.clear();
   if (flags.empty()) return;
-  Rows rest;
+  Rows rest, gone;
   size_t begin = attempt_begin_;
   for (size_t at = lowest; at < rows_.size(); ++at) {
     if (flags[at - lowest]) {
-      side.superseded.append(rows_.row(at));
+      gone.append(rows_.row(at));
       if (at < attempt_begin_) --begin;
     } else {
       rest.append(rows_.row(at));
     }
   }
-  rows_.truncate(lowest);
-  rows_.append(rest, 0, rest.size());
   attempt_begin_ = begin;
+  add_superseded(gone, readers);
+  replace_from(lowest, rest, readers);
+}
+
+// Behind those that are shown: the next `show` shows them.
+template <typename Rows>
+void History<Rows>::add_superseded(const Rows& gone, std::mutex& readers) {
+  Rows& all = aside_->superseded;
+  if (!all.has_room(gone.size())) {
+    const size_t wanted = all.size() + gone.size();
+    if (superseded_shown_ > 0) {
+      all.grow(wanted, readers);
+    } else {
+      all.grow(wanted);
+    }
+  }
+  all.append(gone, 0, gone.size());
+}
+
+// Puts `rest` in the place of all rows from `from` on, and shows what is there then.
+template <typename Rows>
+void History<Rows>::replace_from(size_t from, const Rows& rest, std::mutex& readers) {
+  const size_t size = from + rest.size();
+  if (from == rows_.size()) {
+    if (!rows_.has_room(rest.size())) {
+      if (shown_ > 0) {
+        rows_.grow(size, readers);
+      } else {
+        rows_.grow(size);
+      }
+    }
+    rows_.append(rest, 0, rest.size());
+    find_first_fall(rows_, from);
+    const std::lock_guard lock(readers);
+    return show();
+  }
+  if (rows_.size() - from <= Rows::kFew && rest.size() <= Rows::kFew && size <= rows_.capacity()) {
+    const std::lock_guard lock(readers);
+    if (rows_.is_exclusive()) {
+      rows_.truncate(from);
+      rows_.append(rest, 0, rest.size());
+      ++rewrites_;
+      find_first_fall(rows_, from);
+      return show();
+    }
+  }
+  Rows replaced = rows_.copy(from, std::max(size, std::min(rows_.capacity(), size + size / 2)));
+  replaced.append(rest, 0, rest.size());
+  find_first_fall(replaced, from);
+  const std::lock_guard lock(readers);
+  std::swap(rows_, replaced);
   ++rewrites_;
-  find_first_fall(lowest);
+  show();
 }
 
 template <typename Rows>
@@ -336,81 +413,81 @@ void History<Rows>::apply_arrived_marks() {
 }
 
 template <typename Rows>
-void History<Rows>::find_first_fall(size_t from) {
+void History<Rows>::find_first_fall(const Rows& rows, size_t from) {
   if (first_fall_ < from) return;
   first_fall_ = kNone;
-  for (size_t at = std::max<size_t>(from, 1); at < rows_.size(); ++at) {
-    if (rows_.step(at) > rows_.step(at - 1)) continue;
+  for (size_t at = std::max<size_t>(from, 1); at < rows.size(); ++at) {
+    if (rows.step(at) > rows.step(at - 1)) continue;
     first_fall_ = at;
     return;
   }
 }
 
 template <typename Rows>
-void History<Rows>::sort(Rows& rows, size_t begin) {
-  const auto in_order = [&](size_t a, size_t b) { return earlier(rows, a, rows, b); };
-  size_t sorted = begin + 1;
-  while (sorted < rows.size() && !in_order(sorted, sorted - 1)) ++sorted;
-  if (sorted >= rows.size()) return;
-  std::vector<size_t> order(rows.size() - begin);
-  std::iota(order.begin(), order.end(), begin);
-  std::stable_sort(order.begin(), order.end(), in_order);
-  Rows ordered;
-  for (const size_t at : order) ordered.append(rows.row(at));
-  rows.truncate(begin);
-  rows.append(ordered, 0, ordered.size());
+size_t History<Rows>::first_out_of_order(const Rows& rows, size_t begin) {
+  size_t at = begin + 1;
+  while (at < rows.size() && !earlier(rows, at, rows, at - 1)) ++at;
+  return std::min(at, rows.size());
 }
 
 template <typename Rows>
-void History<Rows>::merge() {
+void History<Rows>::sort(Rows& rows) {
+  if (first_out_of_order(rows, 0) == rows.size()) return;
+  std::vector<size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return earlier(rows, a, rows, b); });
+  Rows ordered;
+  for (const size_t at : order) ordered.append(rows.row(at));
+  rows = std::move(ordered);
+}
+
+// The first row of the attempt, whose rows are in order, that stands behind the first of `arrived`.
+template <typename Rows>
+size_t History<Rows>::first_behind(const Rows& arrived) const {
+  size_t high = rows_.size();
+  if (arrived.empty() || high == attempt_begin_ || !earlier(arrived, 0, rows_, high - 1)) return high;
+  size_t low = attempt_begin_;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (earlier(arrived, 0, rows_, middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return high;
+}
+
+template <typename Rows>
+void History<Rows>::merge(std::mutex& readers) {
   Aside& side = *aside_;
   apply_arrived_marks();
-  side.superseded.append(side.arrived_superseded, 0, side.arrived_superseded.size());
+  add_superseded(side.arrived_superseded, readers);
   side.arrived_superseded = {};
   Rows arrived = std::exchange(side.arrived, {});
-  sort(arrived, 0);
-  size_t changed_from = rows_.size();
-  if (side.other_files.empty()) {
-    // Until now one file had it all, in its own order.
-    sort(rows_, attempt_begin_);
-    changed_from = attempt_begin_;
-    ++rewrites_;
-  }
+  sort(arrived);
+  // Until a second file came, one file had it all, in its own order.
+  const bool in_order = !side.other_files.empty() || first_out_of_order(rows_, attempt_begin_) == rows_.size();
   side.other_files.insert(side.other_files.end(), side.new_files.begin(), side.new_files.end());
   std::sort(side.other_files.begin(), side.other_files.end());
   side.new_files.clear();
   side.arrived_files = side.arrived_begin = 0;
 
-  if (!arrived.empty()) {
-    size_t from = rows_.size();
-    if (from > attempt_begin_ && earlier(arrived, 0, rows_, from - 1)) {
-      // The first row that stands behind what arrived.
-      size_t low = attempt_begin_;
-      while (low < from) {
-        const size_t middle = low + (from - low) / 2;
-        if (earlier(arrived, 0, rows_, middle)) {
-          from = middle;
-        } else {
-          low = middle + 1;
-        }
-      }
-      ++rewrites_;
+  const size_t from = in_order ? first_behind(arrived) : attempt_begin_;
+  Rows behind;
+  behind.append(rows_, from, rows_.size());
+  if (!in_order) sort(behind);
+  Rows merged;
+  size_t i = 0, j = 0;
+  while (i < behind.size() || j < arrived.size()) {
+    if (j == arrived.size() || (i < behind.size() && !earlier(arrived, j, behind, i))) {
+      merged.append(behind.row(i++));
+    } else {
+      merged.append(arrived.row(j++));
     }
-    Rows behind;
-    behind.append(rows_, from, rows_.size());
-    rows_.truncate(from);
-    size_t i = 0, j = 0;
-    while (i < behind.size() || j < arrived.size()) {
-      if (j == arrived.size() || (i < behind.size() && !earlier(arrived, j, behind, i))) {
-        rows_.append(behind.row(i++));
-      } else {
-        rows_.append(arrived.row(j++));
-      }
-    }
-    changed_from = std::min(changed_from, from);
   }
-  find_first_fall(changed_from);
-  publish();
+  replace_from(from, merged, readers);
+  supersede(readers);
 }
 
 }  // namespace aboard

@@ -92,7 +92,8 @@ class ReadImage final : public IndexImage {
  public:
   ReadImage(int file, size_t size) {
     if (!read_directory(file, size)) return;
-    bytes_ = std::make_unique_for_overwrite<uint64_t[]>(size / 8 + 1);
+    // Bytes, in which arrays of any kind may come to be, and which `new` aligns for all of them.
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
     auto* const to = reinterpret_cast<char*>(bytes_.get());
     valid_ = read_all(file, to, size, 0);
     set_bytes({to, size});
@@ -100,7 +101,7 @@ class ReadImage final : public IndexImage {
   bool valid() const noexcept { return valid_; }
 
  private:
-  std::unique_ptr<uint64_t[]> bytes_;
+  std::unique_ptr<std::byte[]> bytes_;
   bool valid_ = false;
 };
 
@@ -110,8 +111,11 @@ std::shared_ptr<const IndexImage> image_of(int file, size_t size) {
   return image->valid() ? image : nullptr;
 }
 
-// Elsewhere another machine could take pages away from under a mapping.
-bool may_be_mapped(int file) { return MappedImage::may_be_more() && is_on_local_file_system(file); }
+// Elsewhere another machine could take pages away from under a mapping; and where the system cannot say whether a page
+// can be read, one that cannot would end the process.
+bool may_be_mapped(int file) {
+  return MappedImage::may_be_more() && can_tell_what_is_readable() && is_on_local_file_system(file);
+}
 
 }  // namespace
 

@@ -5,8 +5,10 @@
 // checksum of their own. The bytes are those of the machine's memory: a cache is not meant to travel.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -132,6 +134,13 @@ class IndexFieldReader {
     Value value{};
     const std::string_view bytes = take_bytes(sizeof value);
     if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+  // One of the values in `known`; any other is not ok.
+  template <typename Enum>
+  Enum take_one_of(std::initializer_list<Enum> known) {
+    const auto value = take<Enum>();
+    ok_ = ok_ && std::find(known.begin(), known.end(), value) != known.end();
     return value;
   }
   bool take_flag() {

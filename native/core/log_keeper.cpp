@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log_keeper.hpp"
 
-#include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <exception>
-#include <new>
 #include <thread>
+#include <vector>
 
 #include "event_log.hpp"
 
@@ -18,10 +17,7 @@ LogKeeper& LogKeeper::instance() {
   return *keeper;
 }
 
-LogKeeper::LogKeeper() {
-  pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork_in_parent(); },
-                 [] { instance().after_fork_in_child(); });
-}
+LogKeeper::LogKeeper() { enroll_for_fork(*this); }
 
 void LogKeeper::enroll(EventLog& log) {
   {
@@ -35,6 +31,7 @@ void LogKeeper::enroll(EventLog& log) {
 void LogKeeper::retire(EventLog& log) {
   {
     // Waits for a fork and for `close_all`, which use the logs they find.
+    const std::lock_guard closing(closing_mutex_);
     const std::lock_guard lock(registry_mutex_);
     registry_.erase(&log);
   }
@@ -105,34 +102,38 @@ EventLog& LogKeeper::wait_for_due(std::unique_lock<std::mutex>& lock) {
 
 void LogKeeper::close_all() {
   // Under the lock, so that a log that is just ending is waited for too.
-  const std::lock_guard lock(registry_mutex_);
-  for (EventLog* log : registry_) log->close();
+  const std::lock_guard closing(closing_mutex_);
+  std::vector<EventLog*> logs;
+  {
+    const std::lock_guard lock(registry_mutex_);
+    logs.assign(registry_.begin(), registry_.end());
+  }
+  for (EventLog* log : logs) log->close();
 }
 
-void LogKeeper::before_fork() {
+void LogKeeper::before_fork() noexcept {
   registry_mutex_.lock();
   for (EventLog* log : registry_) {
-    log->io_mutex_.lock();
     log->queue_mutex_.lock();
     log->report_mutex_.lock();
   }
   schedule_mutex_.lock();
 }
 
-void LogKeeper::after_fork_in_parent() {
+void LogKeeper::after_fork_in_parent() noexcept {
   schedule_mutex_.unlock();
   for (EventLog* log : registry_) {
     log->report_mutex_.unlock();
     log->queue_mutex_.unlock();
-    log->io_mutex_.unlock();
   }
   registry_mutex_.unlock();
 }
 
-void LogKeeper::after_fork_in_child() {
-  // The thread was not copied; condition variables may still count waiters, so they are made anew, not destroyed.
-  new (&earlier_) std::condition_variable();
-  new (&idle_) std::condition_variable();
+void LogKeeper::after_fork_in_child() noexcept {
+  // The thread was not copied; condition variables may still count waiters.
+  abandon(earlier_);
+  abandon(idle_);
+  closing_mutex_.reclaim();
   thread_runs_ = false;
   in_work_ = nullptr;
   for (auto& [log, at] : due_) at = Clock::time_point::max();

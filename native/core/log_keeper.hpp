@@ -9,11 +9,13 @@
 #include <set>
 #include <unordered_map>
 
+#include "fork_safety.hpp"
+
 namespace aboard {
 
 class EventLog;
 
-class LogKeeper {
+class LogKeeper final : private ForkAware {
  public:
   // Made at first use and never destroyed: logs may be written until the very end of the process.
   static LogKeeper& instance();
@@ -45,11 +47,13 @@ class LogKeeper {
   bool start_thread();
   void work();
   EventLog& wait_for_due(std::unique_lock<std::mutex>& lock);
-  void before_fork();
-  void after_fork_in_parent();
-  void after_fork_in_child();
+  void before_fork() noexcept override;
+  void after_fork_in_parent() noexcept override;
+  void after_fork_in_child() noexcept override;
 
-  // Lock order: registry_mutex_, the locks of logs in the order of the registry, schedule_mutex_.
+  // Lock order: closing_mutex_, registry_mutex_, the locks of logs in the order of the registry, schedule_mutex_. A
+  // fork takes all of these except closing_mutex_ and the io_mutex_ of logs, which are held while a disk is waited for.
+  ForkableMutex closing_mutex_;  // no log retires while it is held
   std::mutex registry_mutex_;
   std::set<EventLog*> registry_;
 

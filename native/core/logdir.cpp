@@ -46,7 +46,7 @@ Columns newest_of_each_step(const ColumnView& all) {
 
 template <typename Rows>
 TagStatus status_of(size_t index, const History<Rows>& history) {
-  return {index, history.shown(), history.superseded().size(), history.last_step(), history.last_wall_time()};
+  return {index, history.shown(), history.superseded_shown(), history.last_step(), history.last_wall_time()};
 }
 
 // What `look` finds, when it is sound. To find out may take long and is done without the lock, in which time it may
@@ -70,12 +70,28 @@ Logdir::Logdir(ReadPath path, std::string index, PackedPlace packed)
       packed_(std::move(packed)),
       state_(std::make_shared<State>()) {
   state_->visible = true;
+  enroll_for_fork(*this);
+}
+
+Logdir::~Logdir() { retire_from_fork(*this); }
+
+// What readers see is whole. A refresh that went on in the parent ends here, as if something had been thrown: the next
+// one reads all again. Its state stays in memory for good, as what only the refresh saw may be half changed.
+void Logdir::after_fork_in_child() noexcept {
+  if (!refresh_mutex_.reclaim()) {
+    state_->broken = true;
+    static_cast<void>(new std::shared_ptr<State>(state_));
+  }
+  mutex_.unlock();
 }
 
 bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
   const std::lock_guard refreshing(refresh_mutex_);
-  crew_ = crew;
-  names_ = names;
+  auto given = names;
+  {
+    const std::lock_guard lock(mutex_);
+    names_.swap(given);
+  }
   const bool was_tried = std::exchange(index_was_tried_, true);
   if (!was_tried) load_what_is_kept();
   wants_absent_ = would_read_absent(false, names);
@@ -83,13 +99,13 @@ bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
   Outcome outcome{.holds = !state_->broken, .changed = true};
   if (outcome.holds) {
     state_->broken = true;  // should something be thrown
-    outcome = follow(*state_, names);
+    outcome = follow(*state_, names, crew);
     state_->broken = !outcome.holds;
   }
   if (!outcome.holds) {
     wants_absent_ = would_read_absent(true, names);
     if (wants_absent_) return false;
-    replace_state(rebuild(names));
+    replace_state(rebuild(names, crew));
   }
   if (outcome.changed) {
     count_unsaved(*state_);
@@ -100,7 +116,8 @@ bool Logdir::refresh(const std::vector<std::string>& names, ReadingCrew* crew) {
 
 void Logdir::set_absent(std::vector<AbsentPart> parts) {
   const std::lock_guard refreshing(refresh_mutex_);
-  absent_ = std::move(parts);
+  const std::lock_guard lock(mutex_);
+  absent_.swap(parts);
 }
 
 std::unique_ptr<Logdir::File> Logdir::new_file(const ReadPath& path, const std::string& name) const {
@@ -124,7 +141,7 @@ void Logdir::replace_state(std::shared_ptr<State> fresh) {
   const std::lock_guard lock(mutex_);
   fresh->generation = state_->generation + 1;
   fresh->visible = true;
-  state_ = std::move(fresh);
+  state_.swap(fresh);  // readers do not wait until the old one is destroyed
 }
 
 // For who finds damage in columns of the index: it waits, and then looks at what was read from the event files.
@@ -137,9 +154,8 @@ void Logdir::read_anew(const State* damaged) const {
 
 void Logdir::start_over() {
   forget_what_is_kept();
-  crew_ = nullptr;
   wants_absent_ = would_read_absent(true, names_);
-  auto fresh = wants_absent_ ? std::make_shared<State>() : rebuild(names_);
+  auto fresh = wants_absent_ ? std::make_shared<State>() : rebuild(names_, nullptr);
   fresh->broken = fresh->broken || wants_absent_;  // nothing is seen until all is there to be read
   replace_state(std::move(fresh));
   count_unsaved(*state_);
@@ -190,7 +206,7 @@ int Logdir::save_index() {
   for (size_t begin = 0; begin < moved.size(); begin += kTagsPerLock) {
     const std::lock_guard lock(mutex_);
     for (size_t i = begin; i < std::min(begin + kTagsPerLock, moved.size()); ++i) {
-      state_->tags[moved[i].tag].scalars.move_to(std::move(moved[i].rows), std::move(moved[i].superseded));
+      state_->tags[moved[i].tag].scalars.swap_rows(moved[i].rows, moved[i].superseded);
     }
   }
   return 0;
@@ -272,7 +288,8 @@ ColumnView Logdir::scalars(size_t number, bool unique) const {
     auto sorted = std::make_unique<Tag::Sorted>(Tag::Sorted{rewrites, shown, newest_of_each_step(all)});
     ColumnView view = sorted->points.view();
     lock.lock();
-    if (rewrites == tag->scalars.rewrites() && shown == tag->scalars.shown()) tag->sorted = std::move(sorted);
+    if (rewrites == tag->scalars.rewrites() && shown == tag->scalars.shown()) tag->sorted.swap(sorted);
+    lock.unlock();  // before what was kept until now is given back
     return view;
   }
   return tag->sorted->points.view();
@@ -283,7 +300,8 @@ ColumnView Logdir::superseded_scalars(size_t number) const {
   std::unique_lock lock(mutex_);
   const Tag* tag = of->tag(number);
   if (tag == nullptr) return {};
-  if (const auto found = sound(lock, [&] { return tag->scalars.superseded().view(); })) return *found;
+  if (const auto found = sound(lock, [&] { return tag->scalars.superseded().view(tag->scalars.superseded_shown()); }))
+    return *found;
   read_anew(of.get());
   return superseded_scalars(number);
 }

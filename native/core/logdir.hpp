@@ -17,6 +17,7 @@
 #include "columns.hpp"
 #include "event.hpp"
 #include "event_file.hpp"
+#include "fork_safety.hpp"
 #include "media_rows.hpp"
 
 namespace aboard {
@@ -76,11 +77,12 @@ struct ReadingSummary {
 
 class ReadingCrew;
 
-class Logdir {
+class Logdir final : private ForkAware {
  public:
   // `index`, unless empty, is the file in which `save_index` keeps what was decoded; the first refresh begins there.
   // `packed`, unless its path is empty, is where it begins when there is no such file.
   explicit Logdir(ReadPath path, std::string index = "", PackedPlace packed = {});
+  ~Logdir();
   Logdir(const Logdir&) = delete;
   Logdir& operator=(const Logdir&) = delete;
 
@@ -149,30 +151,34 @@ class Logdir {
   void start_over();
   void count_unsaved(const State& state);
   bool may_rebuild() const;
-  std::shared_ptr<State> rebuild(const std::vector<std::string>& names);
-  Outcome follow(State& state, const std::vector<std::string>& names);
+  std::shared_ptr<State> rebuild(const std::vector<std::string>& names, ReadingCrew* crew);
+  Outcome follow(State& state, const std::vector<std::string>& names, ReadingCrew* crew);
   static void put_in_order(const State& state, std::vector<std::unique_ptr<File>>& files);
   // Whether the file was new, for the most part.
-  bool read_file(State& state, size_t file);
-  void read_with_others(File& file, Decoder& decoder);
+  bool read_file(State& state, size_t file, ReadingCrew* crew);
+  void read_with_others(File& file, Decoder& decoder, ReadingCrew& crew);
   void begin_attempt(State& state, const File& first);
   void merge(State& state);
   void settle(State& state);
   std::shared_ptr<const State> state() const;
+  void before_fork() noexcept override { mutex_.lock(); }
+  void after_fork_in_parent() noexcept override { mutex_.unlock(); }
+  void after_fork_in_child() noexcept override;
 
   const ReadPath path_;
   const std::string index_path_;
   const PackedPlace packed_;
-  std::mutex refresh_mutex_;
-  ReadingCrew* crew_ = nullptr;     // of the refresh that goes on
-  std::vector<std::string> names_;  // that the last refresh was given
+  // Lock order: refresh_mutex_, mutex_. A fork takes mutex_ only.
+  ForkableMutex refresh_mutex_;
+  std::vector<std::string> names_;  // that the last refresh was given; changes under both locks
   bool index_was_tried_ = false;
-  std::vector<AbsentPart> absent_;
+  std::vector<AbsentPart> absent_;  // changes under both locks
   std::atomic<bool> wants_absent_{false};
   std::chrono::steady_clock::time_point rebuilt_at_{};
   std::chrono::steady_clock::duration rebuild_took_{};
   uint64_t rebuild_bytes_ = 0;
-  mutable std::mutex mutex_;  // guards `state_` and everything in it that readers see
+  // Guards `state_` and everything in it that readers see. Held for a moment: to swap in what was made without it.
+  mutable std::mutex mutex_;
   std::shared_ptr<State> state_;
   std::atomic<uint64_t> version_{0};
   std::atomic<uint64_t> bytes_read_{0};

@@ -87,8 +87,10 @@ inline TagInfo take_info(IndexFieldReader& fields) {
   TagInfo info;
   info.name = fields.take_text();
   info.metadata = fields.take_text();
-  info.source = static_cast<TagSource>(fields.take<uint8_t>());
-  info.kind = static_cast<ValueKind>(fields.take<uint8_t>());
+  info.source =
+      fields.take_one_of({TagSource::summary, TagSource::graph, TagSource::meta_graph, TagSource::run_metadata});
+  info.kind = fields.take_one_of({ValueKind::nothing, ValueKind::simple_value, ValueKind::image, ValueKind::histogram,
+                                  ValueKind::audio, ValueKind::tensor});
   info.is_scalar = fields.take_flag();
   info.present = true;
   return info;

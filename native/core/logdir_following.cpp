@@ -39,7 +39,7 @@ bool Logdir::may_rebuild() const {
          std::chrono::steady_clock::now() - rebuilt_at_ > kRestAfterRebuild * rebuild_took_;
 }
 
-std::shared_ptr<Logdir::State> Logdir::rebuild(const std::vector<std::string>& names) {
+std::shared_ptr<Logdir::State> Logdir::rebuild(const std::vector<std::string>& names, ReadingCrew* crew) {
   const auto started = std::chrono::steady_clock::now();
   const uint64_t read_before = bytes_read();
   auto fresh = std::make_shared<State>();
@@ -55,14 +55,14 @@ std::shared_ptr<Logdir::State> Logdir::rebuild(const std::vector<std::string>& n
     }
   }
   // A file that changed again meanwhile is noticed by the next refresh.
-  fresh->broken = !follow(*fresh, names).holds;
+  fresh->broken = !follow(*fresh, names, crew).holds;
   rebuilt_at_ = std::chrono::steady_clock::now();
   rebuild_took_ = rebuilt_at_ - started;
   rebuild_bytes_ = bytes_read() - read_before;
   return fresh;
 }
 
-Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& names) {
+Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& names, ReadingCrew* crew) {
   Outcome outcome;
   std::unordered_set<std::string_view> listed(names.begin(), names.end());
   std::vector<size_t> grown;
@@ -134,12 +134,12 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
   }
   {
     const std::lock_guard lock(mutex_);
-    state.waiting = std::move(still_waiting);
+    state.waiting.swap(still_waiting);
   }
   put_in_order(state, ready);
 
   bool loaded = false;
-  for (const size_t file : grown) loaded = read_file(state, file) || loaded;
+  for (const size_t file : grown) loaded = read_file(state, file, crew) || loaded;
   for (auto& file : ready) {
     if (state.segments_beside(*file) != nullptr) {
       // Goes on with the file whose segment it is, whatever its times are.
@@ -154,7 +154,7 @@ Logdir::Outcome Logdir::follow(State& state, const std::vector<std::string>& nam
       const std::lock_guard lock(mutex_);
       state.take(std::move(file));
     }
-    loaded = read_file(state, state.files.size() - 1) || loaded;
+    loaded = read_file(state, state.files.size() - 1, crew) || loaded;
   }
   merge(state);
   if (loaded) settle(state);
@@ -198,13 +198,13 @@ void Logdir::begin_attempt(State& state, const File& first) {
   state.attempt_begin = first.first_wall_time;
 }
 
-bool Logdir::read_file(State& state, size_t number) {
+bool Logdir::read_file(State& state, size_t number, ReadingCrew* crew) {
   File& file = *state.files[number];
   const uint64_t before = file.file.offset();
   const bool is_new = file.records == 0;
   Decoder decoder(*this, state, number);
-  if (crew_ != nullptr && crew_->can_share(file.file.tail_bytes())) {
-    read_with_others(file, decoder);
+  if (crew != nullptr && crew->can_share(file.file.tail_bytes())) {
+    read_with_others(file, decoder, *crew);
   } else {
     file.file.read(decoder);
   }
@@ -218,12 +218,12 @@ bool Logdir::read_file(State& state, size_t number) {
 
 // Gives the same as reading it alone: a part that another thread has decoded is only taken where reading has come
 // exactly to its beginning, and what is left of it is read as always.
-void Logdir::read_with_others(File& file, Decoder& decoder) {
+void Logdir::read_with_others(File& file, Decoder& decoder, ReadingCrew& crew) {
   const ReadingState& reading = file.file.state();
-  const uint64_t part_bytes = crew_->part_bytes();
+  const uint64_t part_bytes = crew.part_bytes();
   PartsAhead parts(file.file.path(), reading.device, reading.inode, reading.offset, reading.size, part_bytes,
-                   2 * crew_->most_threads());
-  ReadingCrew::Offer offer(*crew_, parts);
+                   2 * crew.most_threads());
+  ReadingCrew::Offer offer(crew, parts);
   uint64_t decoded = 0, taken = 0;
   for (size_t number = 0; number < parts.count(); ++number) {
     const uint64_t limit = parts.limit(number);
@@ -245,9 +245,8 @@ void Logdir::read_with_others(File& file, Decoder& decoder) {
 // Brings in what files that write at the same time have added.
 void Logdir::merge(State& state) {
   for (Tag* tag : state.to_merge) {
-    const std::lock_guard lock(mutex_);
-    if (tag->scalars.must_merge()) tag->scalars.merge();
-    if (tag->media && tag->media->must_merge()) tag->media->merge();
+    if (tag->scalars.must_merge()) tag->scalars.merge(mutex_);
+    if (tag->media && tag->media->must_merge()) tag->media->merge(mutex_);
     tag->is_to_merge = false;
   }
   state.to_merge.clear();
@@ -255,13 +254,9 @@ void Logdir::merge(State& state) {
 
 // Gives back what columns that were read for the first time do not need.
 void Logdir::settle(State& state) {
-  for (size_t begin = 0; begin < state.tags.size(); begin += kTagsPerLock) {
-    const std::lock_guard lock(mutex_);
-    for (size_t i = begin; i < std::min(begin + kTagsPerLock, state.tags.size()); ++i) {
-      Tag& tag = state.tags[i];
-      tag.scalars.settle();
-      if (tag.media) tag.media->settle();
-    }
+  for (Tag& tag : state.tags) {
+    tag.scalars.settle(mutex_);
+    if (tag.media) tag.media->settle(mutex_);
   }
 }
 

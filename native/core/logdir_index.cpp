@@ -168,7 +168,7 @@ std::shared_ptr<Logdir::State> Logdir::Index::load(const ReadPath& logdir, const
       } else {
         fits = take_history(fields, image, state->files.size(), tag.scalars);
       }
-      if (!fits || tag.info.source > TagSource::run_metadata || (tag.media && tag.info.is_scalar)) return nullptr;
+      if (!fits || (tag.media && tag.info.is_scalar)) return nullptr;
       state->numbers.add(keyed_hash(tag.info.name, static_cast<uint64_t>(tag.info.source)),
                          static_cast<uint32_t>(state->tags.size() - 1));
     }

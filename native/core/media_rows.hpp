@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace aboard {
@@ -22,10 +24,12 @@ struct MediaEntry {
   friend bool operator==(const MediaEntry&, const MediaEntry&) = default;
 };
 
-// As with Columns, `push` may run while other threads copy what was there before; all else needs their lock.
+// As with Columns, `push` may run while other threads copy what was there before; all else needs their lock, or takes
+// it as `readers`.
 class MediaRows {
  public:
   using Row = MediaEntry;
+  static constexpr size_t kFew = 4096;  // rows that may be moved while readers wait
 
   MediaRows() = default;
   explicit MediaRows(std::span<const Row> rows) : rows_(rows.begin(), rows.end()), size_(rows.size()) {}
@@ -35,7 +39,10 @@ class MediaRows {
   int64_t step(size_t at) const noexcept { return rows_[at].step; }
   double wall_time(size_t at) const noexcept { return rows_[at].wall_time; }
   const Row& row(size_t at) const noexcept { return rows_[at]; }
-  std::span<const Row> first(size_t size) const noexcept { return {rows_.data(), size}; }
+  // Looks at nothing when `size` is 0.
+  std::span<const Row> first(size_t size) const noexcept {
+    return size == 0 ? std::span<const Row>() : std::span(rows_).first(size);
+  }
 
   bool is_sound() const noexcept { return true; }
   bool full() const noexcept { return size_ == rows_.size(); }
@@ -43,6 +50,11 @@ class MediaRows {
   void grow(size_t wanted = 0) {
     rows_.reserve(std::max(wanted, size_ + size_ / 2 + 1));
     rows_.resize(rows_.capacity());
+  }
+  void grow(size_t wanted, std::mutex& readers) {
+    MediaRows larger = copy(size_, std::max(wanted, size_ + size_ / 2 + 1));
+    const std::lock_guard lock(readers);
+    std::swap(*this, larger);
   }
   void push(const Row& row) noexcept { rows_[size_++] = row; }
   void append(Row row) {
@@ -60,6 +72,24 @@ class MediaRows {
     rows_.resize(size_);
     rows_.shrink_to_fit();
   }
+  void settle(std::mutex& readers) {
+    if (rows_.capacity() <= size_ + size_ / 64 + 4) return;
+    MediaRows exact = copy(size_, size_);
+    const std::lock_guard lock(readers);
+    std::swap(*this, exact);
+  }
+  // The first `size` rows, with room for `capacity`.
+  MediaRows copy(size_t size, size_t capacity) const {
+    MediaRows made;
+    made.rows_.reserve(capacity);
+    made.rows_.assign(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(size));
+    made.rows_.resize(capacity);
+    made.size_ = size;
+    return made;
+  }
+  // Readers copy rows under their lock, and hold none.
+  bool is_exclusive() const noexcept { return true; }
+  size_t capacity() const noexcept { return rows_.size(); }
 
  private:
   std::vector<Row> rows_;  // of which the first `size_` are in use

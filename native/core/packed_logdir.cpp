@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -76,13 +77,21 @@ class PackedWriter {
   IndexFields fields;
 };
 
+// The fewest bytes of an event file that a row comes from. A Summary.Value has a key and a length. A picture may follow
+// with a key and a length of nothing, a number as a tensor of a type and no elements.
+constexpr uint64_t kLeastMediaBytes = 4;
+constexpr uint64_t kLeastScalarBytes = 6;
+
 class PackedReader {
  public:
-  PackedReader(IndexFieldReader& fields, const PackedPlace& place, size_t files, uint64_t columns_end)
+  // `event_bytes` is what the files are known to hold: all rows together need not be believed to come from more.
+  PackedReader(IndexFieldReader& fields, const PackedPlace& place, size_t files, uint64_t event_bytes,
+               uint64_t columns_end)
       : fields_(fields),
         path_(std::make_shared<const std::string>(place.path)),
         begin_(place.begin),
         files_(files),
+        unclaimed_bytes_(event_bytes),
         columns_end_(columns_end) {}
 
   template <typename Rows>
@@ -94,10 +103,16 @@ class PackedReader {
   }
 
  private:
+  bool claim(uint64_t rows, uint64_t bytes_of_each) {
+    if (rows > unclaimed_bytes_ / bytes_of_each) return false;
+    unclaimed_bytes_ -= rows * bytes_of_each;
+    return true;
+  }
   bool take_rows(Columns& rows) {
     const auto place = fields_.take<ColumnPlace>();
     const bool fits = fields_.ok() && place.offset <= columns_end_ && place.length <= columns_end_ - place.offset &&
-                      place.count / kMostPointsPerByte <= place.length && (place.count > 0) == (place.length > 0);
+                      place.count / kMostPointsPerByte <= place.length && (place.count > 0) == (place.length > 0) &&
+                      claim(place.count, kLeastScalarBytes);
     if (!fits || place.count == 0) return fits;
     const auto count = static_cast<size_t>(place.count);
     const PackedColumns packed{path_, begin_ + place.offset, place.length, count, place.checksum};
@@ -107,7 +122,7 @@ class PackedReader {
   bool take_rows(MediaRows& rows) {
     const auto count = fields_.take<uint64_t>();
     std::string_view packed = fields_.take_text();
-    if (!fields_.ok() || count / kMostPointsPerByte > packed.size()) return false;
+    if (!fields_.ok() || count / kMostPointsPerByte > packed.size() || !claim(count, kLeastMediaBytes)) return false;
     std::vector<uint64_t> words[kMediaColumns];
     for (auto& column : words) {
       column.resize(static_cast<size_t>(count));
@@ -127,6 +142,7 @@ class PackedReader {
   std::shared_ptr<const std::string> path_;
   uint64_t begin_;
   size_t files_;
+  uint64_t unclaimed_bytes_;
   uint64_t columns_end_;
 };
 
@@ -197,13 +213,17 @@ std::shared_ptr<Logdir::State> Logdir::Packed::load(const ReadPath& logdir, cons
   state->attempt = fields.take<uint32_t>();
   state->attempt_begin = fields.take<double>();
   state->last_wall_time = fields.take<double>();
+  std::unordered_set<std::string_view> names;
+  uint64_t event_bytes = 0;
   for (size_t left = fields.take_count(kFileBytes); left > 0; --left) {
     const std::string_view name = fields.take_text();
     const ReadPath path = logdir.child(name);
     ReadingState reading = take_reading(fields);
-    if (!fields.ok() || name.find('/') != name.npos || !adopt_identity(path, reading)) return nullptr;
+    if (!fields.ok() || name.find('/') != name.npos || !names.insert(name).second) return nullptr;
+    if (!adopt_identity(path, reading)) return nullptr;
     EventFile event_file(path, std::move(reading));
-    if (!event_file.still_holds()) return nullptr;
+    if (!event_file.still_holds()) return nullptr;  // so that the file is that long
+    event_bytes += event_file.offset();
     auto file = std::make_unique<File>(std::move(event_file), name);
     file->records = fields.take<uint64_t>();
     file->first_wall_time = fields.take<double>();
@@ -215,13 +235,13 @@ std::shared_ptr<Logdir::State> Logdir::Packed::load(const ReadPath& logdir, cons
     if (segments != nullptr && segment_of(name)->number <= segments->last_number) return nullptr;
     state->take(std::move(file));
   }
-  PackedReader reader(fields, place, state->files.size(), directory_at - place.begin);
+  PackedReader reader(fields, place, state->files.size(), event_bytes, directory_at - place.begin);
   for (size_t left = fields.take_count(kTagBytes); left > 0; --left) {
     Tag& tag = state->tags.emplace_back();
     tag.info = take_info(fields);
     if (fields.take_flag()) tag.media = std::make_unique<History<MediaRows>>();
     const bool fits = tag.media ? reader.take_history(*tag.media) : reader.take_history(tag.scalars);
-    if (!fits || tag.info.source > TagSource::run_metadata || (tag.media && tag.info.is_scalar)) return nullptr;
+    if (!fits || (tag.media && tag.info.is_scalar)) return nullptr;
     state->numbers.add(keyed_hash(tag.info.name, static_cast<uint64_t>(tag.info.source)),
                        static_cast<uint32_t>(state->tags.size() - 1));
   }

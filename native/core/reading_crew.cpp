@@ -2,7 +2,7 @@
 #include "reading_crew.hpp"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 
 namespace aboard {
 
@@ -21,11 +21,12 @@ void ReadingCrew::run(size_t jobs, const std::function<void(size_t)>& job) {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-// Needs the lock. Where the system has no more threads, fewer do.
-void ReadingCrew::start_thread() {
+// Needs the lock. Where there are no more threads, or no memory for one, fewer do. Nothing is thrown: other threads
+// already use what the caller has put into the crew.
+void ReadingCrew::start_thread() noexcept {
   try {
     threads_.emplace_back([this] { work(); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
   }
 }
 

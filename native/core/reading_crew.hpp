@@ -59,7 +59,7 @@ class ReadingCrew {
   size_t most_threads() const noexcept { return most_threads_; }
 
  private:
-  void start_thread();
+  void start_thread() noexcept;
   void work();
   void do_job(size_t number);
   bool help_somebody(std::unique_lock<std::mutex>& lock);

@@ -24,6 +24,17 @@ bool has_unknown_version(std::string_view content) {
 
 }  // namespace
 
+// What another thread of the parent was changing is taken from the logdir once more.
+void TagIndex::after_fork_in_child() noexcept {
+  if (mutex_.reclaim()) return;
+  generation_ = UINT64_MAX;
+  abandon(items_);
+  abandon(names_);
+  abandon(extras_);
+  abandon(plugins_);
+  abandon(plugin_numbers_);
+}
+
 size_t TagIndex::size() {
   const std::lock_guard lock(mutex_);
   update();

@@ -15,14 +15,16 @@
 #include <utility>
 #include <vector>
 
+#include "fork_safety.hpp"
 #include "logdir.hpp"
 #include "tag_meaning.hpp"
 
 namespace aboard {
 
-class TagIndex {
+class TagIndex final : private ForkAware {
  public:
-  explicit TagIndex(std::shared_ptr<const Logdir> logdir) : logdir_(std::move(logdir)) {}
+  explicit TagIndex(std::shared_ptr<const Logdir> logdir) : logdir_(std::move(logdir)) { enroll_for_fork(*this); }
+  ~TagIndex() { retire_from_fork(*this); }
   TagIndex(const TagIndex&) = delete;
   TagIndex& operator=(const TagIndex&) = delete;
 
@@ -64,6 +66,8 @@ class TagIndex {
   bool append_display_names(std::string& out, std::string_view plugin, DataClass data_class, const Texts& html);
 
  private:
+  void after_fork_in_child() noexcept override;
+
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct Item {
@@ -105,7 +109,7 @@ class TagIndex {
 
   const std::shared_ptr<const Logdir> logdir_;
   const uint64_t serial_ = ++last_serial_;
-  std::mutex mutex_;  // guards everything below
+  ForkableMutex mutex_;  // guards everything below; taken before the locks of the logdir
   uint64_t generation_ = UINT64_MAX;
   size_t taken_ = 0;
   std::vector<Item> items_;  // by plugin and name; of several that are called the same, the first that was seen

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "fork_safety.hpp"
+
 namespace aboard {
 namespace {
 
@@ -46,9 +48,11 @@ struct PairExtremes {
   }
 };
 
-// The ranges of blocks by block. It keeps no block alive.
-class Registry {
+// The ranges of blocks by block. It keeps no block alive. In the child of a fork it is empty: other threads may have
+// been changing it, or the ranges of a block.
+class Registry final : public ForkAware {
  public:
+  Registry() { enroll_for_fork(*this); }
   std::shared_ptr<ValueRanges> of(const std::shared_ptr<const ColumnBlock>& block) {
     const std::lock_guard lock(mutex_);
     if (const auto found = of_.find(block); found != of_.end()) return found->second;
@@ -65,10 +69,20 @@ class Registry {
     look_at_ = of_.size() * 2 + kFew;
   }
 
-  std::mutex mutex_;
+  void after_fork_in_child() noexcept override {
+    mutex_.reclaim();
+    abandon(of_);
+    look_at_ = kFew;
+  }
+
+  ForkableMutex mutex_;
   std::map<std::weak_ptr<const ColumnBlock>, std::shared_ptr<ValueRanges>, std::owner_less<>> of_;
   size_t look_at_ = kFew;
 };
+
+// Made when the process starts: a fork while the first thread makes it would leave the child waiting for that thread.
+// Never destroyed: threads may still read when the process ends.
+Registry& registry = *new Registry;
 
 }  // namespace
 
@@ -96,7 +110,6 @@ ValueRanges::Reading::Reading(ValueRanges& ranges, const double* values, size_t 
 }
 
 std::shared_ptr<ValueRanges> ValueRanges::of(const std::shared_ptr<const ColumnBlock>& block) {
-  static auto& registry = *new Registry;  // never destroyed: threads may still read when the process ends
   return registry.of(block);
 }
 

@@ -59,6 +59,23 @@ TEST(a_range_is_appended) {
   CHECK_EQ(points_of(columns.view()), points_to(1));
 }
 
+TEST(a_copy_has_memory_of_its_own) {
+  const Columns columns = columns_to(100);
+  Columns copy = columns.copy(40, 60);
+  CHECK_EQ(copy.capacity(), 60u);
+  CHECK(copy.is_exclusive());
+  copy.append(point(7));
+  CHECK_EQ(points_of(columns.view()), points_to(100));
+  CHECK(!columns.is_exclusive());
+  CHECK_EQ(copy.size(), 41u);
+}
+
+TEST(a_view_of_no_points_holds_nothing) {
+  const Columns columns = columns_to(10);
+  CHECK(columns.view(0).block == nullptr);
+  CHECK(columns.is_exclusive());
+}
+
 TEST(views_outlive_the_columns) {
   ColumnView view;
   {
@@ -145,16 +162,15 @@ TEST(one_thread_pushes_while_others_look) {
   const int rounds = kSanitized ? 30 : 100;
   for (int round = 0; round < rounds; ++round) {
     for (int64_t i = 0; i < 500; ++i) {
-      if (columns.full()) {
-        const std::lock_guard lock(mutex);
-        columns.grow();
-      }
+      if (columns.full()) columns.grow(0, mutex);
       columns.push(point(round * 1000 + i));
     }
-    const std::lock_guard lock(mutex);
-    published = columns.size();
-    if (round % 7 == 6) columns.truncate(published = published / 2);
-    if (round % 11 == 10) columns.settle();
+    {
+      const std::lock_guard lock(mutex);
+      published = columns.size();
+      if (round % 7 == 6) columns.truncate(published = published / 2);
+    }
+    if (round % 11 == 10) columns.settle(mutex);
   }
   done = true;
   for (auto& reader : readers) reader.join();

@@ -439,6 +439,32 @@ TEST(false_headers_take_linear_time) {
   }
 }
 
+TEST(a_file_may_be_read_while_another_one_is) {
+  const Folder folder;
+  const fs::path outer_path = folder.path() / "outer", inner_path = folder.path() / "inner";
+  std::string outer_bytes, inner_bytes;
+  for (int i = 0; i < 100; ++i) append_record(outer_bytes, "outer" + std::to_string(i));
+  for (int i = 0; i < 100; ++i) append_record(inner_bytes, "inner" + std::string(100'000, 'x'));
+  write_file(outer_path, outer_bytes);
+  write_file(inner_path, inner_bytes);
+  EventFile outer(outer_path.string());
+  int records = 0;
+  CHECK(outer.read([&](std::string_view payload, uint64_t) {
+    EventFile inner(inner_path.string());
+    int inside = 0;
+    CHECK(inner.read([&](std::string_view found, uint64_t) {
+      ++inside;
+      return found.starts_with("inner");
+    }));
+    CHECK_EQ(inside, 100);
+    CHECK_EQ(payload, "outer" + std::to_string(records));
+    ++records;
+    return true;
+  }));
+  CHECK_EQ(records, 100);
+  CHECK_EQ(outer.damage().bad_records, 0u);
+}
+
 TEST(records_are_read_at_their_place) {
   Case c;
   std::string bytes = version_record(1);

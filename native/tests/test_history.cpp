@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of one series, case by case; test_logdir.cpp holds whole folders to them.
+#include <mutex>
 #include <random>
 
 #include "history.hpp"
@@ -17,6 +18,7 @@ MediaEntry point(const MediaRows&, int64_t step, double wall_time) { return {ste
 template <typename Rows>
 struct Series {
   History<Rows> history;
+  std::mutex readers;
   double clock = 0;
 
   void add(uint32_t attempt, uint32_t file, const Steps& steps) {
@@ -24,12 +26,12 @@ struct Series {
   }
   void add_at(uint32_t attempt, uint32_t file, int64_t step, double wall_time) {
     history.open(attempt, file, step);
-    if (history.full()) history.grow();
+    if (history.full()) history.grow(0, readers);
     history.push(point(history.rows(), step, wall_time));
   }
   void publish() {
-    history.publish();
-    if (history.must_merge()) history.merge();
+    history.publish(readers);
+    if (history.must_merge()) history.merge(readers);
   }
   Steps shown() {
     publish();
@@ -66,7 +68,7 @@ void check_rules() {
     s.add(3, 3, {1});
     CHECK_EQ(s.shown(), (Steps{0, 1}));
     CHECK_EQ(s.superseded(), (Steps{1, 2, 2, 3, 3, 9}));
-    s.history.settle();
+    s.history.settle(s.readers);
     CHECK_EQ(s.shown(), (Steps{0, 1}));
   }
   {  // Only the first point of an attempt supersedes, however the points arrive.
@@ -150,6 +152,34 @@ TEST(media_rows_grow_and_settle) {
   CHECK_EQ(rows.row(12).step, 4);
   CHECK_EQ(rows.first(3)[2], point(rows, 2, 1));
 }
+
+// Long series are put together beside what readers see, short ends of them where they are: the outcome is the same.
+template <typename Rows>
+void check_long_series() {
+  for (const bool seen : {false, true}) {
+    for (const int64_t count : {10, 100, 5'000, 20'000}) {
+      Series<Rows> s;
+      for (int64_t step = 0; step < 20'000; ++step) s.add(0, 0, {step});
+      s.publish();
+      ColumnView held;
+      if constexpr (std::is_same_v<Rows, Columns>) {
+        if (seen) held = s.history.rows().view(s.history.shown());
+      }
+      // Two files at the same time, in the steps of which the last `count` of the first attempt are logged again.
+      for (int64_t step = 20'000 - count; step < 20'000; step += 2) s.add(1, 1, {step});
+      for (int64_t step = 20'001 - count; step < 20'000; step += 2) s.add(1, 2, {step});
+      CHECK_EQ(s.shown(), range(20'000));
+      CHECK_EQ(s.superseded().size(), static_cast<size_t>(count));
+      CHECK_EQ(s.history.superseded_shown(), static_cast<size_t>(count));
+      CHECK(s.history.strictly_increasing());
+      for (size_t at = 0; at < held.size; ++at) CHECK(held.wall_times()[at] == static_cast<double>(at + 1));
+      CHECK_EQ(held.size, (seen && std::is_same_v<Rows, Columns>) ? size_t{20'000} : size_t{0});
+    }
+  }
+}
+
+TEST(long_series_of_scalars) { check_long_series<Columns>(); }
+TEST(long_series_of_media) { check_long_series<MediaRows>(); }
 
 // Attempts one after the other over a long series cost what they take back, not the whole series.
 TEST(many_attempts_over_a_long_series) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event logs across fork().
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <limits>
 #include <map>
 #include <set>
@@ -9,6 +13,23 @@
 #include "event_log.hpp"
 #include "log_keeper.hpp"
 #include "log_support.hpp"
+
+namespace {
+
+std::atomic<bool> disk_hangs{false};
+std::atomic<int> hanging{0};
+
+}  // namespace
+
+// In the place of the system's: a disk that does not answer.
+extern "C" ssize_t write(int file, const void* bytes, size_t size) {
+  if (disk_hangs && file > 2) {
+    ++hanging;
+    aboard::testing::within(20, [] { return !disk_hangs; });
+    --hanging;
+  }
+  return ::syscall(SYS_write, file, bytes, size);
+}
 
 namespace aboard {
 namespace {
@@ -120,6 +141,41 @@ TEST(a_child_can_destroy_what_it_inherited) {
   });
   log.reset();
   for (const auto& file : files_in(folder.logs())) CHECK_EQ(whole_file(file).size(), 1u);
+}
+
+TEST(fork_does_not_wait_for_a_disk_that_hangs) {
+  const Folder folder;
+  const auto log = EventLog::open(patient(folder.logs()));
+  const auto other = EventLog::open(patient((folder.path() / "other").string()));
+  const fs::path parent_path = path_of(*log);
+  for (int64_t step = 0; step < 100; ++step) log->add_scalar("x", 0, step, 0);
+  other->add_scalar("y", 0, 0, 0);
+  disk_hangs = true;
+  std::thread flusher([&] { log->flush(); });
+  std::thread closer([&] {
+    CHECK(within(10, [] { return hanging == 1; }));
+    LogKeeper::instance().close_all();
+  });
+  CHECK(within(10, [] { return hanging == 1; }));
+  in_child([&] {
+    disk_hangs = false;
+    CHECK_EQ(path_of(*log), "");
+    CHECK_EQ(path_of(*other), "");
+    CHECK(memory_is_free());
+    log->flush();
+    if (!kChildrenMayStartThreads) return;
+    log->add_scalar("child", 0, 7, 0);
+    LogKeeper::instance().close_all();
+    CHECK_EQ(steps_of(whole_file(path_of(*log)), "child"), std::vector<int64_t>{7});
+    CHECK_EQ(path_of(*other), "");
+  });
+  log->add_scalar("x", 0, 100, 0);  // callers do not wait either
+  CHECK_EQ(hanging.load(), 1);      // and it still hangs
+  disk_hangs = false;
+  flusher.join();
+  closer.join();
+  log->close();
+  CHECK_EQ(steps_of(whole_file(parent_path), "x"), range(101));
 }
 
 TEST(fork_again_and_again_while_other_threads_log) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was decoded is found again by another Logdir, and never believed when it does not fit.
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <random>
@@ -13,6 +16,23 @@
 #include "logdir.hpp"
 #include "reader_support.hpp"
 #include "scenarios.hpp"
+
+namespace {
+
+std::atomic<bool> is_old_kernel{false};
+
+}  // namespace
+
+// In the place of the system's: before Linux 5.14 it knew nothing of MADV_POPULATE_READ.
+extern "C" int madvise(void* begin, size_t bytes, int advice) noexcept {
+#ifdef MADV_POPULATE_READ
+  if (is_old_kernel && advice == MADV_POPULATE_READ) {
+    errno = EINVAL;
+    return -1;
+  }
+#endif
+  return static_cast<int>(::syscall(SYS_madvise, begin, bytes, advice));
+}
 
 namespace aboard::testing {
 namespace {
@@ -357,6 +377,31 @@ TEST(failure_to_keep_leaves_the_old_index_and_nothing_beside_it) {
   nowhere.refresh({"a"});
   CHECK_EQ(nowhere.save_index(), ENOENT);
   CHECK_EQ(shown(nowhere, "loss").size(), 11u);
+}
+
+// What is mapped and no longer in the file ends the process that touches it.
+TEST(an_index_that_is_cut_off_under_a_reader_ends_nobody) {
+  for (const bool old_kernel : {false, true}) {
+    Case c;
+    write_file(c.file("a"), long_file(100, 5000));
+    c.save();
+    const auto check = [&](bool keeps_it_open) {
+      is_old_kernel = old_kernel;
+      auto logdir = c.open();
+      if (keeps_it_open) {
+        append_to(c.file("a"), scalar_record("loss", 5000, 6000, 1));
+        logdir->refresh(names_in(c.folder.path()));
+        CHECK_EQ(logdir->save_index(), 0);
+      }
+      fs::resize_file(c.index, 4096);
+      const Points points = shown(*logdir, "loss");
+      CHECK_EQ(points.size(), keeps_it_open ? 5001u : 5000u);
+      CHECK_EQ(points[4999], (Point{4999, 5100, 4999}));
+    };
+    in_child([&] { check(false); });
+    c.save();
+    in_child([&] { check(true); });
+  }
 }
 
 TEST(many_may_read_and_keep_at_once) {

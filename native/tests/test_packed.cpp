@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "check.hpp"
+#include "crc32c.hpp"
 #include "logdir.hpp"
 #include "packed_columns.hpp"
 #include "reader_support.hpp"
@@ -215,6 +216,133 @@ TEST(what_is_damaged_is_read_from_the_files) {
     const Points points = shown(*logdir, "loss");
     CHECK(points.size() == 200 && points[100] == (Point{100, 201, double{100.0f / 3}}));
     CHECK(logdir->bytes_read() == bytes.size() && !fs::exists(c.packed));
+  }
+}
+
+// Replaces `was`, which must be there once, and makes the checksum of the directory right again.
+std::string forged(std::string object, std::string_view was, std::string_view is) {
+  constexpr size_t kFooterBytes = 24;
+  const size_t at = object.find(was);
+  REQUIRE(at != object.npos && object.find(was, at + 1) == object.npos);
+  object.replace(at, was.size(), is);
+  const size_t footer = object.size() - kFooterBytes;
+  uint64_t directory = 0;
+  std::memcpy(&directory, object.data() + footer, sizeof directory);
+  directory += is.size() - was.size();
+  const uint32_t checksum = crc32c(std::string_view(object).substr(footer - directory, directory));
+  std::memcpy(object.data() + footer, &directory, sizeof directory);
+  std::memcpy(object.data() + footer + sizeof directory, &checksum, sizeof checksum);
+  return object;
+}
+
+template <typename... Numbers>
+std::string bytes_of(Numbers... numbers) {
+  std::string bytes;
+  (bytes.append(reinterpret_cast<const char*>(&numbers), sizeof numbers), ...);
+  return bytes;
+}
+
+// What a logdir over the files shows when it begins with `object`, and how many bytes of them it read for that.
+struct Opened {
+  Folder cache;
+  std::unique_ptr<Logdir> logdir;
+
+  Opened(const fs::path& folder, const std::string& object) {
+    write_file(cache.path() / "packed", object);
+    logdir = std::make_unique<Logdir>(folder.string(), "",
+                                      PackedPlace{(cache.path() / "packed").string(), 0, object.size()});
+    logdir->refresh(names_in(folder));
+  }
+};
+
+TEST(more_points_than_the_event_files_can_hold_are_not_believed) {
+  const Folder folder;
+  const std::string file = file_of(100, "loss", {1, 2, 3}, 1);
+  write_file(folder.path() / "a", file);
+  Logdir honest(folder.path().string());
+  honest.refresh({"a"});
+  const std::string object = honest.pack().value();
+  Series real;
+  for (const Point& point : shown(honest, "loss")) real.add(point.step, point.wall_time, point.value);
+  const std::string real_bytes = real.packed();
+  const auto place = [](uint64_t count, const std::string& bytes) {
+    return bytes_of(count, uint64_t{0}, uint64_t{bytes.size()}, crc32c(bytes));
+  };
+  const auto claiming = [&](size_t count) {
+    const std::string many =
+        Series{std::vector<int64_t>(count, 7), std::vector<double>(count, 1.5), std::vector<double>(count, 1)}.packed();
+    return many + forged(object, place(3, real_bytes), place(count, many)).substr(real_bytes.size());
+  };
+  {
+    // As many as could be there if each were a value of a summary: believed, like everything else that is in the form.
+    const Opened opened(folder.path(), claiming(file.size() / 6));
+    CHECK_EQ(opened.logdir->bytes_read(), 0u);
+    CHECK_EQ(shown(*opened.logdir, "loss").size(), file.size() / 6);
+  }
+  for (const size_t count : {file.size() / 6 + 1, size_t{100'000}, size_t{2'000'000}}) {
+    const Opened opened(folder.path(), claiming(count));
+    CHECK_EQ(opened.logdir->bytes_read(), file.size());
+    CHECK_EQ(steps_of(shown(*opened.logdir, "loss")), (std::vector<int64_t>{1, 2, 3}));
+    CHECK(!fs::exists(opened.cache.path() / "packed"));
+  }
+}
+
+TEST(no_file_counts_twice_for_what_the_event_files_can_hold) {
+  const Folder folder;
+  const std::string file = file_of(100, "loss", {1, 2, 3}, 1);
+  write_file(folder.path() / "a", file);
+  write_file(folder.path() / "b", file);
+  Logdir honest(folder.path().string());
+  honest.refresh({"a", "b"});
+  const Opened opened(folder.path(),
+                      forged(honest.pack().value(), bytes_of(uint64_t{1}, 'b'), bytes_of(uint64_t{1}, 'a')));
+  CHECK_EQ(opened.logdir->bytes_read(), 2 * file.size());
+  CHECK_EQ(opened.logdir->files().size(), 2u);
+}
+
+TEST(more_pictures_than_the_event_files_can_hold_are_not_believed) {
+  const Folder folder;
+  const std::string file =
+      version_record(100) +
+      record_of(102, 6, EventKind::summary, summary_of({value_of("picture", ValueKind::image, "pixels")}));
+  write_file(folder.path() / "a", file);
+  Logdir honest(folder.path().string());
+  honest.refresh({"a"});
+  const MediaEntry entry = honest.media(tag_number(honest, "picture")).at(0);
+  const auto rows = [&](size_t count) {
+    std::string packed;
+    for (const uint64_t word : {static_cast<uint64_t>(entry.step), std::bit_cast<uint64_t>(entry.wall_time),
+                                entry.offset, entry.length, uint64_t{entry.file}, uint64_t{entry.value_index}}) {
+      pack_words(std::vector<uint64_t>(count, word), packed);
+    }
+    return bytes_of(uint64_t{count}, uint64_t{packed.size()}) + packed;
+  };
+  const std::string object = honest.pack().value();
+  CHECK_EQ(Opened(folder.path(), object).logdir->bytes_read(), 0u);
+  for (const size_t count : {file.size() / 4 + 1, size_t{100'000}, size_t{2'000'000}}) {
+    const Opened opened(folder.path(), forged(object, rows(1), rows(count)));
+    CHECK_EQ(opened.logdir->bytes_read(), file.size());
+    CHECK_EQ(opened.logdir->media(tag_number(*opened.logdir, "picture")).size(), 1u);
+  }
+}
+
+TEST(kinds_that_do_not_exist_are_not_believed) {
+  const Folder folder;
+  const std::string file = file_of(100, "loss", {1, 2, 3}, 1);
+  write_file(folder.path() / "a", file);
+  Logdir honest(folder.path().string());
+  honest.refresh({"a"});
+  const std::string object = honest.pack().value();
+  // Name, metadata, source, kind, whether it is a scalar.
+  const auto info = [](uint8_t source, uint8_t kind) {
+    return bytes_of(uint64_t{4}) + "loss" + bytes_of(uint64_t{0}, source, kind, uint8_t{1});
+  };
+  CHECK_EQ(Opened(folder.path(), object).logdir->bytes_read(), 0u);
+  for (const auto& [source, kind] :
+       std::vector<std::pair<uint8_t, uint8_t>>{{4, 2}, {0, 1}, {0, 7}, {0, 9}, {0, 255}}) {
+    const Opened opened(folder.path(), forged(object, info(0, 2), info(source, kind)));
+    CHECK_EQ(opened.logdir->bytes_read(), file.size());
+    CHECK_EQ(opened.logdir->tags().at(0).kind, ValueKind::simple_value);
   }
 }
 

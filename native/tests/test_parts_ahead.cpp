@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that several threads read together show the same as files that one thread reads, whatever is in them.
 #include <atomic>
+#include <cstdlib>
+#include <new>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -10,6 +12,21 @@
 #include "reading_crew.hpp"
 #include "record.hpp"
 #include "scenarios.hpp"
+
+namespace {
+
+thread_local int64_t allocations_left = -1;  // of this thread, before one fails; negative: none does
+
+}  // namespace
+
+void* operator new(size_t size) {
+  if (allocations_left < 0 || allocations_left-- > 0) {
+    if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace aboard::testing {
 namespace {
@@ -90,6 +107,42 @@ std::string random_file(std::mt19937_64& random) {
   }
   if (random() % 4 == 0) bytes.resize(bytes.size() - random() % 30);
   return bytes;
+}
+
+// Whichever allocation fails while threads are started, all jobs are done or one failure is told.
+TEST(without_memory_for_threads_fewer_do_the_work) {
+  struct NoWork final : SharedWork {
+    bool help() noexcept override { return false; }
+  } work;
+  for (int64_t left = 0; left < 12; ++left) {
+    ReadingCrew crew(4);
+    std::atomic<int> done{0};
+    const std::function<void(size_t)> job = [&](size_t) { ++done; };
+    allocations_left = left;
+    try {
+      crew.run(8, job);
+    } catch (const std::bad_alloc&) {
+    }
+    allocations_left = -1;
+    CHECK(done.load() == 8 || done.load() == 0);
+  }
+  // An offer that cannot start a thread can still be withdrawn, and nobody helps with it afterwards.
+  for (int64_t left = 0; left < 6; ++left) {
+    ReadingCrew crew(4);
+    std::atomic<int> offers{0};
+    crew.run(1, [&](size_t) {
+      allocations_left = left;
+      try {
+        const ReadingCrew::Offer offer(crew, work);
+        ++offers;
+      } catch (const std::bad_alloc&) {
+      }
+      allocations_left = -1;
+      const ReadingCrew::Offer another(crew, work);  // has threads look through all offers
+      ++offers;
+    });
+    CHECK(offers.load() == (left == 0 ? 1 : 2));
+  }
 }
 
 TEST(files_of_all_kinds_are_read_as_by_one_thread) {

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from weakref import WeakSet
 
 from aboard._native import Logdir, Points
 from aboard.reader.absolute_path import absolute_path
@@ -113,6 +114,10 @@ class RunReader:
             None if packed is None else (os.fsencode(packed[0]), packed[1], packed[2]),
             None if within is None else absolute_path(within),
         )
+        self._start_over()
+        _readers.add(self)
+
+    def _start_over(self) -> None:
         self._lock = threading.Lock()
         self._generation = -1
         self._taken = 0
@@ -169,5 +174,16 @@ class RunReader:
         self._taken += len(new)
         self._by_plugin = by_plugin
 
+
+_readers: WeakSet[RunReader] = WeakSet()
+
+
+def _start_over_in_child() -> None:
+    """Take tags again: another thread of the parent may have been doing so, with the lock held."""
+    for reader in list(_readers):
+        reader._start_over()
+
+
+os.register_at_fork(after_in_child=_start_over_in_child)
 
 __all__ = ["DataClass", "Entry", "RunReader", "Tag", "TagStatus"]
