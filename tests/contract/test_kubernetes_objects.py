@@ -13,6 +13,8 @@ import pytest
 
 from aboard.errors import UnitRefused
 from aboard.executors import Kubernetes, executor_of
+from aboard.jobs.cancel_marks import mark_variables
+from aboard.jobs.sent_source import VARIABLE as SOURCE
 from aboard.model.uid import new_uid
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Port
@@ -42,6 +44,14 @@ def test_a_unit_is_created_once_and_found_again(executor: Kubernetes, api: Kuber
     assert executor.find(new_uid()) is None
     serving = unit_spec(serves=True)
     assert executor.submit(serving) == executor.find(serving.id)
+
+
+def test_only_secret_variables_need_a_secret(executor: Kubernetes, api: KubernetesApi, tmp_path: Path) -> None:
+    plain = unit_spec(environment=mark_variables(new_uid(), tmp_path, shares_files=False) | {SOURCE: "_sources/x"})
+    executor.submit(plain)
+    assert set(api.objects) == {("jobs", object_name(plain.id))}
+    executor.submit(unit_spec(environment={"AZURE_STORAGE_CONNECTION_STRING": "AccountKey=x"}))
+    assert [kind for kind, _ in api.objects].count("secrets") == 1
 
 
 @pytest.mark.parametrize("kind", ["secrets", "services", "jobs", "deployments"])
