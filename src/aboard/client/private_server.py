@@ -13,6 +13,7 @@ when it ends.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -38,6 +39,7 @@ _LOOK_SECONDS = 0.05
 _ANSWER_SECONDS = 10.0
 _TRUSTED_SECONDS = 5.0  # how long an answer is taken as a sign that the next question will be answered, too
 _LARGEST_LOG = 5 << 20
+_NEEDED_BYTES = 256 << 10  # for the catalog's files and the beginning of the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class PrivateServer:
     def _start(self) -> Address:
         """Start a server and wait until it answers; the caller holds the lock of those who start."""
         self._end_old()
+        self._check_space()
         log_size = self._begin_log()
         self._spawn()
         end = time.monotonic() + START_SECONDS
@@ -194,6 +197,24 @@ class PrivateServer:
                 f"{self._files.folder} cannot be made: {error.strerror}",
                 hint="set ABOARD_HOME to a place that can be written, or ABOARD_SERVER to a server",
             ) from error
+
+    def _check_space(self) -> None:
+        """A server on a full disk cannot even log why it ends, so find out before."""
+        probe = self._files.folder / f"space.{os.getpid()}.aside"
+        try:
+            probe.write_bytes(bytes(_NEEDED_BYTES))
+        except OSError as error:
+            is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+            cause = f"The disk with {self._files.folder} is full" if is_full else f"{probe.parent}: {error.strerror}"
+            raise ServerUnavailable(
+                f"The local server cannot be started. {cause}.",
+                hint="Free some space on that disk, or set ABOARD_HOME to another one."
+                if is_full
+                else "Set ABOARD_HOME to a folder that you can write.",
+            ) from error
+        finally:
+            with contextlib.suppress(OSError):
+                probe.unlink()
 
     def _begin_log(self) -> int:
         log = self._files.log
