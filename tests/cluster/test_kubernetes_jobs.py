@@ -192,7 +192,8 @@ def test_a_board_in_a_pod_is_reached_from_here(cluster: KubernetesUnderTest, tmp
     )
     (job,) = cluster.objects("jobs")
     assert job["spec"]["template"]["spec"]["serviceAccountName"] == "viewer"
-    assert board.port_forward_line.startswith(f"kubectl port-forward --namespace {cluster.namespace} service/aboard-")
+    assert board.port_forward_line.startswith("kubectl port-forward --context ")
+    assert f" --namespace {cluster.namespace} service/aboard-" in board.port_forward_line
 
     def runs() -> list[str] | None:
         with contextlib.suppress(OSError), urllib.request.urlopen(f"{board.app_uri}data/runs") as answer:
@@ -212,8 +213,8 @@ def test_the_example_of_a_launch_script(cluster: KubernetesUnderTest, store: str
     words = [sys.executable, EXAMPLES / "xmanager_kubernetes.py", *flags, *account]
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
-    line = f"TensorBoard: kubectl port-forward --namespace {cluster.namespace} service/aboard-"
-    assert done.stdout.startswith(line), done.stdout
+    assert done.stdout.startswith("TensorBoard: kubectl port-forward --context "), done.stdout
+    assert f" --namespace {cluster.namespace} service/aboard-" in done.stdout
     jobs = aboard.Job.list()
     assert len(jobs) == 2
     for job in jobs:

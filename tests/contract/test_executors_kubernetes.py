@@ -233,7 +233,7 @@ STARTED = {"startTime": "2026-11-16T06:00:00Z"}
             {"conditions": [_condition("Failed")]},
             UnitState.FAILED,
             EndReason.NODE_FAILED,
-            "node is gone",
+            "node-1 stopped responding",
         ),
         (None, {"conditions": [_condition("Failed", "Odd")]}, UnitState.LOST, EndReason.LOST, "Odd"),
         (
@@ -319,7 +319,7 @@ def test_a_pod_that_goes_while_it_is_asked_for_its_output_has_none(
 def test_ports_are_named_by_a_line_that_kubectl_takes(executor: Kubernetes) -> None:
     handle = executor.submit(unit_spec(serves=True, ports=(Port(number=6006),)))
     line = executor.port_forward_line(handle, here=8080)
-    words = ["kubectl", "port-forward", "--kubeconfig", executor.kubeconfig]
+    words = ["kubectl", "port-forward", "--kubeconfig", executor.kubeconfig, "--context", "test"]
     assert shlex.split(line) == [*words, "--namespace", "lab", f"service/{object_name(handle.unit)}", "8080:6006"]
     assert executor.endpoint(handle) is None  # nothing answers yet
     with pytest.raises(InvalidValue, match="no port 'grpc'"):

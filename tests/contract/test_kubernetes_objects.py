@@ -16,6 +16,8 @@ import pytest
 from aboard.errors import ExecutorUnavailable, InvalidValue, UnitRefused, UnknownName
 from aboard.executors import Kubernetes, executor_of
 from aboard.executors.kubernetes_cluster import ClusterIdentity
+from aboard.jobs.cancel_marks import mark_variables
+from aboard.jobs.sent_source import VARIABLE as SOURCE
 from aboard.model.uid import new_uid
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Port
@@ -136,6 +138,14 @@ def test_pods_of_a_restricted_namespace(executor: Kubernetes) -> None:
         assert pod["priorityClassName"] == "high"
     with pytest.raises(InvalidValue, match="The toleration 'a:Sometimes' of kubernetes is not valid"):
         dataclasses.replace(executor, tolerations=("a:Sometimes",)).manifests(unit_spec())
+
+
+def test_only_secret_variables_need_a_secret(executor: Kubernetes, api: KubernetesApi, tmp_path: Path) -> None:
+    plain = unit_spec(environment=mark_variables(new_uid(), tmp_path, shares_files=False) | {SOURCE: "_sources/x"})
+    executor.submit(plain)
+    assert set(api.objects) == {("jobs", object_name(plain.id))}
+    executor.submit(unit_spec(environment={"AZURE_STORAGE_CONNECTION_STRING": "AccountKey=x"}))
+    assert [kind for kind, _ in api.objects].count("secrets") == 1
 
 
 @pytest.mark.parametrize("kind", ["secrets", "services", "jobs", "deployments"])

@@ -414,10 +414,16 @@ class TestBadInput:
         for folder in (inside / "x", outside / "x"):
             folder.mkdir(parents=True)
         (inside / "way-out").symlink_to(outside)
-        with serving_runs(catalog, store.uri, roots=[str(inside), "s3://bucket/logs"]) as client:
+        with serving_runs(catalog, store.uri, roots=[str(inside), "memory://bucket/logs"]) as client:
             assert client.boards.create(str(inside / "x")).board.state is UnitState.RUNNING
-            assert client.boards.create("s3://bucket/logs/mine").board.state is UnitState.RUNNING
-            for uri in (outside, inside / ".." / "outside", inside / "way-out", "s3://bucket/logs2", "s3://other/logs"):
+            assert client.boards.create("memory://bucket/logs/mine").board.state is UnitState.RUNNING
+            for uri in (
+                outside,
+                inside / ".." / "outside",
+                inside / "way-out",
+                "memory://bucket/logs2",
+                "memory://other/logs",
+            ):
                 with pytest.raises(Forbidden, match="this server does not show"):
                     client.boards.create(str(uri))
 

@@ -100,3 +100,22 @@ def test_without_journal_and_with_a_damaged_manifest(trip):
     append(trip.output / EVENTS, records(10, 2))
     trip.shipper().ship_once()
     trip.check_equal()
+
+
+def test_a_file_that_is_replaced_all_the_time_is_shipped_whole(trip):
+    """As checkpoints are: written aside and renamed, more often than once a second."""
+    shipper, aside = trip.shipper(), trip.spool.folder / "aside"
+    stored = set()
+    for number in range(30):
+        aside.write_bytes(f"{number:04d}".encode() * 1000)
+        aside.rename(trip.output / "last.pt")
+        shipper.ship_once()
+        trip.clock.move(0.4)
+        if number >= 10:  # after four seconds
+            content = trip.content("output/last.pt")
+            assert content == content[:4] * 1000
+            assert number - int(content[:4]) <= 10, "what is stored is older than four seconds"
+            stored.add(content)
+    assert len(stored) > 3
+    assert shipper.finish("completed").is_sealed
+    trip.check_equal()

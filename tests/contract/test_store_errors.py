@@ -365,3 +365,23 @@ def test_secrets_are_not_in_reprs(monkeypatch, azure):
     monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", "sv=1&sig=my-signature")
     store = open_store("https://acc1.blob.core.windows.net/cont?sv=1&sp=r&sig=my-signature")
     assert "my-signature" not in f"{store!r} {vars(store)!r} {store.uri}"
+
+
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "https://10.0.0.1", "http://[::1]:9"])
+def test_an_endpoint_without_a_name_is_refused_where_the_bucket_goes_before_it(monkeypatch, endpoint):
+    use(monkeypatch, {"OSS_ENDPOINT": endpoint, "OSS_ACCESS_KEY_ID": "k", "OSS_ACCESS_KEY_SECRET": "s"})
+    fails(lambda: open_store("oss://bucket/x"), errors.InvalidValue, "IP address", "oss://bucket/x", hint="s3://")
+    use(monkeypatch, {"AWS_ENDPOINT_URL": endpoint, "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true"})
+    fails(lambda: open_store("s3://bucket/x"), errors.InvalidValue, "IP address")
+
+
+@pytest.mark.parametrize("call", ["read", "head", "write", "list", "delete"])
+def test_a_panic_of_native_code_is_an_error_of_the_store(monkeypatch, call):
+    """A real one: obstore cannot take this endpoint. Threads that read stores survive only what is an Exception."""
+    monkeypatch.setattr("aboard.store.s3_client._check_host", lambda *_: None)
+    use(
+        monkeypatch,
+        {"OSS_ENDPOINT": "http://127.0.0.1:9", "OSS_ACCESS_KEY_ID": "k", "OSS_ACCESS_KEY_SECRET": "oss-secret"},
+    )
+    store = open_store("oss://bucket/x", patience=ONCE)
+    fails(every_call(store)[call], errors.StoreError, "obstore library failed", hint="endpoint")

@@ -84,6 +84,36 @@ def let_in(path: Path) -> None:
         os.chown(path, 65534, 65534)
 
 
+MOUNTED = """
+    import ctypes, os, sys
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.unshare(0x00020000) == 0, os.strerror(ctypes.get_errno())
+    assert libc.mount(b"none", b"/", None, (1 << 18) | (1 << 14), None) == 0  # nothing leaks from here
+    assert libc.mount(b"small", sys.argv[1].encode(), b"tmpfs", 0, b"size=1m") == 0, os.strerror(ctypes.get_errno())
+"""
+
+# Fills the disk to its last page, so that not even a byte fits into what is there.
+FILL = """
+    def fill(path):
+        with open(path, "wb", buffering=0) as ballast:
+            try:
+                while True:
+                    ballast.write(bytes(4096))
+            except OSError:
+                pass
+"""
+
+
+def small_disk(folder: Path) -> Path:
+    """Where a script that begins with MOUNTED has a disk of a megabyte."""
+    processes.needs("" if os.geteuid() == 0 else "only root can mount a small disk")
+    processes.needs("" if shutil.which("unshare") else "unshare is not installed")
+    processes.needs("" if _can_mount() else "this kernel lets us mount nothing")
+    disk = folder / "disk"
+    disk.mkdir()
+    return disk
+
+
 FULL_DISK = """
     writer = SummaryWriter(folder + "/run")
     log(writer, range(100))
@@ -112,19 +142,8 @@ FULL_DISK = """
 
 
 def test_a_disk_that_is_full_and_has_room_again(tmp_path: Path) -> None:
-    processes.needs("" if os.geteuid() == 0 else "only root can mount a small disk")
-    processes.needs("" if shutil.which("unshare") else "unshare is not installed")
-    processes.needs("" if _can_mount() else "this kernel lets us mount nothing")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = """
-    import ctypes, os, sys
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.unshare(0x00020000) == 0, os.strerror(ctypes.get_errno())
-    assert libc.mount(b"none", b"/", None, (1 << 18) | (1 << 14), None) == 0  # nothing leaks from here
-    assert libc.mount(b"small", sys.argv[1].encode(), b"tmpfs", 0, b"size=1m") == 0, os.strerror(ctypes.get_errno())
-    """
-    ended = processes.succeed(tmp_path, mounted.rstrip() + BEGIN + FULL_DISK + END, disk, tmp_path / "copy")
+    disk = small_disk(tmp_path)
+    ended = processes.succeed(tmp_path, MOUNTED + BEGIN + FULL_DISK + END, disk, tmp_path / "copy")
     check_calls_were_quick(ended)
     (warning,) = warnings_in(ended)
     assert "No space left on device" in warning
@@ -134,6 +153,70 @@ def test_a_disk_that_is_full_and_has_room_again(tmp_path: Path) -> None:
     assert text_steps(tmp_path / "copy") == list(range(620))
     assert processes.steps(tmp_path / "copy", "scalar") == list(range(620))
     assert list(disk.iterdir()) == []
+
+
+def test_a_full_disk_under_aboard_run_is_said_with_what_to_do(tmp_path: Path) -> None:
+    """The command, its exit code and what reached the store before stay as they are."""
+    disk = small_disk(tmp_path)
+    training = """
+import glob, os, sys, time
+with open(os.environ["ABOARD_OUTPUT_DIR"] + "/before.txt", "w") as file:
+    file.write("whole")
+while not glob.glob(sys.argv[1] + "/*/output/before.txt"):
+    time.sleep(0.02)
+print("in the store", file=sys.stderr)
+sys.stdin.read()
+sys.exit(7)
+"""
+    script = (
+        MOUNTED
+        + FILL
+        + """
+    import subprocess
+    os.environ |= {"ABOARD_HOME": sys.argv[1] + "/home", "ABOARD_STORE": sys.argv[2]}
+    training = [sys.executable, "-c", sys.argv[3], sys.argv[2]]
+    command = [sys.executable, "-m", "aboard", "run", "--no-code", "--", *training]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        print(line, end="", file=sys.stderr)
+        if "in the store" in line:
+            fill(sys.argv[1] + "/ballast")
+        elif "is full" in line:
+            os.remove(sys.argv[1] + "/ballast")
+        elif "written again" in line:
+            process.stdin.close()
+    sys.exit(process.wait())
+    """
+    )
+    ended = processes.finish(processes.start(tmp_path, script, disk, tmp_path / "store", training), 120)
+    assert ended.code == 7, ended.err
+    assert "Traceback" not in ended.err, ended.err
+    assert "mistake" not in ended.err, ended.err
+    assert ended.err.count(f"The disk with {disk}") == 1, ended.err
+    assert "is full. The command goes on." in ended.err
+    assert "Free some space" in ended.err
+    assert "can be written again" in ended.err
+    assert [path.read_text() for path in tmp_path.glob("store/*/output/before.txt")] == ["whole"]
+
+
+def test_a_command_that_needs_a_local_server_names_the_full_disk(tmp_path: Path) -> None:
+    disk = small_disk(tmp_path)
+    script = (
+        MOUNTED
+        + FILL
+        + """
+    import subprocess
+    os.environ |= {"ABOARD_HOME": sys.argv[1] + "/home", "ABOARD_STORE": sys.argv[2]}
+    os.makedirs(sys.argv[1] + "/home/server")
+    fill(sys.argv[1] + "/ballast")
+    sys.exit(subprocess.run([sys.executable, "-m", "aboard", "runs"]).returncode)
+    """
+    )
+    ended = processes.finish(processes.start(tmp_path, script, disk, tmp_path / "store"), 120)
+    assert ended.code == 1
+    assert f"The disk with {disk}" in ended.err
+    assert "is full." in ended.err
+    assert "Free some space" in ended.err
 
 
 def _can_mount() -> bool:

@@ -43,6 +43,8 @@ class ServerInfo:
     """Where trainings of who asks put their runs, unless they are told another place; empty for who may log none."""
     board_executors: tuple[str, ...] = ()
     """Where boards may run as processes of their own, the server's own choice first."""
+    busy: str = ""
+    """What a restart would interrupt; empty if nothing. Boards in the server come back and do not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from aboard.errors import Conflict
 from aboard.model.unit_states import UnitState
 
 _FIRST_SECONDS = 60.0  # for anything at all
+_FAILING_SECONDS = 5.0  # for anything at all where something cannot be read
 _REST_SECONDS = 10.0  # for the other runs, when there is something to see
 _LOOK_SECONDS = 0.2
 _SILENT_SECONDS = 2.0
@@ -94,6 +95,8 @@ def _until_seen(client: Client, board: BoardInfo) -> BoardReading:
             if reading.logdirs and first_seen is None:
                 first_seen = waited
             if first_seen is not None and (_is_read(reading) or waited - first_seen > _REST_SECONDS):
+                break
+            if waited > _FAILING_SECONDS and reading.problems and first_seen is None:
                 break
             if waited > _FIRST_SECONDS or (_is_read(reading) and not reading.logdirs and not _may_come(client, board)):
                 break

@@ -17,9 +17,10 @@ from aboard.errors import InvalidValue
 from aboard.jobs.job import Job
 from aboard.jobs.submitting import JobAsked, planned_job, submit_job
 from aboard.jobs.sweep import planned_sweep, submit_sweep
+from aboard.model.secret_names import is_secret_name
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_states import UnitState
-from aboard.run.secrets import MASK, is_secret_name
+from aboard.run.secrets import MASK
 
 
 @dataclass(frozen=True, kw_only=True)

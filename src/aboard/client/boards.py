@@ -48,8 +48,15 @@ class BoardAsked(TypedDict, total=False):
 class BoardsClient:
     """The boards of a server; `Client.boards`. One is named by its id, the beginning of its id, or its name."""
 
-    def __init__(self, transport: Callable[[], Transport], *, is_private: bool) -> None:
-        self._transport, self._is_private = transport, is_private
+    def __init__(
+        self,
+        transport: Callable[[], Transport],
+        *,
+        is_private: bool,
+        before: Callable[[Sequence[str]], None] = lambda _: None,
+    ) -> None:
+        """`before` is given the sources of a board before the server is asked for it."""
+        self._transport, self._is_private, self._before = transport, is_private, before
 
     def create(
         self,
@@ -88,6 +95,7 @@ class BoardsClient:
             executor=executor,
             must_find=must_find,
         )
+        self._before(new.sources)
         return self._transport().send(BoardCreated, "POST", "boards", new)
 
     def preview(self, sources: str | Sequence[str] = (), **asked: Unpack[BoardAsked]) -> BoardPreview:
@@ -95,7 +103,9 @@ class BoardsClient:
 
         For boards that are processes: with an `executor`, or of the kind `process`.
         """
-        return self._transport().send(BoardPreview, "POST", "boards/preview", _new_board(sources, **asked))
+        new = _new_board(sources, **asked)
+        self._before(new.sources)
+        return self._transport().send(BoardPreview, "POST", "boards/preview", new)
 
     def list(
         self,

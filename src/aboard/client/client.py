@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aboard.api.page import Page
@@ -42,7 +42,7 @@ class Client:
         self.series = SeriesClient(self._transport)
         self.experiments = ExperimentsClient(self._transport, lambda one: ServedExperiment.of(one, self))
         self.workspaces = WorkspacesClient(self._transport)
-        self.boards = BoardsClient(self._transport, is_private=self.is_private)
+        self.boards = BoardsClient(self._transport, is_private=self.is_private, before=self._need)
         self.saved_views = SavedViewsClient(self._transport)
         self.people = PeopleClient(self._transport)
         self.tokens = TokensClient(self._transport)
@@ -63,6 +63,7 @@ class Client:
 
     def add_store(self, uri: str) -> StoreStatus:
         """Have the private server follow another store; a shared one has its stores from who runs it."""
+        self._need([uri])
         return self._transport().send(StoreStatus, "POST", "stores", StoreAdded(uri=uri))
 
     def stores(self) -> Page[StoreStatus]:
@@ -71,6 +72,7 @@ class Client:
 
     def start_reindex(self, store: str) -> ReindexState:
         """Have all runs of a store read anew; the answer comes at once."""
+        self._need([store])
         return self._transport().send(ReindexState, "POST", "reindex", ReindexAsked(store=store))
 
     def reindex(self, store: str, *, progress: Callable[[ReindexState], None] | None = None) -> ReindexState:
@@ -82,6 +84,10 @@ class Client:
             time.sleep(_POLL_SECONDS)
             state = self._transport().get(ReindexState, f"reindex/{state.id}")
         return state
+
+    def _need(self, uris: Sequence[str]) -> None:
+        if self._private is not None:
+            self._private.need(uris)
 
     def _transport(self) -> Transport:
         if self._private is not None:

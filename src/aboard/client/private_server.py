@@ -13,13 +13,15 @@ when it ends.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
+import logging
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -29,16 +31,19 @@ from aboard.api import VERSION
 from aboard.api.server import ServerInfo, StoreAdded, StoreStatus
 from aboard.client.own_servers import of_one_catalog, own_servers
 from aboard.client.transport import Address, Transport
+from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
 from aboard.config.machine_folder import machine_folder
-from aboard.errors import AboardError, Forbidden, ServerUnavailable
+from aboard.errors import AboardError, Conflict, Forbidden, ServerUnavailable
 from aboard.folder_files import make_private_folder
 
+_log = logging.getLogger("aboard.client")
 START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
 _LOOK_SECONDS = 0.05
 _ANSWER_SECONDS = 10.0
 _TRUSTED_SECONDS = 5.0  # how long an answer is taken as a sign that the next question will be answered, too
 _LARGEST_LOG = 5 << 20
+_NEEDED_BYTES = 256 << 10  # for the catalog's files and the beginning of the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,9 @@ class PrivateServer:
         self._files = ServerFiles.below(self._machine)
         self._known: Address | None = None
         self._answered = 0.0
+        self._clouds = {cloud} if (cloud := cloud_of(self._store)) else set[str]()
+        """Clouds whose buckets the server is asked for."""
+        self._has_said_restart = False
 
     def address(self) -> Address:
         """The address of a server that has just answered; it knows the configured store."""
@@ -90,6 +98,13 @@ class PrivateServer:
                 found = self._usable() or self._start()
         self._known, self._answered = found, time.monotonic()
         return found
+
+    def need(self, uris: Iterable[str]) -> None:
+        """Say which URIs the next requests are about: the server needs this process's credentials for them."""
+        clouds = {cloud for uri in uris if (cloud := cloud_of(uri))}
+        if not clouds <= self._clouds:
+            self._clouds |= clouds
+            self._known = None
 
     def renewed(self) -> Address:
         """The address of a server that answers, whatever was known before."""
@@ -104,10 +119,42 @@ class PrivateServer:
             return elsewhere
         if address is None or info is None or _is_older(info):
             return None
+        if info.private and (cloud := self._other_credentials()):
+            self._check_restart(info, cloud)
+            return None
         if all(one.uri != self._store for one in info.stores):
             with contextlib.suppress(Forbidden):  # the stores of a team server are named by who runs it
                 Transport(address).send(StoreStatus, "POST", "stores", StoreAdded(uri=self._store))
         return address
+
+    def _other_credentials(self) -> str:
+        """A cloud that is needed and for which this process has other credentials than the server began with."""
+        server, own = self._credentials()
+        return next((cloud for cloud in sorted(self._clouds) if own.get(cloud) and own[cloud] != server.get(cloud)), "")
+
+    def _credentials(self) -> tuple[Mapping[str, object], Mapping[str, str]]:
+        """Digests of those of the server and of this process; none where the server told none."""
+        match self._document().get("credentials"):
+            case {"salt": str(salt)} as server:
+                return cast("Mapping[str, object]", server), fingerprints(os.environ, salt)
+            case _:
+                return {}, {}
+
+    def _check_restart(self, info: ServerInfo, cloud: str) -> None:
+        """Refuse where a restart with the credentials of this process would break something."""
+        server, own = self._credentials()
+        missing = [CLOUDS[other] for other in CLOUDS if server.get(other) and not own.get(other)]
+        if not (info.busy or missing):
+            if not self._has_said_restart:
+                self._has_said_restart = True
+                _log.warning("Restarting the local server: it was started with other %s variables.", CLOUDS[cloud])
+            return
+        why = info.busy or f"It was started with {' and '.join(missing)} variables, which are not set here."
+        first = f"Set {' and '.join(missing)} here too, then run" if missing else "To restart it, run"
+        raise Conflict(
+            f"The local server was started with other {CLOUDS[cloud]} variables than this command has. {why}",
+            hint=f"{first}: kill {info.pid}. The next command starts it again with the variables of that command.",
+        )
 
     def _elsewhere(self) -> Address | None:
         """One of the servers over a catalog elsewhere: the newest that answers, or that can say why it does not."""
@@ -116,19 +163,23 @@ class PrivateServer:
         return next(filter(_ask, addresses), addresses[0] if addresses else None)
 
     def _written(self) -> Address | None:
-        try:
-            document: object = json.loads(self._files.address.read_text("utf-8"))
-        except (OSError, ValueError):
-            return None
-        match cast("dict[str, object]", document) if isinstance(document, dict) else {}:
+        match self._document():
             case {"url": str(url), "token": str(token)}:
                 return Address(url, token)
             case _:
                 return None
 
+    def _document(self) -> dict[str, object]:
+        try:
+            document: object = json.loads(self._files.address.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return cast("dict[str, object]", document) if isinstance(document, dict) else {}
+
     def _start(self) -> Address:
         """Start a server and wait until it answers; the caller holds the lock of those who start."""
         self._end_old()
+        self._check_space()
         log_size = self._begin_log()
         self._spawn()
         end = time.monotonic() + START_SECONDS
@@ -195,6 +246,24 @@ class PrivateServer:
                 f"{self._files.folder} cannot be made: {error.strerror}",
                 hint="set ABOARD_HOME to a place that can be written, or ABOARD_SERVER to a server",
             ) from error
+
+    def _check_space(self) -> None:
+        """A server on a full disk cannot even log why it ends, so find out before."""
+        probe = self._files.folder / f"space.{os.getpid()}.aside"
+        try:
+            probe.write_bytes(bytes(_NEEDED_BYTES))
+        except OSError as error:
+            is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+            cause = f"The disk with {self._files.folder} is full" if is_full else f"{probe.parent}: {error.strerror}"
+            raise ServerUnavailable(
+                f"The local server cannot be started. {cause}.",
+                hint="Free some space on that disk, or set ABOARD_HOME to another one."
+                if is_full
+                else "Set ABOARD_HOME to a folder that you can write.",
+            ) from error
+        finally:
+            with contextlib.suppress(OSError):
+                probe.unlink()
 
     def _begin_log(self) -> int:
         log = self._files.log

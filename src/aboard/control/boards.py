@@ -75,6 +75,8 @@ class BoardUses:
     def create(self, new: NewBoard, access: Access) -> tuple[Admitted, Resolved]:
         """Make a board, or open the one again that this person has of just the same; and what it shows."""
         board, resolved = self._planned(new, access, may_add_workspace=True)
+        for uri in resolved.folders:
+            self._folders.reach(uri)
         admitted = self._catalog.boards.admission.admit(board, self._rules.limits, actor=access.name)
         if board.kind is BoardKind.SERVER:
             self._hosting.prepare()

@@ -51,6 +51,7 @@ from aboard.model.run_states import RunState
 from aboard.model.selected_run import SelectedRun
 from aboard.model.times import now
 from aboard.model.uid import check_uid
+from aboard.model.unit_states import UnitState
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 from aboard.store.run.run_folder import RunFolder
@@ -253,6 +254,15 @@ class Control:
     def reindex(self, uri: str) -> ReindexState:
         """Read all runs of a store anew."""
         return self._reindexing.start(self._follow_allowed(uri))
+
+    def busy(self) -> str:
+        """What a restart of this process would interrupt; empty if nothing."""
+        running = self.catalog.boards.list(states=[state for state in UnitState if not state.is_ended])
+        if names := [board.name for board in running if board.kind is BoardKind.PROCESS]:
+            return f"Boards run as processes: {', '.join(names)}."
+        if self._reindexing.is_running:
+            return "A store is being reindexed."
+        return "A page is open in a browser." if self.changes.watcher_count else ""
 
     def reindex_state(self, task: str) -> ReindexState:
         """How far a reindexing is."""

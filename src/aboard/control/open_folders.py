@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from aboard.errors import Forbidden, InvalidValue, StorageUnavailable
+from aboard.errors import Forbidden, InvalidValue, StorageUnavailable, StoreError
 from aboard.reader.index_cache import IndexCache
+from aboard.reader.remote.scope import Scope
 from aboard.reader.root import Root, StoreUri
 from aboard.reader.run_collection import Follower, RunCollection
+from aboard.store import Patience
 from aboard.store.uri import parse_uri
 
 _LOCAL_SECONDS, _STORE_SECONDS = 1.0, 5.0
+_FIRST_LOOK = Patience(connect_seconds=3, stall_seconds=5, request_seconds=10, retries=1, retry_seconds=5)
 
 
 class AllowedFolder(NamedTuple):
@@ -67,6 +70,19 @@ class OpenFolders:
         except OSError as error:
             raise StorageUnavailable(f"{address.uri} cannot be read: {error.strerror}") from error
         return AllowedFolder(Path(real), Path(allowed[0]) if allowed else None)
+
+    def reach(self, uri: str) -> None:
+        """Look once at what a URI names, so that a store that refuses is said now and not on an empty page.
+
+        A store that does not answer may do so later: it passes.
+        """
+        root = self.check(uri)
+        if isinstance(root, StoreUri):
+            try:
+                Scope(root, _FIRST_LOOK).check()
+            except StoreError as error:
+                if not error.temporary:
+                    raise
 
     def take(self, uri: str) -> OpenFolder:
         """A folder that is followed until `give_back`; does not wait for what is in it."""

@@ -74,6 +74,12 @@ class Reindexing:
                 pass
         return replace(state, state="failed", error="the server that did it has ended") if is_lost else state
 
+    @property
+    def is_running(self) -> bool:
+        """Whether this process is reading a store anew."""
+        with self._lock:
+            return any(not state.is_over for state in self._states.values())
+
     def stop(self) -> None:
         """Leave off; what was written stays."""
         self._stop.set()

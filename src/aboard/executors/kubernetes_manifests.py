@@ -13,6 +13,7 @@ from aboard.executors.executor import refuse_parts
 from aboard.executors.filled_command import begin_of_time, spec_digest, unit_environment
 from aboard.executors.kubernetes_restarts import restarts_of_job
 from aboard.executors.kubernetes_volumes import volume_mounts_of, volumes_of
+from aboard.model.secret_names import is_secret_name
 from aboard.model.unit import UnitSpec
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ _QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _REFUSED = {
     "source": "pods do not see this machine's folders: put the source into the image, or have the command fetch it",
 }
-# Who may look at pods sees their variables; entries of Secrets are kept from them.
-_SECRET_NAME = re.compile(r"(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|(?<!PUBLIC_)KEY)$", re.IGNORECASE)
 _DOLLARS = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)|\$")
 
 Manifest = dict[str, Any]
@@ -40,7 +39,8 @@ def object_name(unit: str) -> str:
 def manifests(options: Kubernetes, spec: UnitSpec, namespace: str) -> list[Manifest]:
     """All objects of a unit, in the order in which they are made; one of them is its owner, a Job or Deployment."""
     check_pod(spec)
-    secret = {name: value for name, value in spec.environment.items() if _SECRET_NAME.search(name)}
+    # Who may look at pods sees their variables; entries of Secrets are kept from them.
+    secret = {name: value for name, value in spec.environment.items() if is_secret_name(name)}
     made = [_secret(secret)] if secret else []
     if spec.ports:
         made.append(_service(spec))
@@ -190,7 +190,7 @@ def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
 
 
 def _variable(spec: UnitSpec, name: str, value: str) -> Manifest:
-    if name in spec.environment and _SECRET_NAME.search(name):
+    if name in spec.environment and is_secret_name(name):
         return {"name": name, "valueFrom": {"secretKeyRef": {"name": object_name(spec.id), "key": name}}}
     return {"name": name, "value": _escaped(value)}
 
@@ -202,7 +202,7 @@ def _word(part: str, environment: Mapping[str, str]) -> str:
         name = match[1]
         if name is None or name not in environment:
             return _escaped(match[0])
-        return match[0] if _SECRET_NAME.search(name) else _escaped(environment[name])
+        return match[0] if is_secret_name(name) else _escaped(environment[name])
 
     return _DOLLARS.sub(written, part)
 

@@ -15,7 +15,7 @@ from aboard.errors import AboardError
 from aboard.store import Patience, open_store
 from aboard.store.store import Store
 
-MARK, KEY = "ABOARD_CANCEL_MARK", "ABOARD_CANCEL_KEY"
+MARK, KEY = "ABOARD_CANCEL_MARK", "ABOARD_CANCEL_OBJECT"
 PREFIX = "_cancelled"
 _OLD_SECONDS = 7 * 86400.0  # by then whoever was asked to end has done so
 # A store that does not answer is not to keep a job from beginning, being stopped, or having ended.

@@ -24,7 +24,7 @@ from aboard.jobs.unpacked_sources import enter_unpacked
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 
-VARIABLE = "ABOARD_SOURCE_KEY"
+VARIABLE = "ABOARD_SOURCE_OBJECT"
 """Names the source in the store of the run; `aboard run` looks for it there."""
 _FRESH_SECONDS, FORGOTTEN_SECONDS = 1800.0, 3600.0  # what is young is not removed, and what is not is sent again
 

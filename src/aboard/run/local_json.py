@@ -28,7 +28,9 @@ def write_json(path: Path, document: Mapping[str, object]) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
-        raise StorageUnavailable(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from None
+        failure = StorageUnavailable(f"{path} cannot be written: {os.strerror(error.errno or 0)}.")
+        failure.errno = error.errno
+        raise failure from None
 
 
 def read_json(path: Path) -> dict[str, object]:

@@ -1,36 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes secrets out of what is captured: values of variables with telling names, arguments, passwords in addresses."""
+"""Masks secrets in captured text: values of variables and options with secret names, passwords in addresses, keys."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
+
+from aboard.model.secret_names import is_secret_name
 
 MASK = "********"
 _SHORTEST = 6  # shorter values are words such as `true`, and masking them everywhere would say what they are
 _LONGEST = 16 << 10
-_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|PWD|CREDENTIAL|AUTHORIZATION|PRIVATE|SIGNATURE|COOKIE|(?<![A-Z])SAS", re.I)
-# Words in which the pattern is found but which name no secret.
-_HARMLESS = re.compile(
-    r"KEYBOARD|KEYMAP|KEYWORD|TOKENIZER|NUM_TOKENS|MAX_TOKENS|MAX_NEW_TOKENS|TOKENS_PER|PUBLIC_KEY"
-    r"|^(OLD)?PWD$|SSH_AUTH_SOCK|MONKEY|KEYS?_FILE$|_PATH$",
-    re.I,
+# The user information of an address ends at the last @ before the path. A password may hold a slash that nobody
+# escaped; digits before the first slash are a port.
+_ADDRESS = (
+    r"(?<=://)(?:[^\s/@:\"<>]{0,256}:[^\s/\"<>]{1,1024}|[^\s/@:\"<>]{16,1024}"
+    r"|[^\s/@:\"<>]{0,256}:(?!\d{1,5}[/?#])[^\s@\"<>]{1,1024})(?=@)"
 )
-_IN_ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?P<secret>[^\s/@:]*:[^\s/@]+|[^\s/@:]{16,})@", re.I)
-# Shapes of keys that are known to everybody: GitHub, Hugging Face, OpenAI and its like, AWS, Google, Slack, JWT.
-_SHAPES = re.compile(
-    r"gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,}|hf_[A-Za-z0-9]{30,}|sk-[A-Za-z0-9_-]{20,}"
-    r"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{35}|xox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
+# What is searched for, and how it begins: looking for the beginning is a hundred times as fast as the expression.
+_SHAPES = (
+    ("://", _ADDRESS),
+    *((f"gh{kind}_", rf"gh{kind}_[A-Za-z0-9]{{36,}}") for kind in "pousr"),
+    ("github_pat_", r"github_pat_[A-Za-z0-9_]{40,}"),
+    ("glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
+    ("hf_", r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{30,}"),
+    ("sk-", r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,}"),
+    ("sk_live_", r"sk_live_[A-Za-z0-9]{16,}"),
+    ("AKIA", r"(?<![A-Za-z0-9])AKIA[0-9A-Z]{16}"),
+    ("ASIA", r"(?<![A-Za-z0-9])ASIA[0-9A-Z]{16}"),
+    ("AIza", r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}"),
+    ("xox", r"xox[abeprs]-[A-Za-z0-9-]{10,}"),
+    ("npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("dckr_pat_", r"dckr_pat_[A-Za-z0-9_-]{20,}"),
+    ("aboard_", r"aboard_[0-9a-f]{16}_[A-Za-z0-9_-]{43}"),
+    ("eyJ", r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    ("AccountKey=", r"(?<=AccountKey=)[A-Za-z0-9+/]{40,}=*"),
+    ("SharedAccessKey=", r"(?<=SharedAccessKey=)[A-Za-z0-9+/]{40,}=*"),
 )
+_QUERY = r"(?P<before>[?&](?P<name>[A-Za-z0-9_.-]{1,64})=)(?P<value>[^\s&#\"'<>]+)"
+_IN_TEXT = tuple((begin, re.compile(shape)) for begin, shape in _SHAPES)
+_IN_BYTES = tuple((begin.encode(), re.compile(shape.encode())) for begin, shape in _SHAPES)
+_QUERY_IN_TEXT, _QUERY_IN_BYTES = re.compile(_QUERY), re.compile(_QUERY.encode())
 _OPTION = re.compile(r"--?(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)(?:=(?P<value>.*))?", re.S)
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>.+)", re.S)
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether what is called so is not to be shown."""
-    return _NAME.search(name) is not None and _HARMLESS.search(name) is None
+_WORD = re.compile(rb"[A-Za-z0-9]")
+_NUMBERS_TOO = re.compile(r"PASS|PWD|SECRET", re.I)
+# In a diff: a quoted value wherever it is given a name; a bare one only where it is the whole line, because
+# `key=lambda run: run.name` is code that a reader of the diff needs.
+_QUOTED_VALUE = re.compile(
+    r"""(?P<name>[A-Za-z_][\w.-]*)(?P<between>["']?\s*[:=]\s*)(?P<quote>["'])(?P<value>(?:\\.|(?!(?P=quote)).)+)(?P=quote)"""
+)
+_BARE_LINE = re.compile(
+    r"^(?P<before>[-+ ]+[ \t]*(?:-[ \t]+)?(?:(?:export|set|ENV|ARG)[ \t]+)?)(?P<name>[A-Za-z_][\w.-]*)"
+    r"(?:=(?P<value>[^\s=\"'(\[{][^\"'(\[{\n]*)|:[ \t]+(?P<yaml>(?=\S*\d)[^\s\"'(\[{]{8,}))[ \t]*$",
+    re.M,
+)
 
 
 class Secrets:
@@ -45,15 +71,29 @@ class Secrets:
     @classmethod
     def of(cls, environ: Mapping[str, str], command: Sequence[str]) -> Secrets:
         """Those of an environment and a command line."""
-        in_environment = [value for name, value in environ.items() if is_secret_name(name)]
-        return cls([*in_environment, *_secret_arguments(command)])
+        return cls(
+            [
+                *(part for name, value in environ.items() if is_secret_name(name) for part in _with_parts(value)),
+                *(one for text in (*environ.values(), *command) for one in _passwords_in_addresses(text)),
+                *_secret_arguments(command),
+            ]
+        )
 
     def mask(self, text: str) -> str:
         """A text without secrets."""
         if self._texts is not None:
             text = self._texts.sub(MASK, text)
-        text = _IN_ADDRESS.sub(lambda found: f"{found['scheme']}{MASK}@", text)
-        return _SHAPES.sub(MASK, text)
+        for begin, shape in _IN_TEXT:
+            if begin in text:
+                text = shape.sub(MASK, text)
+        if "://" in text:
+            text = _QUERY_IN_TEXT.sub(_masked_query, text)
+        return text
+
+    def mask_diff(self, text: str) -> str:
+        """A diff without secrets, also without those that its lines assign to a secret name."""
+        text = _QUOTED_VALUE.sub(_masked_quoted, text)
+        return self.mask(_BARE_LINE.sub(_masked_bare, text))
 
     def mask_value(self, name: str, value: object) -> object:
         """A value without secrets, whatever it is; wholly masked when its name says so."""
@@ -61,40 +101,94 @@ class Secrets:
             inner = cast("Mapping[object, object]", value)
             return {self.mask(str(key)): self.mask_value(str(key), one) for key, one in inner.items()}
         if isinstance(value, (list, tuple)):
-            return [self.mask_value("", one) for one in cast("list[object]", value)]
+            return [self.mask_value(name, one) for one in cast("list[object]", value)]
         if isinstance(value, str) and value:
             return MASK if is_secret_name(name) else self.mask(value)
-        return value
+        # Most numbers with such names are sizes, such as `tokens`; a password of digits is one nonetheless.
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return MASK if is_number and _NUMBERS_TOO.search(name) and is_secret_name(name) else value
 
     def mask_command(self, command: Sequence[str]) -> list[str]:
         """A command line without secrets."""
-        own = Secrets([*self.values, *_secret_arguments(command)])
-        hidden = set(_secret_arguments(command))  # also those that are too short to be masked elsewhere
-        return [own.mask(MASK if part in hidden else _masked_assignment(part, hidden)) for part in command]
+        found = _secret_arguments(command)
+        own = Secrets([*self.values, *found])
+        hidden = set(found)  # also those that are too short to be masked elsewhere
+        return [own.mask(_masked_part(part, hidden)) for part in command]
 
 
-def _masked_assignment(part: str, hidden: set[str]) -> str:
+def _masked_part(part: str, hidden: set[str]) -> str:
+    if part in hidden:
+        return MASK
     name, separator, value = part.partition("=")
-    return f"{name}={MASK}" if separator and value in hidden else part
+    if separator and value in hidden:
+        return f"{name}={MASK}"
+    if _is_shell_text(part):
+        for one in hidden:  # short ones only as whole words
+            part = re.sub(rf"(?<![^\s='\"]){re.escape(one)}(?![^\s'\";&|)])", MASK, part)
+    return part
+
+
+def _masked_query(found: re.Match[str]) -> str:
+    return found["before"] + MASK if is_secret_name(found["name"]) else found[0]
+
+
+def _masked_quoted(found: re.Match[str]) -> str:
+    # `{"key": "loss"}` names an entry of a mapping far more often than a secret.
+    if found["name"].lower() == "key" or not is_secret_name(found["name"]):
+        return found[0]
+    return f"{found['name']}{found['between']}{found['quote']}{MASK}{found['quote']}"
+
+
+def _masked_bare(found: re.Match[str]) -> str:
+    if not is_secret_name(found["name"]):
+        return found[0]
+    return f"{found['before']}{found['name']}{'=' if found['value'] else ': '}{MASK}"
 
 
 def _secret_arguments(command: Sequence[str]) -> list[str]:
-    """Values of `--api-key VALUE`, `--api-key=VALUE` and `API_KEY=VALUE`."""
+    """Values of `--api-key VALUE`, `--api-key=VALUE` and `API_KEY=VALUE`, also within `sh -c` texts."""
     found: list[str] = []
     for place, part in enumerate(command):
         option = _OPTION.fullmatch(part)
         if option and is_secret_name(option["name"]):
             if option["value"] is not None:
-                found.append(option["value"])
+                found += _with_parts(option["value"])
             elif place + 1 < len(command) and not command[place + 1].startswith("-"):
-                found.append(command[place + 1])
-        elif (given := _ASSIGNMENT.fullmatch(part)) and is_secret_name(given["name"]):
-            found.append(given["value"])
+                found += _with_parts(command[place + 1])
+        elif (given := _ASSIGNMENT.fullmatch(part)) and is_secret_name(given["name"]) and not _is_shell_text(part):
+            found += _with_parts(given["value"])
+        elif _is_shell_text(part):
+            found += _secret_arguments(_words(part))
     return [value for value in found if value]
 
 
+def _is_shell_text(part: str) -> bool:
+    return len(part.split()) > 1 and len(_words(part)) > 1
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote without its end
+        return text.split()
+
+
+def _with_parts(value: str) -> list[str]:
+    """A secret, and what a connection string such as `Server=db;Password=…` holds that is one by itself."""
+    parts = [part.partition("=") for part in re.split(r"[;\s]+", value)]
+    return [value, *(inner for name, given, inner in parts if given and is_secret_name(name))]
+
+
+def _passwords_in_addresses(text: str) -> list[str]:
+    secrets = (found[0] for found in re.finditer(_ADDRESS, text)) if "://" in text else ()
+    return [secret.partition(":")[2] or secret for secret in secrets]
+
+
 class MaskedStream:
-    """Masks bytes as they come. A secret that is cut in two by reading is still found: what may begin one waits."""
+    """Masks bytes as they arrive, also a secret that two reads cut in two.
+
+    A word that may still grow into an address or a key waits for its end, and so does the beginning of a known value.
+    """
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = [value.encode("utf-8", "surrogateescape") for value in secrets.values]
@@ -103,20 +197,42 @@ class MaskedStream:
 
     def feed(self, data: bytes) -> bytes:
         """What can be shown now."""
-        if self._pattern is None:
-            return data
         text = self._waiting + data
-        shown = len(text) - max(len(self._begun(text, secret)) for secret in self._secrets)
-        for found in self._pattern.finditer(text):
-            if found.start() < shown < found.end():  # the end of one secret may be the beginning of another
-                shown = found.start()
+        shown = _begin_of_last_word(text)
+        for secret in self._secrets:
+            shown = min(shown, len(text) - len(self._begun(text, secret)))
+        shown = self._outside_of_matches(text, shown)
         self._waiting = text[shown:]
-        return self._pattern.sub(MASK.encode(), text[:shown])
+        return self._masked(text[:shown])
 
     def end(self) -> bytes:
         """The rest."""
         rest, self._waiting = self._waiting, b""
-        return self._pattern.sub(MASK.encode(), rest) if self._pattern else rest
+        return self._masked(rest)
+
+    def _outside_of_matches(self, text: bytes, place: int) -> int:
+        """The last place up to here that cuts no secret: the end of one may be the beginning of another."""
+        patterns = [shape for begin, shape in _IN_BYTES if begin in text]
+        if self._pattern is not None:
+            patterns.append(self._pattern)
+        for pattern in patterns:
+            for found in pattern.finditer(text):
+                if found.start() < place < found.end() <= found.start() + 4 * _LONGEST:
+                    place = found.start()
+        return place
+
+    def _masked(self, text: bytes) -> bytes:
+        mask = MASK.encode()
+        if self._pattern is not None:
+            text = self._pattern.sub(mask, text)
+        for begin, shape in _IN_BYTES:
+            if begin in text:
+                text = shape.sub(mask, text)
+        if b"://" in text:
+            text = _QUERY_IN_BYTES.sub(
+                lambda found: found["before"] + mask if is_secret_name(found["name"].decode()) else found[0], text
+            )
+        return text
 
     @staticmethod
     def _begun(text: bytes, secret: bytes) -> bytes:
@@ -127,3 +243,13 @@ class MaskedStream:
                 return text[place:]
             place = text.find(secret[:1], place + 1)
         return b""
+
+
+def _begin_of_last_word(text: bytes) -> int:
+    """Where the word begins that the next read may go on with; every address and key is within one word."""
+    place = max(0, len(text) - _LONGEST)
+    end = text[place:]
+    word = place + max(end.rfind(b" "), end.rfind(b"\n"), end.rfind(b"\r"), end.rfind(b"\t")) + 1
+    # Dots and bars of progress begin neither.
+    found = _WORD.search(text[word:])
+    return word + found.start() if found else len(text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import threading
 import time
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from aboard import __version__
+from aboard.config.cloud_credentials import fingerprints
 from aboard.errors import Conflict, StorageUnavailable
 from aboard.folder_files import make_private_folder
 from aboard.model.times import now, time_text
@@ -41,7 +43,8 @@ class Registration:
             raise StorageUnavailable(f"{self._folder} cannot be written: {error.strerror}") from error
 
     def publish(self, url: str, token: str) -> None:
-        """Let programs know where the server is."""
+        """Let programs know where the server is, and whether it has their credentials for clouds."""
+        salt = secrets.token_hex(16)
         document = {
             "format": "aboard-server",
             "version": [1, 0],
@@ -50,6 +53,7 @@ class Registration:
             "pid": os.getpid(),
             "aboard": __version__,
             "started": time_text(now()),
+            "credentials": {"salt": salt, **fingerprints(os.environ, salt)},
         }
         self._write(self._address, document)
 

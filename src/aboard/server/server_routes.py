@@ -51,6 +51,7 @@ class ServerRoutes:
             stores=tuple(self._control.seen_by(access).stores()),
             run_store=self._control.seen_by(access).run_store(),
             board_executors=tuple(self._control.boards.executors),
+            busy=self._control.busy() if access.is_administrator else "",
         )
 
     def stores(self, access: Asking) -> Page[StoreStatus]:

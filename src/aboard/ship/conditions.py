@@ -42,8 +42,9 @@ class Conditions:
             known = error.code in {code for code, _ in self._store_errors.values()}
             self._store_errors[lane] = error.code, error.message
         if not known:
-            text = f"{error.message} Everything is kept here and shipped later. {error.hint}"
-            _log.warning("%s: %s", self._destination, text.rstrip())
+            place = "" if self._destination in error.message else f"{self._destination}: "
+            text = f"{place}{error.message} Everything is kept here and shipped later. {error.hint}"
+            _log.warning("%s", text.rstrip())
 
     def store_well(self, lane: str) -> None:
         """The store took what it was given."""

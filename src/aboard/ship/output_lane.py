@@ -2,21 +2,25 @@
 """Ships the files that are not logs: checkpoints, pictures, whatever training leaves in its output folder.
 
 A file goes whole, when nobody has written to it for a second, and in one piece: what is changed while it is read is not
-put at all, and the store keeps what it had. What training deletes stays in the store and is marked as gone.
+put at all, and the store keeps what it had. A file that is replaced more often than that is kept open until the version
+that was opened has rested; one that is rewritten in place all the time is copied. What training deletes stays in the
+store and is marked as gone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from aboard.errors import AboardError
 from aboard.ship import local_file
 from aboard.ship.conditions import Conditions
 from aboard.ship.failures import RestingFiles, is_about_one_file
-from aboard.ship.local_file import Snapshot, SourceChanged, SourceUnreadable
+from aboard.ship.local_file import HeldFile, Snapshot, SourceChanged, SourceUnreadable
 from aboard.ship.scan import Found, Identity, Scan
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.layout import generation_path, path_of
@@ -25,7 +29,9 @@ from aboard.store.run.outputs import Outputs
 from aboard.store.run.run_folder import RunFolder
 
 QUIET_SECONDS = 1.0
-RESTLESS_SECONDS = 30.0
+RESTLESS_SECONDS = 10.0
+NO_COPY_SECONDS = 60.0
+MOST_HELD = 64  # files that are replaced all the time; each takes a descriptor
 SMALL_BYTES = 8 << 20
 LIST_SECONDS = 10.0
 AT_ONCE = 4
@@ -41,6 +47,24 @@ class _Waiting:
     """When it was first seen in this state."""
     waiting_since: float
     """When it was first seen to differ at all."""
+    largest: int = 0
+    """The largest size it was seen with."""
+    held: HeldFile | None = None
+    """A version that was replaced, or is about to be."""
+    taken: Literal["resting", "held", "copied", "last"] = "resting"
+    """Which content is put, once it is ready; the last one is put whatever it is."""
+    copied: float = float("-inf")
+    """When it was last tried to copy it."""
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether it waits so long that it is copied; large ones wait longer, because each copy costs as much."""
+        pause = self.identity.size // SMALL_BYTES
+        return now - self.waiting_since >= RESTLESS_SECONDS + pause and now - self.copied >= pause
+
+    def release(self) -> None:
+        if self.held is not None:
+            self.held.close()
+            self.held = None
 
 
 class OutputLane:
@@ -96,19 +120,38 @@ class OutputLane:
     def _is_ready(self, found: Found, *, final: bool) -> bool:
         self._seen.add(found.source)
         if self._is_shipped(found):
-            self._waiting.pop(found.source, None)
+            self._forget_waiting(found.source)
             return False
         now = self._monotonic()
         waiting = self._waiting.setdefault(found.source, _Waiting(found.identity, now, now))
+        waiting.largest = max(waiting.largest, found.identity.size)
         if waiting.identity != found.identity:
+            is_replaced = waiting.identity.inode != found.identity.inode
             waiting.identity, waiting.since = found.identity, now
-        if final:
-            return True
+            if is_replaced:
+                self._hold(found, waiting, now)
+        if final or now - waiting.since >= QUIET_SECONDS:
+            waiting.release()
+            waiting.taken = "last" if final else "resting"
+            return final or not self._resting.has(found)
         if self._resting.has(found):
             return False
-        # A file that is written all the time is shipped too, now and then, as long as that is cheap.
-        is_overdue = now - waiting.waiting_since >= RESTLESS_SECONDS and found.identity.size <= SMALL_BYTES
-        return now - waiting.since >= QUIET_SECONDS or is_overdue
+        if waiting.held is not None:
+            if (seconds := waiting.held.seconds_unchanged(now)) is not None:
+                waiting.taken = "held"
+                return seconds >= QUIET_SECONDS
+            waiting.release()
+        waiting.taken = "copied"
+        return waiting.is_overdue(now)
+
+    def _hold(self, found: Found, waiting: _Waiting, now: float) -> None:
+        """Keep the version that has the name now, unless an earlier one is kept that nobody writes to."""
+        if waiting.held is not None and waiting.held.seconds_unchanged(now) is not None:
+            return
+        waiting.release()
+        if sum(one.held is not None for one in self._waiting.values()) < MOST_HELD:
+            with contextlib.suppress(SourceChanged, SourceUnreadable):
+                waiting.held = HeldFile(found.path, now)
 
     def _send_all(self, ready: Sequence[Found]) -> None:
         small = [one for one in ready if one.identity.size <= SMALL_BYTES]
@@ -129,6 +172,12 @@ class OutputLane:
         try:
             row = self._put(found, self._row_for(found))
         except SourceChanged:
+            if self._monotonic() - self._waiting[found.source].waiting_since >= NO_COPY_SECONDS:
+                self._conditions.wrong(
+                    str(found.path),
+                    "The file is written all the time and could not be copied whole. The store keeps the last whole "
+                    "copy; the file is uploaded when it rests for a second, or when the run ends.",
+                )
             return None
         except SourceUnreadable as error:
             self._resting.add(found, str(error))
@@ -143,20 +192,40 @@ class OutputLane:
             self._rows[found.source] = row
             self._unlisted += row.bytes
             self._is_listed = False
-            self._waiting.pop(found.source, None)
+            self._forget_waiting(found.source)
         self._resting.well(found)
+        self._conditions.well(str(found.path), "it is shipped now.")
         return None
 
     def _put(self, found: Found, row: FileRow) -> FileRow:
-        with local_file.opened(found.path) as file:
-            snapshot = Snapshot(file)
-            key, size = self._folder.key(row.path), snapshot.identity.size
+        with self._content(found) as content:
+            key, size = self._folder.key(row.path), content.identity.size
             if size <= SMALL_BYTES:
-                self._folder.store.put(key, b"".join(snapshot))
+                self._folder.store.put(key, b"".join(content))
             else:
-                self._folder.store.put_stream(key, snapshot, size=size)
-        modified = snapshot.identity.modified_ns / 1e9
-        return replace(row, bytes=size, crc32=snapshot.crc32, modified=modified, gone=False, link="")
+                self._folder.store.put_stream(key, content, size=size)
+        return replace(row, bytes=size, crc32=content.crc32, modified=content.modified, gone=False, link="")
+
+    @contextlib.contextmanager
+    def _content(self, found: Found) -> Generator[Snapshot]:
+        """What is put of a file: what it is, a version that was kept, or a copy."""
+        waiting = self._waiting[found.source]
+        if waiting.held is not None:
+            yield Snapshot(waiting.held.descriptor)
+        elif waiting.taken == "copied":
+            waiting.copied = self._monotonic()
+            with local_file.settled_copy(found.path, waiting.largest) as copy:
+                yield copy
+        else:
+            with local_file.opened(found.path) as file:
+                content = Snapshot(file)
+                if waiting.taken == "resting" and content.identity != found.identity:
+                    raise SourceChanged("The file was written after it had rested.")
+                yield content
+
+    def _forget_waiting(self, source: str) -> None:
+        if waiting := self._waiting.pop(source, None):
+            waiting.release()
 
     def _row_for(self, found: Found) -> FileRow:
         with self._lock:
@@ -183,6 +252,8 @@ class OutputLane:
         if not scan.has_output:
             return
         local = {one.source for one in scan.files}
+        for source in self._waiting.keys() - local:
+            self._forget_waiting(source)
         for source in self._seen - local:
             self._seen.discard(source)
             row = self._rows.get(source)

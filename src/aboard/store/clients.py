@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from aboard.errors import AboardError, CredentialsMissing
+from aboard.errors import AboardError, CredentialsMissing, InvalidValue
 from aboard.store.connection import Connection, Patience
-from aboard.store.obstore_process import obstore_of_this_process
+from aboard.store.obstore_process import is_panic, obstore_of_this_process
 from aboard.store.provider_errors import Place, credentials_hint, read_answer
 from aboard.store.uri import StoreAddress
 
@@ -98,6 +98,13 @@ def build(kind: str, settings: Settings, config: dict[str, Any], *, writing: boo
         reason = read_answer(str(error)).first_line
         raise CredentialsMissing(
             f"{settings.address.uri}: the settings cannot be used: {reason}", hint=credentials_hint(kind)
+        ) from None
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise InvalidValue(
+            f"{settings.address.uri}: The obstore library failed on these settings ({error}).",
+            hint="Check the endpoint, which must be a URL such as https://storage.example.com.",
         ) from None
 
 

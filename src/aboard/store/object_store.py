@@ -19,7 +19,7 @@ from aboard.errors import KeyNotFound, StoreError, StoreUnreachable
 from aboard.store.clients import Client
 from aboard.store.keys import join_key
 from aboard.store.local_files import open_source
-from aboard.store.obstore_process import obstore_of_this_process
+from aboard.store.obstore_process import is_panic, obstore_of_this_process
 from aboard.store.provider_errors import is_beyond_end, is_conflict, translate
 from aboard.store.ranges import ByteRange
 from aboard.store.store import Entry, Fetched, Store
@@ -246,6 +246,13 @@ class ObjectStore(Store):
             raise
         except (obstore.exceptions.BaseError, OSError) as error:
             raise translate(error, self._client.place, action, key) from None
+        except BaseException as error:
+            if not is_panic(error):
+                raise
+            raise StoreError(
+                f"{self._client.place.uri}: could not {action} {key or 'it'}: the obstore library failed ({error}).",
+                hint="Check the URI and the endpoint. If they are right, report this as a bug of obstore.",
+            ) from None
 
 
 class _NotModified(Exception):

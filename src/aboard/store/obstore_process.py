@@ -27,3 +27,8 @@ def obstore_of_this_process() -> Any:
             hint='Start the process by spawn or exec, such as multiprocessing.get_context("spawn").',
         )
     return _obstore
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether native code of obstore failed. Its exception has no name to import and is no `Exception`."""
+    return type(error).__name__ == "PanicException"

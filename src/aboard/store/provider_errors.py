@@ -224,7 +224,8 @@ def _unreachable(answer: Answer, _: str, place: Place, action: str, key: str) ->
         )
     if answer.status >= 500 or answer.status in {408, 429}:
         return errors.StoreUnreachable(
-            f"{place.uri}: the server could not {action} {key or 'it'} ({answer.words}).", hint="Try again later."
+            f"{place.uri}: the server could not {action} {key or 'it'} ({answer.words}).",
+            hint="The service failed, not your settings; check its status if this lasts.",
         )
     return None
 

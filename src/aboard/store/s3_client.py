@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Any
 from urllib.parse import urlsplit
 
+from aboard.errors import InvalidValue
 from aboard.store.aws_profile import AwsProfile, Login, read_profile
 from aboard.store.clients import METADATA_SERVICE, Client, Settings, build_both, no_credentials, require_cloud_machine
 from aboard.store.provider_errors import Place
@@ -59,9 +61,26 @@ def addressing(settings: Settings, endpoint: str, *, usual: str = "") -> dict[st
         style = usual or ("virtual" if virtual or at_amazon else "path")
     config: dict[str, Any] = {"virtual_hosted_style_request": style == "virtual"}
     if endpoint:
+        if style == "virtual":
+            _check_host(settings, endpoint)
         endpoint = with_bucket(endpoint, settings.address.bucket) if style == "virtual" else endpoint
         config |= {"endpoint": endpoint, "aws_endpoint_url_s3": endpoint}
     return config
+
+
+def _check_host(settings: Settings, endpoint: str) -> None:
+    """The bucket goes before the host, which a number cannot take: obstore would panic at the first request."""
+    try:
+        host = urlsplit(endpoint).hostname or ""
+        ipaddress.ip_address(host)
+    except ValueError:
+        return
+    kind = settings.address.kind
+    example = ", such as https://oss-cn-hangzhou.aliyuncs.com" if kind == "oss" else ""
+    raise InvalidValue(
+        f"{settings.address.uri}: The endpoint is the IP address {host}, which cannot have the bucket before it.",
+        hint=f"Give the endpoint a host name{example}. For other S3-compatible servers use s3:// and AWS_ENDPOINT_URL.",
+    )
 
 
 def with_bucket(endpoint: str, bucket: str) -> str:

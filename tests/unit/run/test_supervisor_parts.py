@@ -45,6 +45,26 @@ def test_output_within_the_limit_is_kept_as_it_is(tmp_path: Path) -> None:
     assert (tmp_path / "1.txt").read_bytes() == b"a" * 60 + b"b" * 10
 
 
+def test_output_that_a_full_disk_did_not_take_is_counted_and_the_rest_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "1.txt"
+    log = OutputLog(path, Secrets([]))
+    log.write("stdout", b"before ")
+    real = log._file
+    log._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
+    for _ in range(3):
+        log.write("stdout", b"lost ")
+    log._file.close()
+    log._file = real
+    log.write("stdout", b"after ")
+    log.close()
+    assert path.read_bytes() == b"before \n[aboard: 15 bytes could not be written here]\nafter "
+    assert [record.getMessage() for record in caplog.records] == [
+        "The output of the command is not kept for now: No space left on device."
+    ]
+
+
 def test_gpus_that_tell_only_some_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho '0, 71, 1024, 16384, 55, 120.5'\necho '1, 3, 5, 16384, 40, [N/A]'\n")

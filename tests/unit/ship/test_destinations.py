@@ -9,6 +9,7 @@ import pytest
 from aboard.errors import InvalidValue, StoreUnreachable
 from aboard.model.metric_summary import MetricPoint, MetricSummary
 from aboard.ship import Destinations, Shipper, Spool, WatchedFolder
+from aboard.ship.conditions import Conditions
 from aboard.ship.pace import Pace
 from aboard.store import open_store
 from aboard.store.run.summary import Summary
@@ -170,3 +171,12 @@ def test_pauses():
     assert all(pause <= 60 for pause in pauses)
     assert min(pauses[8:]) >= 30
     assert pace.after_success(0.0) <= 1
+
+
+def test_an_error_names_its_store_once(caplog):
+    for message in ("s3://bucket/x: the server could not write it (503).", "/store/x: no permission to write."):
+        conditions = Conditions("s3://bucket/x")
+        conditions.store_failed("growing", StoreUnreachable(message, hint="Check the network."))
+        said = caplog.records[-1].getMessage()
+        assert said.count("s3://bucket/x") == 1
+        assert said.endswith("Everything is kept here and shipped later. Check the network.")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints, pictures and everything else that training leaves in its output folder."""
 
+import contextlib
+import itertools
 import json
 import os
 import socket
 import threading
 
+import psutil
 import pytest
 
 from aboard.errors import StoreError
@@ -99,6 +102,109 @@ def test_a_file_that_is_written_all_the_time_is_shipped_now_and_then(trip):
         shipper.ship_once()
         trip.clock.move(0.5)
     assert 30 * 5 < len(trip.content("output/notes.txt")) < 80 * 5
+
+
+def versions(size):
+    """Contents of a file, each of which shows whether it is whole."""
+    return (f"{number:04d}".encode() * (size // 4) for number in itertools.count())
+
+
+def is_whole(content, size):
+    return len(content) == size and content == content[:4] * (size // 4)
+
+
+@pytest.fixture
+def between_copies(monkeypatch):
+    """What happens while a copy of a file settles; no time passes."""
+    actions = []
+    monkeypatch.setattr("aboard.ship.local_file.settle", lambda: actions[0]() if actions else None)
+    return actions
+
+
+@pytest.mark.parametrize("size", [400, BIG], ids=["small", "large"])
+def test_a_file_rewritten_in_place_all_the_time_is_copied_whole(trip, between_copies, size):
+    shipper, contents = trip.shipper(), versions(size)
+    model = trip.output / "model.pt"
+    stored = []
+    for _ in range(60):
+        model.write_bytes(next(contents))
+        shipper.ship_once()
+        trip.clock.move(0.4)
+        if trip.objects("output"):
+            stored.append(trip.content("output/model.pt"))
+    assert stored, "there was none within 24 s"
+    assert len(stored) > 25, "the first one took longer than 12 s"
+    assert len(set(stored)) > 1, "it was taken once only"
+    assert all(is_whole(content, size) for content in stored)
+
+
+@pytest.mark.parametrize("half", ["empty", "first half", "two halves"])
+def test_half_of_a_rewrite_is_never_shipped(trip, between_copies, half):
+    """Each look falls into the middle of a rewrite, which ends while the copy settles."""
+    shipper, contents, size = trip.shipper(), versions(4000), 4000
+    model = trip.output / "model.pt"
+    model.write_bytes(next(contents))
+    shipper.ship_once()
+    earlier = next(contents)
+    for _ in range(60):
+        content = next(contents)
+        begun = {"empty": b"", "first half": content[:2000], "two halves": content[:2000] + earlier[2000:]}[half]
+        between_copies[:] = [lambda content=content: model.write_bytes(content)]
+        model.write_bytes(begun)
+        shipper.ship_once()
+        # Between the looks it is whole, but it is whole in a new version each time.
+        trip.clock.move(0.4)
+        earlier = content
+        if trip.objects("output"):
+            assert is_whole(trip.content("output/model.pt"), size)
+
+
+def test_a_file_that_cannot_be_copied_whole_is_told(trip, between_copies):
+    shipper, contents = trip.shipper(), versions(400)
+    model = trip.output / "model.pt"
+    between_copies[:] = [lambda: model.write_bytes(next(contents))]
+    for _ in range(160):
+        model.write_bytes(next(contents))
+        shipper.ship_once()
+        trip.clock.move(0.4)
+    assert trip.objects("output") == []
+    (problem,) = shipper.state.problems.items()
+    assert problem[0] == str(model)
+    assert "written all the time" in problem[1]
+    between_copies.clear()
+    assert settle(trip, shipper).problems == {}
+    trip.check_equal()
+
+
+def test_a_version_that_was_replaced_and_then_written_is_not_shipped(trip):
+    """Its writer holds the old one open, so that it changes without a name."""
+    shipper, contents = trip.shipper(), versions(400)
+    model, aside = trip.output / "model.pt", trip.spool.folder / "aside"
+    with contextlib.ExitStack() as open_files:
+        for _ in range(20):
+            aside.write_bytes(next(contents))
+            writer = open_files.enter_context(aside.open("r+b"))
+            aside.rename(model)
+            shipper.ship_once()
+            writer.write(b"x" * 10)
+            writer.flush()
+            trip.clock.move(0.4)
+        assert trip.objects("output") == []
+
+
+def test_files_that_are_replaced_all_the_time_take_few_descriptors(trip):
+    shipper, aside = trip.shipper(), trip.spool.folder / "aside"
+    before = psutil.Process().num_fds()
+    for number in range(4):
+        for name in range(100):
+            aside.write_bytes(str(number).encode())
+            aside.rename(trip.output / f"{name}.pt")
+        shipper.ship_once()
+        assert psutil.Process().num_fds() <= before + 80
+        trip.clock.move(0.3)
+    settle(trip, shipper)
+    trip.check_equal()
+    assert psutil.Process().num_fds() <= before + 16
 
 
 def test_what_training_deletes_is_marked_and_not_restored(trip, tmp_path):

@@ -2171,6 +2171,8 @@ export interface components {
             run_store?: string;
             /** @description Where boards may run as processes of their own, the server's own choice first. */
             board_executors?: string[];
+            /** @description What a restart would interrupt; empty if nothing. Boards in the server come back and do not count. */
+            busy?: string;
         };
         /** @description A tag that at least one of some runs has. */
         SharedTag: {

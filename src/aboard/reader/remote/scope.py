@@ -44,6 +44,13 @@ class Scope:
         requests = {kind: sum(count.requests.get(kind, 0) for count in counts) for kind in sorted(kinds)}
         return TrafficCount(requests, sum(one.bytes_in for one in counts), sum(one.bytes_out for one in counts))
 
+    def check(self) -> None:
+        """Raise if the store is not there or refuses; one request, of the kind that reading begins with."""
+        if self._discovery is not None:
+            self.store.check()
+        else:
+            self.store.exists(self._only_file or f"{self._only_run}/manifest.json")
+
     def runs(self) -> list[FoundRun]:
         """Runs not told before, and those that were announced."""
         if self._discovery is not None:

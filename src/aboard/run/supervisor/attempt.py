@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from aboard.errors import AboardError
 from aboard.model.metric_summary import MetricSummary
 from aboard.model.run_states import RunState
 from aboard.model.times import now
@@ -79,6 +81,7 @@ class LiveAttempt:
         self._keeper = threading.Thread(target=self._keep, name="aboard-keeper", daemon=True)
         self._tree: ProcessTree | None = None
         self._resources: ResourceUse | None = None
+        self._disk_problem: OSError | None = None
 
     @property
     def states(self) -> list[ShippingState]:
@@ -110,7 +113,7 @@ class LiveAttempt:
             self._resources.stop()
         self._stop.set()
         self._keeper.join()
-        self._look()
+        self._keep_going(self._look_and_write)
         self.summary.ended(now(), outcome.exit_code, outcome.reason)
         ending = threading.Thread(target=self._shipping.finish, args=(outcome.status, timeout), daemon=True)
         ending.start()
@@ -119,7 +122,7 @@ class LiveAttempt:
             if ending.is_alive():
                 waiting(self.states)
         states = self.states
-        self._write_progress(is_over=True)
+        self._keep_going(lambda: self._write_progress(is_over=True))
         return states
 
     def _event_metrics(self, destination: Destination) -> EventMetrics:
@@ -142,11 +145,26 @@ class LiveAttempt:
 
     def _keep(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
-            try:
-                self._look()
-                self._write_progress(is_over=False)
-            except Exception:
-                _log.exception("A mistake in aboard; the run goes on.")
+            self._keep_going(self._look_and_write)
+
+    def _look_and_write(self) -> None:
+        self._look()
+        self._write_progress(is_over=False)
+
+    def _keep_going(self, work: Callable[[], None]) -> None:
+        """Do a piece of work; a disk that fails is said once and keeps the command from nothing."""
+        try:
+            work()
+        except OSError as error:
+            if self._disk_problem is None:
+                _log.warning("%s", _disk_problem(error, self._place.spool))
+            self._disk_problem = error
+        except Exception:
+            _log.exception("A mistake in aboard; the run goes on.")
+        else:
+            if self._disk_problem is not None:
+                _log.warning("%s can be written again.", self._place.spool)
+            self._disk_problem = None
 
     def _look(self) -> None:
         live = self._tree.look() if self._tree else []
@@ -162,6 +180,17 @@ class LiveAttempt:
 
     def _write_progress(self, *, is_over: bool) -> None:
         write_progress(self._place.spool, self.states, attempt=self._place.attempt, has_begun=True, is_over=is_over)
+
+
+def _disk_problem(error: OSError, folder: Path) -> str:
+    """What happens with a run whose disk fails, and what to do."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return (
+            f"The disk with {folder} is full. The command goes on. Metrics wait in memory until there is space; other "
+            "files that do not fit are lost. Free some space on that disk."
+        )
+    reason = error.message if isinstance(error, AboardError) else f"{error}."
+    return f"{reason} The command goes on, and aboard tries again."
 
 
 def _all(_: Path) -> bool:

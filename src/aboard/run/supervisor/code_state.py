@@ -9,6 +9,8 @@ from pathlib import Path
 
 DIFF_BYTES = 1 << 20
 _SECONDS = 10
+# Files that hold secrets and little else; what is masked elsewhere is masked by name.
+_WITHOUT = (".env*", "*.env", "*.pem", "*.key", ".netrc")
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class CodeState:
 
     details: dict[str, object] = field(default_factory=dict[str, object])
     diff: bytes = b""
-    """Against the commit, without files that git does not know; cut off when it is very long."""
+    """Against the commit, without untracked files and files of secrets; cut off when it is very long."""
 
 
 def code_state(folder: Path) -> CodeState | None:
@@ -37,7 +39,9 @@ def code_state(folder: Path) -> CodeState | None:
             :100
         ],
     }
-    diff = (_git(folder, "diff", "--no-color", "--no-ext-diff", "HEAD") or b"") if commit else b""
+    without = [f":(top,exclude,icase,glob)**/{pattern}" for pattern in _WITHOUT]
+    changed = _git(folder, "diff", "--no-color", "--no-ext-diff", "HEAD", "--", ":(top)", *without) if commit else None
+    diff = changed or b""
     if len(diff) > DIFF_BYTES:
         details["diff_left_out"] = len(diff) - DIFF_BYTES
         diff = diff[:DIFF_BYTES] + b"\n[aboard: the rest was left out]\n"

@@ -17,6 +17,7 @@ from typing import Any
 from aboard.errors import InvalidValue
 from aboard.run.supervisor.end_with_parent import end_with_parent
 from aboard.run.supervisor.output_log import OutputLog
+from aboard.run.supervisor.process_tree import OrphanReaper
 
 _CHUNK = 64 << 10
 _LATE_OUTPUT_SECONDS = 2.0
@@ -66,10 +67,12 @@ class Command:
         assert self._process is not None
         pump = threading.Thread(target=self._pump, args=(self._process,), name="aboard-output", daemon=True)
         pump.start()
+        orphans = OrphanReaper()
         while (code := self._process.poll()) is None:
             if self._kill_time is not None and time.monotonic() >= self._kill_time:
                 self._kill_time = None
                 self._signal(signal.SIGKILL)
+            orphans.reap(self._process.pid)
             pump.join(_LOOK_SECONDS) if pump.is_alive() else time.sleep(_LOOK_SECONDS)
         # Processes that it left behind may hold its output open.
         pump.join(_LATE_OUTPUT_SECONDS)

@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from pathlib import Path
 
 from aboard.run.secrets import MaskedStream, Secrets
 
+_log = logging.getLogger("aboard.run")
 HEAD_BYTES = 32 << 20
 TAIL_BYTES = 1 << 20
 
 
 class OutputLog:
-    """One file for both streams. Bytes are kept as they are, but for secrets; a disk that fails loses the log only."""
+    """One file for both streams. Bytes are kept as they are, but for secrets.
+
+    A disk that fails loses output, and nothing else: the log says how much, and goes on when it can.
+    """
 
     def __init__(
         self, path: Path, secrets: Secrets, *, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES
@@ -26,7 +31,8 @@ class OutputLog:
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
         self._left_out = 0
-        self.problem = ""
+        self._lost = 0
+        """Bytes that could not be written since the last that could."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab", buffering=0)
 
@@ -64,9 +70,21 @@ class OutputLog:
             self._left_out += gone
 
     def _append(self, data: bytes) -> None:
+        if data and self._lost:
+            notice = f"\n[aboard: {self._lost} bytes could not be written here]\n".encode()
+            if self._written(notice) < len(notice):
+                self._lost += len(data)
+                return
+            self._lost = 0
+        self._lost += len(data) - self._written(data)
+
+    def _written(self, data: bytes) -> int:
+        """Write, and tell how much of it could be written."""
         rest = memoryview(data)
         try:
-            while rest and not self.problem:
+            while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            self.problem = f"The output of the command is no longer kept: {error.strerror}."
+            if not self._lost:
+                _log.warning("The output of the command is not kept for now: %s.", error.strerror)
+        return len(data) - len(rest)

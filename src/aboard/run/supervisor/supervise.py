@@ -182,7 +182,7 @@ class _Supervision:
 
     def _write_diff(self, place: RunPlace, code: CodeState | None) -> None:
         if code and code.diff:
-            text = self._secrets.mask(code.diff.decode("utf-8", "surrogateescape"))
+            text = self._secrets.mask_diff(code.diff.decode("utf-8", "surrogateescape"))
             path = place.spool / LOGS / f"{place.attempt}.diff"
             path.write_bytes(text.encode("utf-8", "surrogateescape"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 import time
 from dataclasses import replace
@@ -76,8 +77,8 @@ class UnattendedRun:
         self._is_named = start.get("is_named") is True
         self._store = str(start.get("store"))
         self._watched = str(start.get("tensorboard") or "")
-        self._command = str(start.get("command") or "")
-        self._secrets = Secrets.of(os.environ, self._command.split())
+        self._command = shlex.split(str(start.get("command") or ""))
+        self._secrets = Secrets.of(os.environ, self._command)
         self._spool = Spool.at(folder)
         self._run = Run(
             uid=check_uid(start.get("uid")),
@@ -171,7 +172,7 @@ class UnattendedRun:
     def _details(self) -> dict[str, object]:
         code = code_state(Path.cwd())
         return {
-            "command": self._secrets.mask(self._command),
+            "command": shlex.join(self._secrets.mask_command(self._command)),
             "folder": str(Path.cwd()),
             "user": self._run.user,
             "machine": host_state(),

@@ -19,7 +19,7 @@ from aboard.model.run_states import RunState
 from aboard.run.supervisor.attempt import Outcome
 from aboard.store import Patience, open_store
 
-MARK, KEY = "ABOARD_CANCEL_MARK", "ABOARD_CANCEL_KEY"
+MARK, KEY = "ABOARD_CANCEL_MARK", "ABOARD_CANCEL_OBJECT"
 TIMEOUT, BEGUN, LIMIT = "ABOARD_UNIT_TIMEOUT", "ABOARD_UNIT_BEGUN", "ABOARD_UNIT_LIMIT"
 _CLOCK_GRAIN = 2.0  # starts of processes are told to a second, and an executor begins to count before one is there
 # Of the time that is left to ship the rest.

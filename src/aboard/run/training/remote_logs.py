@@ -164,7 +164,8 @@ class RemoteLogs:
 
     def _tell(self, uri: str, error: str) -> None:
         if error and error != self._told.get(uri):
-            _log.warning("%s: %s Everything is kept here and shipped later (said once)", uri, error)
+            place = "" if uri in error else f"{uri}: "
+            _log.warning("%s%s Everything is kept here and shipped later (said once)", place, error)
         elif not error and self._told.get(uri):
             _log.warning("%s: the store takes files again", uri)
         self._told[uri] = error
