@@ -289,6 +289,18 @@ class TestViewOfRuns:
         title = self.view("run12", "--window_title", "mine", "--samples_per_plugin", "images=5")
         assert title["tensorboard_args"] == ["--samples_per_plugin=images=5", "--window_title=mine"]
 
+    def test_an_experiment_named_as_xt_names_its_jobs(self, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.chdir(tmp_path)
+        lab.client.experiments.change("exp8", name="job5000")
+        try:
+            for words in (("tensorboard", "job5000"), ("--job", "job5000"), ("--experiment", "job5000")):
+                assert self.view(*words)["sources"] == ["exp8"]
+            assert self.view("ws1/job5000")["sources"] == ["exp8"]
+            narrowed = self.view("run10-run500", "--job", "job5000")
+            assert (narrowed["sources"], narrowed["where"]) == (["run10-run500"], "experiment_number == 8")
+        finally:
+            lab.client.experiments.change("exp8", name="letters")
+
     def test_the_names_on_the_board_are_those_of_the_template(self, lab: Lab):
         document = json.loads(well(aboard("view", "run23", "--json")).out)
         until_shown(lab.client, document["uri"], "ws1_run23_train")

@@ -37,7 +37,8 @@ def change_experiment(
     client = Client()
     wanted: dict[str, str] | None = None
     if tags or removed:
-        kept = {key: text for key, text in client.experiments.get(name).tags.items() if key not in set(removed)}
+        found = client.experiments.get(name, exact=True)
+        kept = {key: text for key, text in found.tags.items() if key not in set(removed)}
         wanted = {**kept, **dict(_tag(text) for text in tags)}
     elif new_name is None and description is None:
         raise InvalidValue("nothing is to be changed", hint="give --name, --description, --tag or --remove")
@@ -48,10 +49,11 @@ def change_experiment(
 def delete_experiment(name: str, *, yes: bool, as_json: bool) -> int:
     """Put an experiment into the bin."""
     client = Client()
-    found = client.experiments.get(name)
-    count = sum(found.runs.values())
-    confirm(f"Put {experiment_name(found.number)} ({found.name}) and its {count} runs into the bin?", yes=yes)
-    _tell_experiment(client.experiments.delete(experiment_name(found.number)), "put into the bin", as_json=as_json)
+    found = client.experiments.get(name, exact=True)
+    number, count = experiment_name(found.number), sum(found.runs.values())
+    confirm(f"Move {number} ({found.name}) and its {count} run{'s' * (count != 1)} to trash?", yes=yes)
+    word = f"moved to trash; `aboard experiments restore {number}` restores it"
+    _tell_experiment(client.experiments.delete(number), word, as_json=as_json)
     return 0
 
 

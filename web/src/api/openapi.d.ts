@@ -2136,6 +2136,8 @@ export interface components {
              */
             numbers?: "run" | "exp";
             in_bin?: boolean;
+            /** @description `job7` is a number only, and not the name of an experiment when there is no number 7. */
+            exact?: boolean;
         };
         /** @description One curve of a run: every point of a tag in a logdir, which is empty for the run itself. */
         Series: {
@@ -2680,7 +2682,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -2711,7 +2713,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -2735,7 +2737,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -2925,7 +2927,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3026,7 +3028,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3061,7 +3063,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3103,7 +3105,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3134,7 +3136,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3164,7 +3166,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3194,7 +3196,7 @@ export interface operations {
                 range?: string;
             };
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3226,7 +3228,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3532,7 +3534,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `exp7`, `7`, or `workspace/name` with the slash as `%252F`. */
+                /** @description `exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`. */
                 name: string;
             };
             cookie?: never;
@@ -3556,7 +3558,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `exp7`, `7`, or `workspace/name` with the slash as `%252F`. */
+                /** @description `exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`. */
                 name: string;
             };
             cookie?: never;
@@ -3577,10 +3579,13 @@ export interface operations {
     };
     groups_get_experiment: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `job7` is a number only, and not the name of an experiment when there is no number 7. */
+                exact?: boolean;
+            };
             header?: never;
             path: {
-                /** @description `exp7`, `7`, or `workspace/name` with the slash as `%252F`. */
+                /** @description `exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`. */
                 name: string;
             };
             cookie?: never;
@@ -3604,7 +3609,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `exp7`, `7`, or `workspace/name` with the slash as `%252F`. */
+                /** @description `exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`. */
                 name: string;
             };
             cookie?: never;
