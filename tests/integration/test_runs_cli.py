@@ -104,6 +104,14 @@ def test_columns_filters_order_and_groups(here: Machine) -> None:
     assert "metrics.train/loss.(last, min" in well(aboard("runs", "list", "--available")).out
 
 
+def test_a_group_without_a_command_lists(here: Machine) -> None:
+    for group in ("runs", "experiments", "workspaces", "jobs", "board", "tensorboard"):
+        assert well(aboard(group)).out == well(aboard(group, "list")).out
+        assert json.loads(well(aboard(group, "--json")).out) == json.loads(well(aboard(group, "list", "--json")).out)
+    assert well(aboard("board", "-q")).out == ""
+    assert "aboard jobs [OPTIONS] COMMAND" in well(aboard("jobs", "--help")).out
+
+
 MISTAKES = {
     ("runs", "show", "try4"): ["there is no run 'try4'", "nearest: try"],
     ("runs", "list", "--where", "hparam.lr <"): ["(column", "hparam.lr <"],

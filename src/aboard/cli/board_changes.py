@@ -96,7 +96,7 @@ def _for_each(
             code = 1
             break
         if not as_json:
-            typer.secho(f"{verb} TensorBoard ({board.name}) (id: {board.id}).", fg=typer.colors.GREEN)
+            typer.echo(f"{verb} TensorBoard ({board.name}) (id: {board.id}).")
     if as_json:
         print_json({"items": changed, "next": None, "failed": failures})
     return code
