@@ -115,6 +115,9 @@ def test_a_group_without_a_command_lists(here: Machine) -> None:
 MISTAKES = {
     ("runs", "show", "try4"): ["there is no run 'try4'", "nearest: try"],
     ("runs", "list", "--where", "hparam.lr <"): ["(column", "hparam.lr <"],
+    ("runs", "list", "--sort", "metrics.lss"): ["no run has metrics.lss", "nearest: metrics."],
+    ("runs", "list", "--sort", "-hparams.lrr"): ["no run has hparams.lrr", "nearest: hparams.lr"],
+    ("runs", "list", "--where", "metrics.loss.min < 1"): ["no run has metrics.loss", "metrics.train/loss.min"],
     ("runs", "list", "--columns", "nonsense"): ["there is no field 'nonsense'"],
     ("runs", "list", "--columns", "hparams.lr:Z"): ["'Z' is not a format for numbers"],
     ("runs", "list", "--json", "--csv"): ["two forms of one list"],
