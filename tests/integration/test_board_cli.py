@@ -154,13 +154,15 @@ class TestStart:
 class TestList:
     def test_columns_are_those_of_determined(self, lab: Lab):
         boards = {name: started(*words) for name, words in (("one", [7]), ("two", ["-t", 12, 13]), ("any", ["ws1/*"]))}
+        boards["mix"] = started(8, "run12", "run13-run14", "--where", "hparams.lr < 0.1")
         for ended in (aboard("board"), aboard("board", "list"), aboard("tensorboard", "ls")):
             table = rows(ended)
             assert table[0] == TITLES
             by_id = {row[0]: row for row in table[2:]}
             assert by_id[boards["one"]][3:] == ["RUNNING", "7", "N/A", "N/A"]
             assert by_id[boards["two"]][3:] == ["RUNNING", "N/A", "12, 13", "N/A"]
-            assert by_id[boards["any"]][4:] == ["N/A", "N/A", "N/A"]
+            assert by_id[boards["any"]][4:] == ["N/A", "ws1/*", "N/A"]
+            assert by_id[boards["mix"]][4:] == ["8", "12, run13-run14, where hparams.lr < 0.1", "N/A"]
             assert by_id[boards["one"]][1] == "tester"
             assert re.fullmatch(r"TensorBoard \([a-z]+-[a-z]+-[a-z]+\)", by_id[boards["one"]][2])
 
@@ -193,6 +195,9 @@ class TestOneBoard:
         name = lab.client.boards.get(board).name
         assert lab.client.url in well(aboard("board", "open", name, "--no-browser")).out
         assert f"Killed TensorBoard ({name}) (id: {board})." in well(aboard("board", "kill", board[:13])).out
+        for command in ("kill", "stop"):
+            again = well(aboard("board", command, board)).out
+            assert again == f"TensorBoard ({name}) (id: {board}) has already ended: killed by tester.\n"
         assert f"the board {name} has ended: killed by tester" in refused("board", "open", board)
         assert (
             rows(aboard("board", "list", "--state", "stopped", "--sort-by", "ended", "--order", "desc"))[2][0] == board

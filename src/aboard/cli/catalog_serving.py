@@ -34,6 +34,7 @@ from aboard.server.by_port import ByPort
 from aboard.server.guarded import Place, board_origin, guarded, login_options, second_origin
 from aboard.server.idleness import IdleStop
 from aboard.server.listening import is_loopback, listen, url_of
+from aboard.server.page_files import is_page_built
 from aboard.server.path_prefix import prefix_of
 from aboard.server.registration import Registration
 from aboard.server.request_log import RequestLog
@@ -191,6 +192,8 @@ class CatalogServer:
             say(f"Nobody has logged in yet. As its administrator {person}, once, within an hour:", sys.stdout)
             say(f"  open  {link}", sys.stdout)
             say(f"  or    aboard login {url} --token {code}", sys.stdout)
+        if not is_page_built():
+            say("note: The page is not built. Run `make page` in the clone, then install aboard again.", sys.stderr)
         say(f"It also listens on port {boards_port}, for boards that are processes.", sys.stderr)
         say(f"It follows {', '.join(stores)}. Ctrl-C ends it.", sys.stderr)
 
