@@ -453,6 +453,12 @@ class TestFields:
         assert catalog.fields.tags(["ws1"]) == ["best", "team"]
         assert catalog.seen_by(frozenset({"ws2"})).fields.tags() == ["other", "team"]
 
+    def test_a_metric_of_a_stage_is_told_for_its_bare_name(self, catalog):
+        put_named(catalog, "a", metrics={name: metric(1.0) for name in ("cpu", "los", "test/loss", "train/loss")})
+        with pytest.raises(QueryError) as caught:
+            catalog.fields.check(parse_query("metrics.loss.min < 1"), "metrics.loss.min < 1")
+        assert caught.value.hint == "nearest: metrics.test/loss.min, metrics.train/loss.min"
+
     def test_an_unknown_name_is_told_with_the_nearest(self, catalog):
         put_named(catalog, "a", hparams={"learning_rate": 1}, metrics={"loss": metric(1.0)})
         text = "hparams.learning_rate > 0 and metrics.los.min < 1"
@@ -460,6 +466,6 @@ class TestFields:
             catalog.fields.check(parse_query(text), text)
         assert caught.value.problem == "no run has metrics.los"
         assert text[caught.value.start : caught.value.end] == "metrics.los.min"
-        assert caught.value.hint == "nearest: metrics.loss"
+        assert caught.value.hint == "nearest: metrics.loss.min"
         catalog.fields.check(parse_query("hparams.learning_rate > 0"), "")
         assert names(catalog.runs.list(where=parse_query(text))) == []  # listing itself does not mind

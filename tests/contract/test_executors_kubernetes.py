@@ -152,6 +152,9 @@ def test_paths_that_pods_cannot_see_are_refused(executor: Kubernetes) -> None:
             seeing.check_path(path)
         assert "gs://" in refused.value.hint
         assert "/data (claim data)" in refused.value.hint
+    with pytest.raises(InvalidValue) as refused:
+        dataclasses.replace(executor, claims={}).check_path("/shared")
+    assert refused.value.hint.startswith("name the PersistentVolumeClaim that has it: kubernetes:claims=NAME:/shared")
 
 
 def _container(**state: Any) -> list[dict[str, Any]]:

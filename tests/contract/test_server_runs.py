@@ -368,9 +368,9 @@ def test_names_and_signs_of_life_over_http(client: Client, store: Store):
 
 
 def test_hostile_names_travel_whole(client: Client, store: Store):
-    for name in ("a%2Fb", "count", "metrics", "ünï <b>cöde", "run7"):
-        store_run(store, name=name, experiment="delete")
-        assert client.runs.get(name).name == name
+    for name in ("a%2Fb", "count", "metrics", "ünï <b>cöde", "name:run7"):
+        store_run(store, name=name.removeprefix("name:"), experiment="delete")
+        assert client.runs.get(name).name == name.removeprefix("name:")
     assert client.experiments.get("ws1/delete").name == "delete"
     assert client.runs.get("ws1/a%2Fb").name == "a%2Fb"
 

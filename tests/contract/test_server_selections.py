@@ -181,12 +181,79 @@ def test_runs_in_the_bin_are_selected_there_only(client: Client):
     assert numbers(client.runs.select("base-3, run1-run9", in_bin=True)) == [3, 1]
 
 
-def test_a_name_that_looks_like_a_number_gives_way_to_that_number(client: Client, catalog: Catalog, store: Store):
-    catalog.runs.put(_stored(store, name="run3", lr=1, workspace="ws1"))
+def test_a_word_like_run3_is_the_number_whether_or_not_a_run_has_it(client: Client, catalog: Catalog, store: Store):
+    catalog.runs.put(_stored(store, name="run3", lr=1, workspace="ws2"))
     catalog.runs.put(_stored(store, name="run99", lr=1, workspace="ws1"))
     catalog.runs.put(_stored(store, name="2026-11", lr=1, workspace="ws1"))
-    assert numbers(client.runs.select("run3, run99")) == [3, 7]
+    assert numbers(client.runs.select("run3, name:run3, ws2/name:RUN3, name:run99")) == [3, 6, 7]
+    assert client.runs.get("name:run99").number == 7
     assert client.runs.get("2026-11").number == 8
+    for look in (client.runs.select, client.runs.get, client.runs.delete, client.runs.metrics):
+        with pytest.raises(UnknownName, match=r"(?s)there is no run 'run99'.*write name:run99 for the run"):
+            look("run99")
+        with pytest.raises(UnknownName, match=r"(?s)no run run3 in the workspace ws2.*write ws2/name:run3 for the run"):
+            look("ws2/run3")
+    with pytest.raises(UnknownName, match=r"nearest: .*name:run99"):
+        client.runs.select("ruun99")
+
+
+def test_a_number_in_the_bin_is_not_the_run_of_that_name(client: Client, catalog: Catalog, store: Store):
+    catalog.runs.put(_stored(store, name="run1", lr=1, workspace="ws1"))
+    client.runs.delete("run1")
+    with pytest.raises(UnknownName, match=r"(?s)run1 is in the bin.*runs restore run1"):
+        client.runs.select("run1")
+    assert [run.number for run in client.runs.delete("run1").items] == [1]
+    assert [run.number for run in client.runs.restore("run1").items] == [1]
+    assert numbers(client.runs.select("run1, name:run1")) == [1, 6]
+
+
+def test_an_experiment_is_found_by_a_name_like_job2300_until_one_has_that_number(
+    client: Client, catalog: Catalog, store: Store
+):
+    catalog.runs.put(_stored(store, name="a", lr=1, workspace="ws1", experiment="job2300"))
+    catalog.runs.put(_stored(store, name="b", lr=1, workspace="ws1", experiment="job4"))
+    for word in ("job2300", "ws1/JOB2300", "name:job2300", "exp2"):
+        assert client.runs.select(word).words == ("exp2",), word
+    assert client.experiments.get("job2300").number == 2
+    assert client.runs.count(experiment="job2300") == 1
+    with pytest.raises(UnknownName, match=r"(?s)no experiment exp2300.*the newest are exp3 in ws1"):
+        client.runs.select("exp2300")
+    with pytest.raises(UnknownName, match="there is no workspace 'ws7'"):
+        client.runs.select("ws7/job2300")
+    assert client.runs.select("job4").words == ("exp3",)
+    client.experiments.add("ws1", "another")
+    assert client.runs.select("job4").words == ("exp4",)
+    assert client.runs.select("name:job4").words == ("exp3",)
+    client.experiments.delete("exp4")
+    with pytest.raises(UnknownName, match=r"(?s)exp4 is in the trash.*experiments restore exp4"):
+        client.runs.select("job4")
+
+
+def test_what_changes_runs_or_experiments_takes_no_number_for_a_name(client: Client, catalog: Catalog, store: Store):
+    catalog.runs.put(_stored(store, name="a", lr=1, workspace="ws1", experiment="job2300"))
+    told = r"(?s)no experiment exp2300.*job2300 is a number; write name:job2300 for the experiment"
+    for change in (
+        lambda: client.runs.select("job2300", exact=True),
+        lambda: client.experiments.get("job2300", exact=True),
+        lambda: client.experiments.delete("job2300"),
+        lambda: client.experiments.change("job2300", name="x"),
+        lambda: client.experiments.restore("job2300"),
+    ):
+        with pytest.raises(UnknownName, match=told):
+            change()
+    assert client.experiments.delete("ws1/name:job2300").number == 2
+
+
+def test_the_number_of_an_experiment_is_not_the_name_of_a_run(client: Client, catalog: Catalog, store: Store):
+    catalog.runs.put(_stored(store, name="exp1", lr=1, workspace="ws1", experiment="run2"))
+    with pytest.raises(UnknownName, match=r"(?s)exp1 is the number of an experiment.*write name:exp1 for the run"):
+        client.runs.get("exp1")
+    with pytest.raises(UnknownName, match=r"(?s)job9 is the number of an experiment.*run7"):
+        client.runs.delete("job9")
+    with pytest.raises(UnknownName, match=r"(?s)run2 is the number of a run.*write name:run2 for the experiment"):
+        client.experiments.get("run2")
+    assert client.runs.get("name:exp1").number == 6
+    assert client.experiments.get("name:run2").number == 2
 
 
 def test_more_runs_than_anybody_can_look_at_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch):

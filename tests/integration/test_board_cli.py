@@ -154,13 +154,15 @@ class TestStart:
 class TestList:
     def test_columns_are_those_of_determined(self, lab: Lab):
         boards = {name: started(*words) for name, words in (("one", [7]), ("two", ["-t", 12, 13]), ("any", ["ws1/*"]))}
+        boards["mix"] = started(8, "run12", "run13-run14", "--where", "hparams.lr < 0.1")
         for ended in (aboard("board"), aboard("board", "list"), aboard("tensorboard", "ls")):
             table = rows(ended)
             assert table[0] == TITLES
             by_id = {row[0]: row for row in table[2:]}
             assert by_id[boards["one"]][3:] == ["RUNNING", "7", "N/A", "N/A"]
             assert by_id[boards["two"]][3:] == ["RUNNING", "N/A", "12, 13", "N/A"]
-            assert by_id[boards["any"]][4:] == ["N/A", "N/A", "N/A"]
+            assert by_id[boards["any"]][4:] == ["N/A", "ws1/*", "N/A"]
+            assert by_id[boards["mix"]][4:] == ["8", "12, run13-run14, where hparams.lr < 0.1", "N/A"]
             assert by_id[boards["one"]][1] == "tester"
             assert re.fullmatch(r"TensorBoard \([a-z]+-[a-z]+-[a-z]+\)", by_id[boards["one"]][2])
 
@@ -193,6 +195,9 @@ class TestOneBoard:
         name = lab.client.boards.get(board).name
         assert lab.client.url in well(aboard("board", "open", name, "--no-browser")).out
         assert f"Killed TensorBoard ({name}) (id: {board})." in well(aboard("board", "kill", board[:13])).out
+        for command in ("kill", "stop"):
+            again = well(aboard("board", command, board)).out
+            assert again == f"TensorBoard ({name}) (id: {board}) has already ended: killed by tester.\n"
         assert f"the board {name} has ended: killed by tester" in refused("board", "open", board)
         assert (
             rows(aboard("board", "list", "--state", "stopped", "--sort-by", "ended", "--order", "desc"))[2][0] == board
@@ -288,6 +293,18 @@ class TestViewOfRuns:
         assert self.view("--where", "hparams.lr < 0.02", "--template", "{run}")["template"] == "{run}"
         title = self.view("run12", "--window_title", "mine", "--samples_per_plugin", "images=5")
         assert title["tensorboard_args"] == ["--samples_per_plugin=images=5", "--window_title=mine"]
+
+    def test_an_experiment_named_as_xt_names_its_jobs(self, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.chdir(tmp_path)
+        lab.client.experiments.change("exp8", name="job5000")
+        try:
+            for words in (("tensorboard", "job5000"), ("--job", "job5000"), ("--experiment", "job5000")):
+                assert self.view(*words)["sources"] == ["exp8"]
+            assert self.view("ws1/job5000")["sources"] == ["exp8"]
+            narrowed = self.view("run10-run500", "--job", "job5000")
+            assert (narrowed["sources"], narrowed["where"]) == (["run10-run500"], "experiment_number == 8")
+        finally:
+            lab.client.experiments.change("exp8", name="letters")
 
     def test_the_names_on_the_board_are_those_of_the_template(self, lab: Lab):
         document = json.loads(well(aboard("view", "run23", "--json")).out)

@@ -303,3 +303,5 @@ def test_people_log_in_with_the_base_install(machine: Machine):
     ended = machine.python(script)
     assert (ended.code, "Traceback" in ended.err) == (1, False)
     assert "the server at http://127.0.0.1:9 does not answer" in ended.err
+    assert "Check the address" in ended.err
+    assert "ABOARD_SERVER" not in ended.err

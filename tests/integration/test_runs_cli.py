@@ -104,15 +104,26 @@ def test_columns_filters_order_and_groups(here: Machine) -> None:
     assert "metrics.train/loss.(last, min" in well(aboard("runs", "list", "--available")).out
 
 
+def test_a_group_without_a_command_lists(here: Machine) -> None:
+    for group in ("runs", "experiments", "workspaces", "jobs", "board", "tensorboard"):
+        assert well(aboard(group)).out == well(aboard(group, "list")).out
+        assert json.loads(well(aboard(group, "--json")).out) == json.loads(well(aboard(group, "list", "--json")).out)
+    assert well(aboard("board", "-q")).out == ""
+    assert "aboard jobs [OPTIONS] COMMAND" in well(aboard("jobs", "--help")).out
+
+
 MISTAKES = {
     ("runs", "show", "try4"): ["there is no run 'try4'", "nearest: try"],
     ("runs", "list", "--where", "hparam.lr <"): ["(column", "hparam.lr <"],
+    ("runs", "list", "--sort", "metrics.lss"): ["no run has metrics.lss", "nearest: metrics."],
+    ("runs", "list", "--sort", "-hparams.lrr"): ["no run has hparams.lrr", "nearest: hparams.lr"],
+    ("runs", "list", "--where", "metrics.loss.min < 1"): ["no run has metrics.loss", "metrics.train/loss.min"],
     ("runs", "list", "--columns", "nonsense"): ["there is no field 'nonsense'"],
     ("runs", "list", "--columns", "hparams.lr:Z"): ["'Z' is not a format for numbers"],
     ("runs", "list", "--json", "--csv"): ["two forms of one list"],
     ("runs", "tag", "run1"): ["no tag is named", "--tag good"],
     ("runs", "move", "run1"): ["--workspace, --experiment or both"],
-    ("runs", "delete", "run1-run3"): ["Put 3 runs into the bin? Nobody can be asked here", "--yes"],
+    ("runs", "delete", "run1-run3"): ["Move 3 runs to trash? Nobody can be asked here", "--yes"],
     ("runs", "delete", "run1", "--files"): ["for good? Nobody can be asked here"],
     ("runs", "delete", "run1", "--where", "run == 2"): ["there is no run for which run == 2 holds"],
     ("runs", "delete", "run1", "run7"): ["there is no run 'run7'", "nearest: run"],
@@ -120,6 +131,9 @@ MISTAKES = {
     ("runs", "delete", "./somewhere"): ["holds no run that the server knows"],
     ("runs", "tag", "--tag", "x"): ["no run is named", "run10-run20"],
     ("runs", "delete", "lab/nothing*"): ["there is no run like 'lab/nothing*'"],
+    ("runs", "show", "run8-run9"): ["there is no run"],
+    ("runs", "tag", "run8-run9", "--tag", "x"): ["there is no run like 'run8-run9'", "A range counts numbers"],
+    ("runs", "move", "run1", "-e", "exp77"): ["there is no experiment exp77", "name:exp77 for a new experiment"],
     ("runs", "retain"): ["nothing says which runs may go"],
     ("runs", "retain", "--older-than", "soon"): ["is not a length of time", "30d"],
     ("runs", "usage", "--by", "moon"): ["not a way to group runs", "workspace, experiment"],
@@ -196,7 +210,8 @@ def _change(here: Machine) -> None:
 
 
 def _delete(here: Machine) -> None:
-    well(aboard("runs", "delete", "run3"))
+    deleted = aboard("runs", "delete", "run3")
+    assert lines(deleted) == ["run3 (try 3): moved to trash; `aboard runs restore run3` restores it"]
     assert len(rows(aboard("runs"))) == 2
     assert [row[0] for row in rows(aboard("runs", "list", "--bin"))] == ["run3"]
     well(aboard("runs", "restore", "lab/try 3"))
@@ -216,7 +231,23 @@ def _delete(here: Machine) -> None:
     well(aboard("runs", "retain", "--keep", "1", "--files", "--yes"))
     assert not (Path(here.store) / uid / "manifest.json").exists()
     assert [row[0] for row in rows(aboard("runs"))] == ["run3", "run2"]
-    well(aboard("experiments", "delete", "digits", "--yes"))
+    gone = lines(aboard("experiments", "delete", "digits", "--yes"))
+    assert gone == ["exp1 (lab/digits): moved to trash; `aboard experiments restore exp1` restores it"]
     assert [row[0] for row in rows(aboard("runs"))] == ["run2"]
     well(aboard("experiments", "restore", "exp1"))
     assert [row[0] for row in rows(aboard("runs"))] == ["run3", "run2"]
+    _names_like_numbers()
+
+
+def _names_like_numbers() -> None:
+    well(aboard("runs", "rename", "run2", "run9"))
+    well(aboard("experiments", "rename", "exp2", "job2300"))
+    assert [row[0] for row in rows(aboard("runs", "list", "-e", "job2300"))] == ["run2"]
+    for words in (("runs", "delete", "run9"), ("runs", "delete", "job2300", "--yes")):
+        refused = aboard(*words)
+        assert (refused.code, refused.out) == (1, "")
+        assert f"write name:{words[2]} for the " in refused.err
+    assert aboard("experiments", "delete", "job2300", "--yes").code == 1
+    assert lines(aboard("runs", "move", "run2", "-e", "exp2")) == ["run2 (run9): moved"]
+    assert [row[0] for row in rows(aboard("runs", "list", "-e", "name:job2300"))] == ["run2"]
+    assert lines(aboard("runs", "delete", "name:run9"))[0].startswith("run2 (run9): moved to trash")

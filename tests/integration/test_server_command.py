@@ -30,6 +30,7 @@ class Serving:
     process: subprocess.Popen[bytes]
     url: str
     token: str
+    line: bytes
 
     def client(self) -> Client:
         return Client(self.url, self.token)
@@ -53,7 +54,7 @@ def serving(machine: Machine, *arguments: object, **environment: str) -> Iterato
         if not line:
             pytest.fail(finish(process).err)
         said = json.loads(line)
-        yield Serving(process, said["url"], said["token"])
+        yield Serving(process, said["url"], said["token"], line)
     finally:
         if process.poll() is None:
             process.kill()
@@ -142,6 +143,22 @@ def test_bad_input_is_told(machine: Machine, arguments: list[str], token: str, s
     assert (ended.code, "Traceback" in ended.err) == (1, False)
     assert said in ended.err
     assert "hint:" in ended.err
+
+
+def test_the_second_port_is_told(machine: Machine):
+    process = machine.start("server", "--port", 0)
+    assert process.stderr is not None
+    said = process.stderr.readline().decode()
+    process.send_signal(signal.SIGINT)
+    finish(process)
+    assert "It also listens on port " in said
+    with serving(machine) as first:
+        taken = json.loads(first.line)["boards_port"]
+        ended = machine.aboard("server", "--catalog", "other.sqlite", ABOARD_SERVE_BOARDS_PORT=str(taken))
+    assert ended.code == 1
+    assert "The server needs two ports, " in ended.err
+    assert f" and {taken} for boards that are processes: cannot listen on 127.0.0.1:{taken}" in ended.err
+    assert "Set serve.boards_port" in ended.err
 
 
 def test_a_kill_while_reindexing_leaves_a_sound_catalog(machine: Machine, tmp_path: Path):

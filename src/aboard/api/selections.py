@@ -22,6 +22,8 @@ class SelectionAsked:
     numbers: NumberKind = NumberKind.RUN
     """What a number without a word before it counts."""
     in_bin: bool = False
+    exact: bool = False
+    """`job7` is a number only, and not the name of an experiment when there is no number 7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

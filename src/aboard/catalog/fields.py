@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, select
@@ -14,7 +13,7 @@ from aboard.catalog.schema import fields, tags
 from aboard.catalog.scope import Scope
 from aboard.catalog.seen import Seen, inside_seen
 from aboard.catalog.workspace_names import workspace_ids
-from aboard.errors import QueryError
+from aboard.model.query.fields import unknown_name
 from aboard.model.query.syntax import Hparam, Metric, Query, conditions
 
 NEWEST = 10_000
@@ -51,22 +50,15 @@ class Fields:
         """
         asked = [condition.field for condition in conditions(query)]
         with self._database.reading() as connection:
-            for kind, word, kinds in (("hparam", "hparams", Hparam), ("metric", "metrics", Metric)):
+            for kind, kinds in (("hparam", Hparam), ("metric", Metric)):
                 used = [field for field in asked if isinstance(field, kinds)]
                 known = self._names(connection, kind, workspaces) if used else []
                 for field in used:
                     if isinstance(field, (Hparam, Metric)) and stored_key(field.name) not in known:
-                        raise _unknown(field, word, known, text)
+                        raise unknown_name(field, known, text)
 
     def _names(self, connection: Connection, kind: str, workspaces: Sequence[str] | None) -> list[str]:
         query = select(fields.c.name).where(fields.c.kind == kind).distinct().order_by(fields.c.name)
         if workspaces is not None:
             query = query.where(fields.c.workspace_id.in_(workspace_ids(connection, workspaces, self._seen)))
         return list(connection.scalars(query.where(*inside_seen(fields.c.workspace_id, self._seen))))
-
-
-def _unknown(field: Hparam | Metric, word: str, known: Sequence[str], text: str) -> QueryError:
-    near = difflib.get_close_matches(field.name, known, n=3) or list(known[:5])
-    hint = f"nearest: {', '.join(f'{word}.{name}' for name in near)}" if near else f"no run has any {word} yet"
-    place = field.place
-    return QueryError(f"no run has {word}.{field.name}", text, place.start, place.end, hint=hint)

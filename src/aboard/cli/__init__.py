@@ -22,6 +22,8 @@ app = typer.Typer(
     help="Log from any framework, keep every run, open any combination of runs as a board.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Wraps at any width, where boxes cut names and texts; and sends no escape codes, so NO_COLOR has nothing to remove.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("login")(login)
@@ -408,3 +410,5 @@ def main() -> None:
     except AboardError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

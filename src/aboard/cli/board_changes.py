@@ -20,12 +20,12 @@ from aboard.model.selection_words import split_words
 
 def kill_boards(names: Sequence[str], *, force: bool, as_json: bool) -> int:
     """End boards at once; the exit code."""
-    return _for_each("Killed", names, Client().boards.kill, force=force, as_json=as_json)
+    return _end_each("Killed", names, Client().boards.kill, force=force, as_json=as_json)
 
 
 def stop_boards(names: Sequence[str], *, force: bool, as_json: bool) -> int:
     """Stop boards; the exit code."""
-    return _for_each("Stopped", names, Client().boards.stop, force=force, as_json=as_json)
+    return _end_each("Stopped", names, Client().boards.stop, force=force, as_json=as_json)
 
 
 def start_boards_again(names: Sequence[str], *, force: bool, as_json: bool) -> int:
@@ -72,8 +72,29 @@ def change_board(
     say(f"Changed TensorBoard ({changed.name}) (id: {changed.id}).", sys.stderr)
 
 
+def _end_each(verb: str, names: Sequence[str], end: Callable[[str], BoardInfo], *, force: bool, as_json: bool) -> int:
+    """As `_for_each`. A board that has ended already stays as it is, and that is told."""
+    boards = Client().boards
+    ended: set[str] = set()
+
+    def end_if_alive(name: str) -> BoardInfo:
+        board = boards.get(name)
+        if not board.state.is_ended:
+            return end(board.id)
+        ended.add(board.id)
+        return board
+
+    return _for_each(verb, names, end_if_alive, force=force, as_json=as_json, was_so=lambda board: board.id in ended)
+
+
 def _for_each(
-    verb: str, names: Sequence[str], change: Callable[[str], BoardInfo], *, force: bool, as_json: bool
+    verb: str,
+    names: Sequence[str],
+    change: Callable[[str], BoardInfo],
+    *,
+    force: bool,
+    as_json: bool,
+    was_so: Callable[[BoardInfo], bool] = lambda _: False,
 ) -> int:
     """Do it to one after the other. An error is the end, unless with `force`; what was left is told."""
     several = split_words(names)
@@ -95,8 +116,11 @@ def _for_each(
                 say(f"Left as it is: {left}", sys.stderr)
             code = 1
             break
-        if not as_json:
-            typer.secho(f"{verb} TensorBoard ({board.name}) (id: {board.id}).", fg=typer.colors.GREEN)
+        if not as_json and was_so(board):
+            how = f": {board.reason}" if board.reason else ""
+            typer.echo(f"TensorBoard ({board.name}) (id: {board.id}) has already ended{how}.")
+        elif not as_json:
+            typer.echo(f"{verb} TensorBoard ({board.name}) (id: {board.id}).")
     if as_json:
         print_json({"items": changed, "next": None, "failed": failures})
     return code

@@ -14,6 +14,7 @@ from aboard.cli.board_start import told
 from aboard.cli.shown_values import plain, shown
 from aboard.cli.table_text import print_csv, print_json, print_table
 from aboard.client.client import Client
+from aboard.model.names import experiment_name, run_name
 
 _TITLES = ["Id", "Owner", "Description", "State", "Experiment Id", "Trial Ids", "Exit Status"]
 _MOST_NUMBERS = 20
@@ -50,9 +51,17 @@ def _cells(board: BoardInfo) -> list[str]:
         f"{plain(board.description) or 'TensorBoard'} ({board.name})",
         str(board.state).upper(),
         _numbers(board.experiments),
-        _numbers(board.runs),
+        _contents(board),
         board.exit_status,
     ]
+
+
+def _contents(board: BoardInfo) -> str:
+    """The runs that are named one by one, then patterns, ranges and folders, then the filter."""
+    named = {*map(run_name, board.runs), *map(experiment_name, board.experiments)}
+    others = [source for source in board.sources if source not in named]
+    parts = [_numbers(board.runs), *others, f"where {board.where}" if board.where else ""]
+    return ", ".join(filter(None, parts))
 
 
 def _numbers(numbers: Sequence[int]) -> str:

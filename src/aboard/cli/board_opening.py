@@ -31,7 +31,7 @@ def show_board(client: Client, board: BoardInfo, *, open_browser: bool) -> None:
     check_lives(board)
     is_running = board.state is UnitState.RUNNING
     typer.echo(f"TensorBoard is {'running' if is_running else 'starting, and will be'} at: ", nl=False)
-    typer.secho(client.boards.address(board), fg=typer.colors.GREEN)
+    typer.echo(client.boards.address(board))
     if not is_running:
         say(f"It is {board.state} still; `aboard board logs -f {board.name}` tells how far it is.", sys.stderr)
         return

@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from aboard.cli.board_list_options import BoardListOptions, Order, SortedBy
+from aboard.cli.command_groups import ListingGroup
 from aboard.cli.determined_habits import StartCommand
 from aboard.model.board import BoardKind
 from aboard.model.board_line import LineLevel
 from aboard.model.unit_states import UnitState
 
-app = typer.Typer(help="Start, list, open, stop and forget boards.", no_args_is_help=False)
+app = typer.Typer(cls=ListingGroup, help="Start, list, open, stop and forget boards.", rich_markup_mode=None)
 
 Board = Annotated[str, typer.Argument(metavar="BOARD", help="Its id, the first characters of it, or its name.")]
 Boards = Annotated[
@@ -23,15 +24,6 @@ Boards = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Go on when something is wrong with one of them.")]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser when there is something to see.")]
-
-
-@app.callback(invoke_without_command=True)
-def board(context: typer.Context) -> None:
-    """Start, list, open, stop and forget boards."""
-    if context.invoked_subcommand is None:
-        from aboard.cli.board_list import list_boards
-
-        list_boards(BoardListOptions())
 
 
 @app.command(cls=StartCommand)
@@ -63,7 +55,8 @@ def start(
     ] = "",
     description: Annotated[str, typer.Option(help="What it is about.")] = "",
     idle_timeout: Annotated[
-        str | None, typer.Option(help="Stop it when nobody has looked at it for 30m, 2h, …", show_default="never")
+        str | None,
+        typer.Option(help="Stop it when nobody has opened it for this long, such as 30m or 2h.", show_default="never"),
     ] = None,
     max_runtime: Annotated[
         str | None, typer.Option(help="Stop it so long after its start.", show_default="never")
@@ -82,7 +75,7 @@ def start(
         str,
         typer.Option(
             metavar="NAME[:OPTIONS]",
-            help="Where that one runs: local, docker, slurm:partition=cpu, …, as far as the server allows it.",
+            help="Where that one runs, such as local, docker or slurm:partition=cpu. The server must allow it.",
         ),
     ] = "",
     context: Annotated[list[str] | None, typer.Option("--context", "-c", hidden=True)] = None,
@@ -130,7 +123,14 @@ def list_(
     states: Annotated[
         list[UnitState] | None, typer.Option("--state", help="Only such; repeatable.", case_sensitive=False)
     ] = None,
-    sort_by: Annotated[SortedBy, typer.Option("--sort-by", help="What to sort by.")] = SortedBy.STARTED,
+    sort_by: Annotated[
+        SortedBy,
+        typer.Option(
+            "--sort-by",
+            metavar="COLUMN",
+            help="id, name, owner, description, state, exit_status, workspace, created, started, last_used or ended.",
+        ),
+    ] = SortedBy.STARTED,
     order: Annotated[Order, typer.Option("--order-by", "--order", help="Which end comes first.")] = Order.ASCENDING,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
@@ -233,7 +233,7 @@ def change(
     *,
     description: Annotated[str | None, typer.Option(help="What it is about.")] = None,
     template: Annotated[str | None, typer.Option(help="Names of the runs on it; '' for those of the server.")] = None,
-    idle_timeout: Annotated[str | None, typer.Option(help="30m, 2h, …; 0 for never.")] = None,
+    idle_timeout: Annotated[str | None, typer.Option(help="Such as 30m or 2h; 0 for never.")] = None,
     max_runtime: Annotated[str | None, typer.Option(help="As long after its start; 0 for ever.")] = None,
     as_json: Json = False,
 ) -> None:

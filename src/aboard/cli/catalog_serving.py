@@ -40,6 +40,7 @@ from aboard.server.by_port import ByPort
 from aboard.server.guarded import Place, board_origin, connection_limits, guarded, login_options, second_origin
 from aboard.server.idleness import IdleStop
 from aboard.server.listening import is_loopback, listen, url_of
+from aboard.server.page_files import is_page_built
 from aboard.server.path_prefix import prefix_of
 from aboard.server.registration import Registration
 from aboard.server.request_log import RequestLog
@@ -101,7 +102,7 @@ class CatalogServer:
         else:
             found = Announcement(own, url=url, token=self._token.text, catalog=str(catalog))
             stack.callback(found.withdraw)
-        self._announce(url, control, person, is_first=was_closed)
+        self._announce(url, second_port, control, person, is_first=was_closed)
         limits = connection_limits(self._settings)
         if options.private and registration is not None:
             is_needed = catalog.boards.has_living
@@ -113,10 +114,16 @@ class CatalogServer:
     def _second_listener(self, first: socket.socket) -> socket.socket:
         """For boards that are processes. Behind the first port where that is free, so that addresses stay the same."""
         settled = self._settings.serve.boards_port
+        port: int = first.getsockname()[1]
         if settled is not None:
-            return listen(self._host, settled)
+            try:
+                return listen(self._host, settled)
+            except InvalidValue as error:
+                two = f"The server needs two ports, {port} and {settled} for boards that are processes"
+                hint = "Set serve.boards_port (ABOARD_SERVE_BOARDS_PORT) to a free port, or unset it."
+                raise InvalidValue(f"{two}: {error.message}.", hint=hint) from None
         try:
-            return listen(self._host, min(first.getsockname()[1] + 1, 65535))
+            return listen(self._host, min(port + 1, 65535))
         except InvalidValue:
             return listen(self._host, 0)
 
@@ -168,7 +175,7 @@ class CatalogServer:
             executors=board_executors(limits, is_personal=self._is_personal),
         )
 
-    def _announce(self, url: str, control: Control, person: str, *, is_first: bool) -> None:
+    def _announce(self, url: str, boards_port: int, control: Control, person: str, *, is_first: bool) -> None:
         catalog, stores = str(control.catalog), [one.uri for one in control.stores()]
         url = self._settings.serve.url or url
         if self._options.private:
@@ -185,7 +192,9 @@ class CatalogServer:
         code = code_for(control.catalog, person) if wants_link else ""
         link = f"{url}/?token={code}" if code else ""
         if self._options.as_json:
-            said = {"url": url, "token": self._token.text if is_personal else None, "link": link or None}
+            token = self._token.text if is_personal else None
+            said: dict[str, object] = {"url": url, "token": token, "link": link or None}
+            said["boards_port"] = boards_port
             say(json.dumps({**said, "login": self._mode, "catalog": catalog, "stores": stores}), sys.stdout)
             return
         say(f"aboard serves {catalog} at {url}", sys.stdout)
@@ -196,6 +205,9 @@ class CatalogServer:
             say(f"Nobody has logged in yet. As its administrator {person}, once, within an hour:", sys.stdout)
             say(f"  open  {link}", sys.stdout)
             say(f"  or    aboard login {url} --token {code}", sys.stdout)
+        if not is_page_built():
+            say("note: The page is not built. Run `make page` in the clone, then install aboard again.", sys.stderr)
+        say(f"It also listens on port {boards_port}, for boards that are processes.", sys.stderr)
         say(f"It follows {', '.join(stores)}. Ctrl-C ends it.", sys.stderr)
 
 

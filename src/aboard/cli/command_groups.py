@@ -12,7 +12,9 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context
+    from typer._click import Command, Context, HelpFormatter
+
+_WHOLE = 1000  # characters of a help text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,19 @@ _GROUPS = {
 }
 
 
-class CommandGroups(TyperGroup):
+class WrappingGroup(TyperGroup):
+    """A group whose help shows the whole sentence about each command, however narrow the terminal is."""
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """List the commands; the usual way cuts each of them to one line."""
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, one.get_short_help_str(_WHOLE)) for name, one in named if one is not None and not one.hidden]
+            )
+
+
+class CommandGroups(WrappingGroup):
     """Making them all would take longer than most commands do."""
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
@@ -57,8 +71,18 @@ class CommandGroups(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+class ListingGroup(WrappingGroup):
+    """A group whose command `list` is meant where none is named: `aboard runs --json` is `aboard runs list --json`."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Parse, with `list` before options that stand alone."""
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def _made(name: str, group: _Group) -> Any:
-    parent = typer.Typer()
+    parent = typer.Typer(rich_markup_mode=None)
     app = cast("typer.Typer", import_module(f"aboard.cli.{group.module}").app)
     if group.help is None:
         parent.add_typer(app, name=name)

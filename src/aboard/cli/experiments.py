@@ -8,19 +8,14 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="List, show, make, rename, tag and delete experiments.")
+from aboard.cli.command_groups import ListingGroup
+
+app = typer.Typer(cls=ListingGroup, help="List, show, make, rename, tag and delete experiments.", rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="exp7, job7, 7, a name or workspace/name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 Description = Annotated[str | None, typer.Option(help="What it is about.")]
-
-
-@app.callback(invoke_without_command=True)
-def experiments(context: typer.Context) -> None:
-    """List, show, make, rename, tag and delete experiments."""
-    if context.invoked_subcommand is None:
-        list_()
 
 
 @app.command("list")

@@ -37,7 +37,8 @@ def change_experiment(
     client = Client()
     wanted: dict[str, str] | None = None
     if tags or removed:
-        kept = {key: text for key, text in client.experiments.get(name).tags.items() if key not in set(removed)}
+        found = client.experiments.get(name, exact=True)
+        kept = {key: text for key, text in found.tags.items() if key not in set(removed)}
         wanted = {**kept, **dict(_tag(text) for text in tags)}
     elif new_name is None and description is None:
         raise InvalidValue("nothing is to be changed", hint="give --name, --description, --tag or --remove")
@@ -48,10 +49,11 @@ def change_experiment(
 def delete_experiment(name: str, *, yes: bool, as_json: bool) -> int:
     """Put an experiment into the bin."""
     client = Client()
-    found = client.experiments.get(name)
-    count = sum(found.runs.values())
-    confirm(f"Put {experiment_name(found.number)} ({found.name}) and its {count} runs into the bin?", yes=yes)
-    _tell_experiment(client.experiments.delete(experiment_name(found.number)), "put into the bin", as_json=as_json)
+    found = client.experiments.get(name, exact=True)
+    number, count = experiment_name(found.number), sum(found.runs.values())
+    confirm(f"Move {number} ({found.name}) and its {_count(count, 'run')} to trash?", yes=yes)
+    word = f"moved to trash; `aboard experiments restore {number}` restores it"
+    _tell_experiment(client.experiments.delete(number), word, as_json=as_json)
     return 0
 
 
@@ -77,9 +79,10 @@ def delete_workspace(name: str, *, yes: bool, as_json: bool) -> int:
     """Put a workspace into the bin."""
     client = Client()
     found = client.workspaces.get(name)
-    content = f"{found.experiments} experiments and {found.runs} runs"
-    confirm(f"Put the workspace {found.name} with {content} into the bin?", yes=yes)
-    _tell_workspace(client.workspaces.delete(found.name), "put into the bin", as_json=as_json)
+    content = f"{_count(found.experiments, 'experiment')} and {_count(found.runs, 'run')}"
+    confirm(f"Move the workspace {found.name} with {content} to trash?", yes=yes)
+    word = f"moved to trash; `aboard workspaces restore {found.name}` restores it"
+    _tell_workspace(client.workspaces.delete(found.name), word, as_json=as_json)
     return 0
 
 
@@ -100,6 +103,10 @@ def _tell_workspace(one: Workspace, word: str, *, as_json: bool) -> None:
         print_json(one)
     else:
         typer.echo(f"{one.name}: {word}")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _tag(text: str) -> tuple[str, str]:

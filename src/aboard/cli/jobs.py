@@ -9,12 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from aboard.cli.command_groups import ListingGroup
 from aboard.cli.saying import say
 
 app = typer.Typer(
     name="jobs",
     help="Jobs that were submitted from here: list, show, logs, wait, cancel, again, forget.",
-    no_args_is_help=True,
+    cls=ListingGroup,
+    rich_markup_mode=None,
 )
 _Jobs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Id, a part of it, or the name of the run.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -20,7 +20,7 @@ from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.transport import Address, Transport
 from aboard.config.credentials import Credential, Credentials
 from aboard.config.settings import load_settings
-from aboard.errors import AboardError, InvalidValue, Unauthorized
+from aboard.errors import AboardError, InvalidValue, ServerUnavailable, Unauthorized
 from aboard.model.times import now
 from aboard.model.token import Token
 
@@ -33,7 +33,11 @@ def log_in(server: str | None, token: str | None, *, browser: bool, as_json: boo
     if named is None:
         raise InvalidValue("no server is named", hint="write aboard login http://host:port")
     address = Address.of(named, None)
-    mode = _tokens(address).ways().mode
+    try:
+        mode = _tokens(address).ways().mode
+    except ServerUnavailable as error:
+        hint = "Check the address; `aboard server` prints it when it starts."
+        raise ServerUnavailable(error.message, hint=hint) from None
     text = _read_token(token) if token is not None else _asked(address, mode, browser=browser)
     kept, person = _tried(address, text)
     store = run_store(Transport(Address.of(address.url, kept)).get(ServerInfo, "info").run_store)

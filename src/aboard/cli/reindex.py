@@ -41,4 +41,6 @@ def _tell(state: ReindexState) -> None:
     if state.state == "failed":
         typer.echo(f"error: {state.error}", err=True)
         return
-    typer.echo(f"{state.store}: {state.written} runs are in the catalog; {state.missing} are no longer in the store.")
+    written = "1 run is" if state.written == 1 else f"{state.written} runs are"
+    missing = "1 is" if state.missing == 1 else f"{state.missing} are"
+    typer.echo(f"{state.store}: {written} in the catalog; {missing} no longer in the store.")

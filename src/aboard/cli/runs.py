@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
+from aboard.cli.command_groups import ListingGroup
 from aboard.cli.export_format import ExportFormat
 
-app = typer.Typer(help="List, show, compare, tag, move, delete and export runs.", no_args_is_help=False)
+app = typer.Typer(
+    cls=ListingGroup, help="List, show, compare, tag, move, delete and export runs.", rich_markup_mode=None
+)
 
 Runs = Annotated[
     list[str] | None,
@@ -29,22 +32,15 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Bin = Annotated[bool, typer.Option("--bin", help="Runs that are in the bin.")]
 
 
-@app.callback(invoke_without_command=True)
-def runs(context: typer.Context) -> None:
-    """List, show, compare, tag, move, delete and export runs."""
-    if context.invoked_subcommand is None:
-        from aboard.cli.runs_list import ListOptions, list_runs
-
-        list_runs(ListOptions())
-
-
 @app.command("list")
 def list_(
     *,
     where: Annotated[str | None, typer.Option("--where", help="A filter; see docs/filters.md.")] = None,
     workspaces: Workspaces = None,
     experiment: Annotated[str | None, typer.Option("--experiment", "-e", help="exp7, or its name.")] = None,
-    statuses: Annotated[list[str] | None, typer.Option("--status", help="running, failed, …; repeatable.")] = None,
+    statuses: Annotated[
+        list[str] | None, typer.Option("--status", help="Such as running or failed; repeatable.")
+    ] = None,
     tags: Annotated[
         list[str] | None, typer.Option("--tag", help="NAME or NAME=VALUE; repeatable: all of them.")
     ] = None,

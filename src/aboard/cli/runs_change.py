@@ -14,9 +14,14 @@ from aboard.cli.named_runs import selected_runs
 from aboard.cli.shown_values import bytes_text
 from aboard.cli.table_text import print_json
 from aboard.client.client import Client
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, UnknownName
 from aboard.model.names import run_name
 from aboard.model.run import Run
+from aboard.model.selection import Named, NumberKind, Numbers
+from aboard.model.selection_words import parse_word
+
+_DELETED = "deleted for good"
+_MOVED_TO_TRASH = "moved to trash; `aboard runs restore {0}` restores it"
 
 
 def tag_runs(
@@ -39,7 +44,7 @@ def note_runs(names: Sequence[str], text: str, *, as_json: bool) -> int:
 def rename_run(name: str, new_name: str, *, as_json: bool) -> int:
     """Give a run another name."""
     run = Client().runs.rename(name, new_name)
-    return _tell(RunsChanged(items=(run,)), f"is called {run.name}", as_json=as_json)
+    return _tell(RunsChanged(items=(run,)), "renamed", as_json=as_json)
 
 
 def move_runs(
@@ -49,8 +54,26 @@ def move_runs(
     if workspace is None and experiment is None:
         raise InvalidValue("nowhere to move to is named", hint="give --workspace, --experiment or both")
     client = Client()
-    changed = client.runs.move(_named(client, names, where), workspace=workspace, experiment=experiment)
+    target = _target_experiment(client, experiment) if experiment else experiment
+    changed = client.runs.move(_named(client, names, where), workspace=workspace, experiment=target)
     return _tell(changed, "moved", as_json=as_json)
+
+
+def _target_experiment(client: Client, text: str) -> str:
+    """The name of the experiment that is meant; `exp7` is the one with that number, `name:exp7` is a name."""
+    try:
+        entry = parse_word(text, numbers=NumberKind.EXPERIMENT)
+    except InvalidValue:
+        return text
+    if isinstance(entry, Named) and not entry.workspace:
+        return entry.name
+    if not isinstance(entry, Numbers) or not entry.is_one or entry.kind is not NumberKind.EXPERIMENT:
+        return text
+    try:
+        return client.experiments.get(text).name
+    except UnknownName as error:
+        hint = f"{error.hint}; write name:{text} for a new experiment of that name"
+        raise UnknownName(error.message, hint=hint) from None
 
 
 def delete_runs(names: Sequence[str], where: str | None, *, files: bool, in_bin: bool, yes: bool, as_json: bool) -> int:
@@ -61,10 +84,9 @@ def delete_runs(names: Sequence[str], where: str | None, *, files: bool, in_bin:
         what = f"{len(found)} runs" if len(found) > 1 else found[0]
         confirm(f"Delete {what} with all files in the store, for good?", yes=yes)
     elif len(found) > 1:
-        confirm(f"Put {len(found)} runs into the bin?", yes=yes)
+        confirm(f"Move {len(found)} runs to trash?", yes=yes)
     changed = client.runs.delete(found, files=files)
-    word = "deleted for good" if files else "put into the bin; `aboard runs restore` takes it out"
-    return _tell(changed, word, as_json=as_json)
+    return _tell(changed, _DELETED if files else _MOVED_TO_TRASH, as_json=as_json)
 
 
 def restore_runs(names: Sequence[str], where: str | None, *, as_json: bool) -> int:
@@ -107,15 +129,15 @@ def retain_runs(
     if dry_run or not plan.items:
         typer.echo(f"{summary} would go; nothing was done." if plan.items else "No run would go.", err=True)
         return 0
-    how = "Delete these with all their files, for good" if files else "Put these into the bin"
+    how = "Delete these with all their files, for good" if files else "Move these to trash"
     confirm(f"{how} ({summary})?", yes=yes)
     names = tuple(run_name(run.number) if run.number else run.uid for run in plan.items)
     changed = client.runs.delete(names, files=files)  # just those that were told
-    return _tell(changed, "deleted for good" if files else "put into the bin", as_json=as_json)
+    return _tell(changed, _DELETED if files else _MOVED_TO_TRASH, as_json=as_json)
 
 
 def _named(client: Client, names: Sequence[str], where: str | None = None, *, in_bin: bool = False) -> list[str]:
-    return [run_name(run.number) for run in selected_runs(client, names, where, in_bin=in_bin)]
+    return [run_name(run.number) for run in selected_runs(client, names, where, in_bin=in_bin, exact=True)]
 
 
 def _tell(changed: RunsChanged, word: str, *, as_json: bool) -> int:
@@ -123,7 +145,7 @@ def _tell(changed: RunsChanged, word: str, *, as_json: bool) -> int:
         print_json(changed)
     else:
         for run in changed.items:
-            typer.echo(f"{_title(run)}: {word}")
+            typer.echo(f"{_title(run)}: {word.format(_number(run))}")
         for problem in changed.problems:
             _complain(problem)
     return 1 if changed.problems else 0
@@ -134,8 +156,12 @@ def _complain(problem: RunProblem) -> None:
 
 
 def _title(run: Run) -> str:
-    number = run_name(run.number) if run.number else run.uid
+    number = _number(run)
     return number if run.name in {"", number} else f"{number} ({run.name})"
+
+
+def _number(run: Run) -> str:
+    return run_name(run.number) if run.number else run.uid
 
 
 def _tag(text: str) -> tuple[str, str]:

@@ -14,6 +14,10 @@ from aboard.cli.run_columns import RunColumn, all_names, group_title, run_column
 from aboard.cli.table_text import print_csv, print_json, print_table
 from aboard.client.client import Client
 from aboard.errors import InvalidValue
+from aboard.model.query.fields import in_stages, unknown_name
+from aboard.model.query.parser import parse_query
+from aboard.model.query.sorting import parse_sort
+from aboard.model.query.syntax import Hparam, Metric, conditions
 from aboard.model.run import Run
 
 
@@ -81,10 +85,33 @@ def _tag_filter(text: str) -> str:
     return f"tags.{json.dumps(name)} == {json.dumps(value)}" if equals else f"{json.dumps(name)} in tags"
 
 
+def _check_sort(client: Client, options: ListOptions) -> None:
+    """Refuse to sort by what no run has. A page that waits for the first values may; a list is printed once."""
+    field = parse_sort(options.sort or "name").field
+    if not isinstance(field, (Hparam, Metric)):
+        return
+    names = client.runs.fields(workspaces=tuple(options.workspaces))
+    known = names.hparams if isinstance(field, Hparam) else names.metrics
+    if field.name not in known:
+        raise unknown_name(field, known, (options.sort or "").strip().removeprefix("-"))
+
+
+def _tell_stages(client: Client, options: ListOptions) -> None:
+    """Nothing was found by a metric that may have been meant in a stage: `train/loss` is not `loss`."""
+    if not options.where:
+        return
+    known = client.runs.fields(workspaces=tuple(options.workspaces)).metrics
+    for field in dict.fromkeys(condition.field for condition in conditions(parse_query(options.where))):
+        if isinstance(field, Metric) and (near := in_stages(field.name, known)):
+            written = " or ".join(str(Metric(name, field.part)) for name in near[:3])
+            typer.echo(f"note: For a metric that was logged in a stage, write {written}.", err=True)
+
+
 def _asked(client: Client, options: ListOptions, columns: Sequence[RunColumn]) -> tuple[list[Run], str | None]:
     # Without any named, the server sends all of them; a table of others needs none.
     wanted = ([name for column in columns for name in column.asked] or ["name"]) if columns else None
     workspaces, where = tuple(options.workspaces), where_of(options)
+    _check_sort(client, options)
     if options.everything:
         runs = client.runs.iterate(
             workspaces=workspaces,
@@ -137,6 +164,8 @@ def _print_json(
 def _tell_rest(client: Client, options: ListOptions, count: int, *, is_all: bool) -> None:
     if is_all:
         typer.echo(f"{count} run{'s' * (count != 1)}", err=True)
+        if not count:
+            _tell_stages(client, options)
         return
     total = client.runs.count(
         workspaces=tuple(options.workspaces),

@@ -8,9 +8,14 @@ from typing import Annotated
 
 import typer
 
+from aboard.cli.command_groups import WrappingGroup
 from aboard.cli.log_format import LogFormat
 
-app = typer.Typer(help="Serve the catalog of runs over HTTP to commands, scripts and colleagues.")
+app = typer.Typer(
+    cls=WrappingGroup,
+    help="Serve the catalog of runs over HTTP to commands, scripts and colleagues.",
+    rich_markup_mode=None,
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Catalog = Annotated[

@@ -64,7 +64,13 @@ def submit(asked: JobAsked, options: SubmitOptions) -> int:
                 f"Submitted {job.name} to {job.record.executor}; `aboard jobs logs -f {job.name}` follows it.",
                 sys.stderr,
             )
-    return _waited(jobs) if options.wait else 0
+    if not options.wait:
+        return 0
+    try:
+        return _waited(jobs)
+    except KeyboardInterrupt:
+        _tell_left(jobs)
+        raise
 
 
 def _shown(asked: JobAsked, options: SubmitOptions) -> int:
@@ -100,6 +106,18 @@ def _waited(jobs: Sequence[Job]) -> int:
             state = "cancelled" if status.state is UnitState.STOPPED else str(status.state)
             say(f"{job.name} {state}{why}", sys.stderr)
     return 1 if failed else 0
+
+
+def _tell_left(jobs: Sequence[Job]) -> None:
+    """Ctrl-C ends the waiting, and not the jobs, which are processes of their own."""
+    if len(jobs) == 1:
+        name = jobs[0].name
+        followed = f"Follow it with `aboard jobs logs -f {name}`, end it with `aboard jobs cancel {name}`."
+        told = f"{name} keeps running. {followed}"
+    else:
+        several = f"The {len(jobs)} jobs of {jobs[0].experiment} keep running."
+        told = f"{several} List them with `aboard jobs list --experiment {jobs[0].experiment}`."
+    say(told, sys.stderr)
 
 
 def show_logs(job: Job, *, follow: bool) -> None:

@@ -15,7 +15,7 @@ def submit(
     executor: Annotated[
         str | None,
         typer.Option(
-            help="Where: local, docker, slurm:partition=gpu,time_limit=60, kubernetes:namespace=ml …",
+            help="Where: local, docker, slurm:partition=gpu,time_limit=60 or kubernetes:namespace=ml.",
             show_default="`jobs.executor` of the settings, or local",
         ),
     ] = None,

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Make, list and revoke tokens.", no_args_is_help=True)
+from aboard.cli.command_groups import WrappingGroup
+
+app = typer.Typer(cls=WrappingGroup, help="Make, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 

@@ -7,9 +7,15 @@ from typing import Annotated
 
 import typer
 
+from aboard.cli.command_groups import WrappingGroup
 from aboard.model.user import Role
 
-app = typer.Typer(help="Let people in, keep them out, give them roles.", no_args_is_help=True)
+app = typer.Typer(
+    cls=WrappingGroup,
+    help="Let people in, keep them out, give them roles.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Name = Annotated[str, typer.Argument(metavar="USER")]

@@ -13,13 +13,18 @@ from pathlib import Path
 from aboard.cli.board_start import StartOptions, start_board
 from aboard.cli.saying import say
 from aboard.cli.view_words import ViewWords, board_folders
+from aboard.client.client import Client
 from aboard.config.credentials import client_settings
 from aboard.config.machine_folder import machine_folder
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.plugin_samples import FLAG as SAMPLES
-from aboard.model.selection import NumberKind, is_wild
+from aboard.model.selection import Named, NumberKind, Numbers, is_wild
+from aboard.model.selection_words import parse_word
 
-_NUMBERED = re.compile(r"(run|exp|job)?[1-9][0-9]*(\s*-\s*(run|exp|job)?[1-9][0-9]*)?", re.IGNORECASE | re.ASCII)
+# Words that cannot be mistyped folders.
+_NUMBERED = re.compile(
+    r"(run|exp|job)?[1-9][0-9]*(\s*-\s*(run|exp|job)?[1-9][0-9]*)?|name:.*", re.IGNORECASE | re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +100,11 @@ def _group(name: str, kind: str) -> str:
 
 
 def _value(group: str) -> str:
-    numbered = re.fullmatch(r"(?:exp|job)([1-9][0-9]*)", group, re.IGNORECASE | re.ASCII)
-    return numbered[1] if numbered else json.dumps(group.rpartition("/")[2], ensure_ascii=False)
+    """What a filter compares `experiment` with: a number, or a name."""
+    entry = parse_word(group, numbers=NumberKind.EXPERIMENT)
+    if isinstance(entry, Numbers):
+        return str(Client().experiments.get(group).number)
+    return json.dumps(entry.name if isinstance(entry, Named) else group.rpartition("/")[2], ensure_ascii=False)
 
 
 def _settings(options: RunViewOptions) -> dict[str, object]:

@@ -8,19 +8,14 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="List, show, make, rename and delete workspaces.")
+from aboard.cli.command_groups import ListingGroup
+
+app = typer.Typer(cls=ListingGroup, help="List, show, make, rename and delete workspaces.", rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="WORKSPACE")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 Description = Annotated[str | None, typer.Option(help="What it is for.")]
-
-
-@app.callback(invoke_without_command=True)
-def workspaces(context: typer.Context) -> None:
-    """List, show, make, rename and delete workspaces."""
-    if context.invoked_subcommand is None:
-        list_()
 
 
 @app.command("list")

@@ -69,9 +69,10 @@ class ExperimentsClient:
         page = self._transport().get(Page[Experiment], "experiments", query)
         return Page(tuple(map(self._served, page.items)), page.next)
 
-    def get(self, experiment: str) -> ServedExperiment:
-        """One experiment, also when it is in the bin."""
-        return self._served(self._transport().get(Experiment, f"experiments/{path_part(experiment)}"))
+    def get(self, experiment: str, *, exact: bool = False) -> ServedExperiment:
+        """One experiment, also when it is in the bin; `exact` as for `Client.runs.select`."""
+        path = f"experiments/{path_part(experiment)}"
+        return self._served(self._transport().get(Experiment, path, {"exact": exact}))
 
     def add(self, workspace: str, name: str, *, description: str = "") -> ServedExperiment:
         """Make an experiment."""

@@ -115,11 +115,13 @@ class RunsClient:
         workspace: str = "",
         numbers: NumberKind = NumberKind.RUN,
         in_bin: bool = False,
+        exact: bool = False,
     ) -> Selected:
         """The runs that words as `run343`, `exp7`, `run10-run20`, `ws1/base*` or a store mean; see docs/selections.md.
 
         With `where`, only those for which that filter holds. `workspace` is meant where a name has none, and `numbers`
-        where a number stands alone.
+        where a number stands alone. `job2300` may be the name of an experiment while there is no such number, unless
+        `exact`; `name:job2300` always is.
         """
         if where is not None and not where.strip():
             raise InvalidValue("the filter is empty", hint="a filter that says nothing would select every run")
@@ -130,6 +132,7 @@ class RunsClient:
             workspace=workspace,
             numbers=numbers,
             in_bin=in_bin,
+            exact=exact,
         )
         return self._transport().send(Selected, "POST", "selections/resolve", asked)
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from aboard.config.declared import BY_FIELD, BY_KEY, SETTINGS, Declared
 from aboard.config.retention_rules import RetentionRule, parse_rules
 from aboard.config.server_settings import BoardSettings, LoginSettings, ServeSettings
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, StorageUnavailable
 
 DEFAULT_TEMPLATE = "{workspace}_{run}_{logdir}"
 _HOME, _FILE = "ABOARD_HOME", "ABOARD_CONFIG"
@@ -109,7 +109,13 @@ def _from_file(home: Path, environ: Mapping[str, str]) -> dict[str, object]:
                 f"${_FILE} names {environ[_FILE]}, which does not exist", hint="create it, or unset it"
             ) from error
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        if environ.get(_FILE):
+            hint = f"Let ${_FILE} name a file that you can read, or unset it."
+            raise StorageUnavailable(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
+        hint = f"Set {_HOME} to a folder that you can write to."
+        raise StorageUnavailable(f"{home} cannot be the home folder of aboard: {error.strerror}.", hint=hint) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidValue(f"cannot read the settings in {path}: {error}") from error
     found: dict[str, object] = {}
     if _RETENTION in table:

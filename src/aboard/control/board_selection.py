@@ -17,7 +17,7 @@ from aboard.model.query.parser import parse_query
 from aboard.model.query.syntax import Among, Column, Comparison, conditions
 from aboard.model.selected_run import SelectedRun
 from aboard.model.selection import Entry, Folder, NumberKind, Numbers, Selection, is_wild
-from aboard.model.selection_words import parse_word
+from aboard.model.selection_words import hint_for_nothing, parse_word
 
 
 def selections_of(catalog: Catalog, access: Access) -> Selections:
@@ -32,10 +32,10 @@ def check_found(settled: Selection, resolved: Resolved) -> None:
     missed = [word for word in resolved.empty if word not in awaited]
     if not missed:
         return
-    hint = "`aboard runs list` shows what there is"
     if settled.where:
+        hint = "`aboard runs list` shows what there is"
         raise UnknownName(f"there is no run for which {settled.where} holds", hint=hint)
-    raise UnknownName(f"there is no run like {missed[0]!r}", hint=hint)
+    raise UnknownName(f"there is no run like {missed[0]!r}", hint=hint_for_nothing(missed[0]))
 
 
 def _is_experiment(entry: Entry) -> bool:

@@ -118,7 +118,7 @@ class GroupChanges:
         return self._catalog.workspaces.get(name)
 
     def _experiment(self, text: str) -> Experiment:
-        found = self._references.experiment(text)
+        found = self._references.experiment(text, exact=True)
         self._access.check(Role.EDITOR, found.workspace)
         return found
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single runs and experiments by what a person calls them: `run343`, `343`, a uid, `exp7`, a name, `workspace/name`."""
+"""Single runs and experiments by what a person calls them: `run343`, `343`, a uid, `exp7`, a name, `workspace/name`.
+
+`run343` and `exp7` are numbers, whether or not something has that number; `name:run343` is the run with that name.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,11 @@ class References:
         """The one run that is meant, with everything, also when it is in the bin."""
         if not text.strip():
             raise InvalidValue("the name of a run is empty", hint=_HOW)
-        entry = _one(text, NumberKind.RUN)
+        entry = self._one(text, NumberKind.RUN)
         # Who wants something back from the bin names it as before.
         found = self.run_of(entry, in_bin=False) or self.run_of(entry, in_bin=True)
         if found is None:
-            raise self.unknown_run(str(entry))
+            raise self.unknown_run(entry)
         return self._catalog.runs.get(found.number)
 
     def runs(self, texts: Iterable[str]) -> list[Run]:
@@ -46,7 +49,7 @@ class References:
 
     def selected(self, texts: Sequence[str]) -> list[SelectedRun]:
         """As `runs`, with as much of each as tells where it is; numbers, which programs send, are looked up at once."""
-        entries = [_one(text, NumberKind.RUN) for text in texts if text.strip()]
+        entries = [self._one(text, NumberKind.RUN) for text in texts if text.strip()]
         if not entries:
             raise InvalidValue("no run is named", hint=_HOW)
         numbers = [entry.first for entry in entries if isinstance(entry, Numbers)]
@@ -55,63 +58,110 @@ class References:
         for entry in entries:
             run = numbered.get(entry.first) if isinstance(entry, Numbers) else None
             if run is not None:
-                check_workspace(run, entry.workspace)
+                self.check_workspace(run, entry)
             run = run or self.run_of(entry, in_bin=False) or self.run_of(entry, in_bin=True)
             if run is None:
-                raise self.unknown_run(str(entry))
+                raise self.unknown_run(entry)
             found[run.uid] = run
         return list(found.values())
 
     def run_of(self, entry: Numbers | Named, *, in_bin: bool) -> SelectedRun | None:
         """The one run that has this number, or this name or uid; an error if several have the name."""
         if isinstance(entry, Named):
-            return self._only([entry.name], entry, in_bin=in_bin)
+            found = self._catalog.selected.named([entry.name], entry.workspace, in_bin=in_bin)
+            # Capitals tell runs apart that differ in nothing else.
+            found = [run for run in found if run.name == entry.name] or found
+            if len(found) > 1:
+                raise several("runs", str(entry), [in_workspace(run) for run in found])
+            return found[0] if found else None
         found = self._catalog.selected.numbered([entry.first], in_bin=in_bin).get(entry.first)
         if found is not None:
-            check_workspace(found, entry.workspace)
-            return found
-        # A number is unique; a name that looks like another run's number gives way to it.
-        return self._only([run_name(entry.first), str(entry.first)], entry, in_bin=in_bin)
+            self.check_workspace(found, entry)
+        return found
 
-    def experiment(self, text: str) -> Experiment:
-        """The one experiment that is meant, also when it is in the bin."""
-        named = _one(text, NumberKind.EXPERIMENT)
-        if isinstance(named, Numbers):
-            found = self._catalog.experiments.get(named.first)
-            if named.workspace not in ("", folded(found.workspace)):
-                raise UnknownName(f"there is no experiment {named}", hint=f"it is in {found.workspace}")
-            return found
-        found = self._catalog.experiments.all_named(named.name, workspace=named.workspace)
-        if len(found) > 1:
-            raise several("experiments", text.strip(), [in_workspace(one) for one in found])
-        if not found:
-            raise self._catalog.experiments.unknown(named.name, workspace=named.workspace)
-        return found[0]
+    def experiment(self, text: str, *, exact: bool) -> Experiment:
+        """The one experiment that is meant, also when it is in the bin; `exact` as for `experiment_of`."""
+        return self.experiment_of(self._one(text, NumberKind.EXPERIMENT), exact=exact)
 
-    def unknown_run(self, text: str, *others: str) -> UnknownName:
+    def experiment_of(self, entry: Numbers | Named, *, exact: bool) -> Experiment:
+        """The one experiment that has this number or name.
+
+        Unless `exact`, a number that no experiment has may be a name: XT calls its experiments `job2300`.
+        """
+        if isinstance(entry, Named):
+            found = self._experiments_named(entry)
+            if not found:
+                raise self._catalog.experiments.unknown(entry.name, workspace=entry.workspace)
+            return found[0]
+        try:
+            found = self._catalog.experiments.get(entry.first)
+        except UnknownName:
+            if not exact and (named := self._experiments_named(Named(entry.typed, entry.workspace))):
+                return named[0]
+            raise self._unknown_experiment(entry) from None
+        if entry.workspace not in ("", folded(found.workspace)):
+            name = experiment_name(found.number)
+            hint = self._hint_by_name(entry) or f"write {found.workspace}/{name} or {name}"
+            raise UnknownName(f"there is no experiment {name} in the workspace {entry.workspace}", hint=hint)
+        return found
+
+    def check_workspace(self, run: SelectedRun, entry: Numbers | Named) -> None:
+        """Refuse a run that is in another workspace than the word says."""
+        if entry.workspace and folded(run.workspace) != entry.workspace:
+            name = run_name(run.number)
+            hint = self._hint_by_name(entry) or f"write {run.workspace}/{name} or {name}"
+            raise UnknownName(f"there is no run {name} in the workspace {entry.workspace}", hint=hint)
+
+    def unknown_run(self, entry: Numbers | Named, *others: str) -> UnknownName:
         """The error for what no run is called, with the nearest names of runs, and of those `others`."""
-        recent = self._catalog.runs.list(sort=NEWEST_FIRST, limit=_MOST, hparams=(), metrics=()).items
-        names = {run.name for run in recent} | {run_name(run.number or 0) for run in recent} | set(others)
-        near = difflib.get_close_matches(text.rpartition("/")[2], names, n=3, cutoff=0.5)
-        hint = f"nearest: {', '.join(near)}" if near else "`aboard runs list` shows what there is"
-        return UnknownName(f"there is no run {text!r}", hint=hint)
+        hint = self._hint_by_name(entry)
+        if not hint:
+            recent = self._catalog.runs.list(sort=NEWEST_FIRST, limit=_MOST, hparams=(), metrics=()).items
+            names = {str(Named(name)) for name in {*(run.name for run in recent), *others} if name}
+            names |= {run_name(run.number or 0) for run in recent}
+            near = difflib.get_close_matches(str(entry).rpartition("/")[2], names, n=3, cutoff=0.5)
+            hint = f"nearest: {', '.join(near)}" if near else "`aboard runs list` shows what there is"
+        return UnknownName(f"there is no run {str(entry)!r}", hint=hint)
 
-    def _only(self, names: Sequence[str], entry: Numbers | Named, *, in_bin: bool) -> SelectedRun | None:
-        found = self._catalog.selected.named(names, entry.workspace, in_bin=in_bin)
-        # Capitals tell runs apart that differ in nothing else.
-        found = [run for run in found if run.name in names] or found
+    def _unknown_experiment(self, entry: Numbers) -> UnknownName:
+        hint = self._hint_by_name(entry)
+        if not hint:
+            newest = self._catalog.experiments.list(limit=5).items
+            hint = f"the newest are {', '.join(map(in_workspace, newest))}" if newest else "there is none yet"
+        return UnknownName(f"there is no experiment {experiment_name(entry.first)}", hint=hint)
+
+    def _experiments_named(self, entry: Named) -> Sequence[Experiment]:
+        found = self._catalog.experiments.all_named(entry.name, workspace=entry.workspace)
         if len(found) > 1:
-            raise several("runs", str(entry), [in_workspace(run) for run in found])
-        return found[0] if found else None
+            raise several("experiments", str(entry), [in_workspace(one) for one in found])
+        return found
 
+    def _hint_by_name(self, entry: Numbers | Named) -> str:
+        """What to write for the run or experiment whose name looks like this number; empty when there is none."""
+        if isinstance(entry, Named):
+            return ""
+        named = Named(entry.typed or str(entry.first), entry.workspace)
+        runs = self._catalog.selected.named([named.name], named.workspace)
+        what = "run" if runs else "experiment"
+        if not runs and not self._catalog.experiments.all_named(named.name, workspace=named.workspace):
+            return ""
+        return f"{entry.typed} is a number; write {named} for the {what} with that name"
 
-def check_workspace(run: SelectedRun, workspace: str) -> None:
-    """Refuse a run that is in another workspace than was said."""
-    if workspace and folded(run.workspace) != workspace:
-        name = run_name(run.number)
-        raise UnknownName(
-            f"there is no run {name} in the workspace {workspace}", hint=f"write {run.workspace}/{name} or {name}"
-        )
+    def _one(self, text: str, kind: NumberKind) -> Numbers | Named:
+        """The number or name that a word means where one run or experiment is expected; `10-20` is a name there."""
+        try:
+            entry = parse_word(text, numbers=kind)
+        except InvalidValue:
+            return _as_name(text)
+        if isinstance(entry, Named):
+            return entry
+        if not isinstance(entry, Numbers) or not entry.is_one:
+            return _as_name(text)
+        if entry.kind is not kind:
+            wanted, other = ("a run", "an experiment") if kind is NumberKind.RUN else ("an experiment", "a run")
+            hint = self._hint_by_name(entry) or f"write the number or name of {wanted}, as {kind}7"
+            raise UnknownName(f"{entry.typed} is the number of {other}, where {wanted} is expected", hint=hint)
+        return entry
 
 
 def several(what: str, text: str, places: Sequence[str]) -> Conflict:
@@ -124,17 +174,6 @@ def in_workspace(one: SelectedRun | Experiment) -> str:
     """What to write for it, and where it is."""
     name = run_name(one.number) if isinstance(one, SelectedRun) else experiment_name(one.number)
     return f"{name} in {one.workspace}"
-
-
-def _one(text: str, kind: NumberKind) -> Numbers | Named:
-    """Where one run is meant, `exp7` and `10-20` are names; so is `run7` where an experiment is."""
-    try:
-        entry = parse_word(text, numbers=kind)
-    except InvalidValue:
-        return _as_name(text)
-    if isinstance(entry, Named) or (isinstance(entry, Numbers) and entry.is_one and entry.kind is kind):
-        return entry
-    return _as_name(text)
 
 
 def _as_name(text: str) -> Named:

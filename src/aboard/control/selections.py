@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from aboard.catalog.catalog import SeenCatalog
 from aboard.catalog.selected_runs import MOST_RUNS
-from aboard.control.references import References, check_workspace, in_workspace, several
+from aboard.control.references import References, in_workspace, several
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.names import experiment_name, folded, run_name
+from aboard.model.names import experiment_name, run_name
 from aboard.model.query.parser import parse_query
 from aboard.model.query.syntax import Query
 from aboard.model.selected_run import SelectedRun
@@ -41,19 +41,22 @@ class Selections:
     def __init__(self, catalog: SeenCatalog, references: References) -> None:
         self._catalog, self._references, self._selected = catalog, references, catalog.selected
 
-    def settle(self, selection: Selection, *, in_bin: bool = False) -> Selection:
-        """The same selection by numbers. With `in_bin` it is about runs in the bin."""
+    def settle(self, selection: Selection, *, in_bin: bool = False, exact: bool = False) -> Selection:
+        """The same selection by numbers. With `in_bin` it is about runs in the bin.
+
+        Unless `exact`, `job2300` may be the name of an experiment, as long as no experiment has that number.
+        """
         if selection.where:
             self._catalog.fields.check(parse_query(selection.where), selection.where)
         known = self._selected.numbered(_single_runs(selection), in_bin=in_bin)
-        gone = set[int]() if in_bin else self._selected.missing_experiments(_single_experiments(selection))
+        gone = self._selected.missing_experiments(_single_experiments(selection))
         settled: list[Entry] = []
         for entry in selection.entries:
             match entry:
                 case Numbers(kind=NumberKind.RUN) if entry.is_one:
                     settled.append(self._run(entry, known.get(entry.first), in_bin=in_bin))
                 case Numbers() if entry.is_one:
-                    settled.append(self._experiment(entry, is_gone=entry.first in gone))
+                    settled.append(self._experiment(entry, entry.first in gone, in_bin=in_bin, exact=exact))
                 case Numbers() | NamedLike():
                     if entry.workspace and not is_wild(entry.workspace):
                         self._catalog.workspaces.get(entry.workspace)
@@ -110,21 +113,17 @@ class Selections:
         if found is None:
             found = self._references.run_of(entry, in_bin=in_bin)
         else:
-            check_workspace(found, entry.workspace)
+            self._references.check_workspace(found, entry)
         return _number(found) if found is not None else self._refuse(entry, in_bin=in_bin)
 
-    def _experiment(self, entry: Numbers, *, is_gone: bool) -> Entry:
-        name = experiment_name(entry.first)
-        if is_gone:
-            newest = self._catalog.experiments.list(limit=5).items
-            hint = f"the newest are {', '.join(map(in_workspace, newest))}" if newest else "there is none yet"
-            raise UnknownName(f"there is no experiment {name}", hint=hint)
-        if entry.workspace:
-            workspace = self._catalog.experiments.get(entry.first).workspace
-            if folded(workspace) != entry.workspace:
-                hint = f"write {workspace}/{name} or {name}"
-                raise UnknownName(f"there is no experiment {name} in the workspace {entry.workspace}", hint=hint)
-        return Numbers(entry.kind, entry.first, entry.first)
+    def _experiment(self, entry: Numbers, is_gone: bool, *, in_bin: bool, exact: bool) -> Entry:
+        if not is_gone and not entry.workspace:
+            return Numbers(entry.kind, entry.first, entry.first)
+        found = self._references.experiment_of(entry, exact=exact)
+        if found.deleted is not None and not in_bin:
+            name = experiment_name(found.number)
+            raise UnknownName(f"{name} is in the trash", hint=f"`aboard experiments restore {name}` takes it out")
+        return Numbers(entry.kind, found.number, found.number)
 
     def _named(self, entry: Named, *, in_bin: bool) -> Entry:
         found = self._references.run_of(entry, in_bin=in_bin)
@@ -146,7 +145,7 @@ class Selections:
             hint = f"`aboard runs restore {run_name(elsewhere.number)}` takes it out; --bin is for runs that stay there"
             raise UnknownName(f"{entry} is in the bin", hint=hint)
         groups = self._catalog.experiments.list(limit=1000).items
-        raise self._references.unknown_run(str(entry), *(group.name for group in groups))
+        raise self._references.unknown_run(entry, *(group.name for group in groups))
 
     def _folder(self, entry: Folder, *, has_filter: bool) -> Entry:
         if entry.uri.startswith((".", "~")):

@@ -36,18 +36,22 @@ def whole_file(output: str, *, force: bool) -> Generator[BinaryIO]:
     except OSError as error:
         if isinstance(error, StorageUnavailable):
             raise
-        raise StorageUnavailable(f"{output!r} cannot be written: {error.strerror or error}") from error
+        raise _cannot_write(output, error) from error
 
 
 def check_output(output: str, *, force: bool) -> None:
     """Raise what can be known before anything is written, so that nobody waits for it."""
     path = Path(output)
-    kind = _kind_of(path)
+    try:
+        kind = _kind_of(path)
+        has_folder = path.resolve().parent.is_dir()
+    except OSError as error:
+        raise _cannot_write(output, error) from error
     if kind is not None and stat.S_ISDIR(kind):
         raise InvalidValue(f"{output!r} is a folder", hint="give the name of a file")
     if kind is not None and stat.S_ISREG(kind) and not force:
         raise _exists(path)
-    if not path.resolve().parent.is_dir():
+    if not has_folder:
         raise InvalidValue(f"there is no folder {str(path.parent)!r} for {path.name!r}", hint="make it, then try again")
 
 
@@ -60,6 +64,11 @@ def _kind_of(path: Path) -> int | None:
 
 def _is_stream(kind: int | None) -> bool:
     return kind is not None and not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
+
+
+def _cannot_write(output: str, error: OSError) -> StorageUnavailable:
+    hint = "Name a file in a folder that you can write to." if isinstance(error, PermissionError) else ""
+    return StorageUnavailable(f"{output!r} cannot be written: {error.strerror or error}", hint=hint)
 
 
 def _exists(path: Path) -> InvalidValue:

@@ -47,6 +47,12 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'aboard.executors' has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    from aboard.errors import MissingPackage
+
+    try:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    except MissingPackage as error:
+        # What happened inside of the import tells a person nothing: the message says what to install.
+        raise error.with_traceback(None) from None
     globals()[name] = value
     return value

@@ -103,7 +103,8 @@ class Docker(Executor):
         refuse_parts(self.name, spec, {"service_account": "mount credentials instead: credentials=('gcloud',)"})
         refuse_gpu_type(self.name, spec)
         if not spec.image:
-            raise InvalidValue(f"unit {spec.name} has no image", hint="give image=, or use the executor local")
+            hint = "Give --image IMAGE (image= in Python), or use the executor local."
+            raise InvalidValue(f"unit {spec.name} has no image", hint=hint)
         with explained(self._address()), self._client() as client:
             container = self._found(client, spec.id)
             packed = b""

@@ -226,8 +226,10 @@ class Kubernetes(Executor):
         is_uri = "://" in path and not path.startswith("file:")
         if is_uri or claim_of(self, path) is not None:
             return
-        seen = "".join(f", a path below {place} (claim {name})" for name, place in self.claims.items())
-        hint = f"use a URI such as gs://BUCKET/PATH or s3://BUCKET/PATH{seen}; a gcsfuse mount is this machine's alone"
+        mounted = " or ".join(f"{place} (claim {name})" for name, place in self.claims.items())
+        below = f"use a path below {mounted}; " if mounted else ""
+        claim = f"name the PersistentVolumeClaim that has it: kubernetes:claims=NAME:{path}"
+        hint = f"{below}{claim}; or use a URI such as gs://BUCKET/PATH; a gcsfuse mount is this machine's alone"
         raise InvalidValue(f"pods of Kubernetes cannot see {path!r}", hint=hint)
 
     def forget(self, handle: UnitHandle) -> None:

@@ -111,7 +111,7 @@ class ClusterAddress:
                 self._read_files(made)
         except _UNREADABLE as error:
             hint = _NO_ACCOUNT if self.is_inside else _NO_CLUSTER
-            raise ExecutorNotConfigured(f"no Kubernetes cluster is configured: {error}", hint=hint) from error
+            raise ExecutorNotConfigured(f"no Kubernetes cluster is configured: {error}", hint=hint) from None
         made.retries = False
         return client.ApiClient(made)
 

@@ -64,7 +64,8 @@ def check_pod(spec: UnitSpec) -> None:
     """Refuse a unit that cannot be a pod."""
     refuse_parts("kubernetes", spec, _REFUSED)
     if not spec.image:
-        raise InvalidValue(f"unit {spec.name} has no image", hint="give image=; pods run nothing else")
+        hint = "Give --image IMAGE (image= in Python); pods run nothing else."
+        raise InvalidValue(f"unit {spec.name} has no image", hint=hint)
     for port in spec.ports:
         if port.host is not None:
             hint = "a Service has the pod's own number; endpoint() and `kubectl port-forward` bring it to this machine"

@@ -21,7 +21,7 @@ from aboard.executors.keeper.unit_folder import UnitFolder
 from aboard.executors.keeper_file import keeper_file
 from aboard.executors.kept_units import ended_status, keeper_document
 from aboard.executors.local import check_process, port_in, running_unit, unknown_unit
-from aboard.executors.slurm_commands import UNKNOWN_JOB, SlurmRefused, fields, largest_array, slurm
+from aboard.executors.slurm_commands import UNKNOWN_JOB, SlurmRefused, check_installed, fields, largest_array, slurm
 from aboard.executors.slurm_status import Job, job_from, keeper_knows_the_end, slurm_status
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
@@ -107,6 +107,7 @@ class Slurm(Executor):
             if (spec.resources, spec.timeout, spec.grace) != (specs[0].resources, specs[0].timeout, specs[0].grace):
                 hint = "submit units with other resources or times by themselves"
                 raise InvalidValue(f"unit {spec.name} does not fit into an array with the others", hint=hint)
+        check_installed()
         size = largest_array()
         accepted: list[tuple[str, Sequence[UnitSpec]]] = []
         before = ""
@@ -330,6 +331,7 @@ class Slurm(Executor):
 def _sbatch(options: Sequence[str], script: str, folders: Sequence[UnitFolder]) -> str:
     """The number of a new job. Nobody looks for what was refused again: no folder with its variables stays."""
     try:
+        check_installed()
         told = slurm("sbatch", *options, "--wrap", script)
     except SlurmRefused:
         for folder in folders:

@@ -42,6 +42,13 @@ class SlurmRefused(UnitRefused):
     """What one of Slurm's programs said when it failed."""
 
 
+def check_installed() -> None:
+    """Refuse to submit where Slurm is not installed: nothing can have been taken, so nothing needs to be kept."""
+    if shutil.which("sbatch") is None:
+        hint = "Submit from a machine that has Slurm, or use another executor, as --executor local."
+        raise SlurmRefused("Slurm is not installed on this machine: there is no program sbatch.", hint=hint)
+
+
 def slurm(program: str, *arguments: str) -> str:
     """What the program prints; times are in UTC."""
     path = shutil.which(program)

@@ -21,9 +21,9 @@ try:
     _auth_faults: Any = importlib.import_module("google.auth.exceptions")
     _credentials: Any = importlib.import_module("google.auth.credentials")
     _requests: Any = importlib.import_module("google.auth.transport.requests")
-except ImportError as error:
+except ImportError:
     hint = "pip install 'aboard[vertex]'"
-    raise MissingPackage("the executor vertex needs google-cloud-aiplatform", hint=hint) from error
+    raise MissingPackage("the executor vertex needs google-cloud-aiplatform", hint=hint) from None
 
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _LOGGING = "https://logging.googleapis.com"

@@ -27,7 +27,8 @@ def custom_job(options: Vertex, spec: UnitSpec, tensorboard: str = "") -> dict[s
     """The job; `tensorboard` is the resource name of an instance."""
     refuse_parts("vertex", spec, _REFUSED)
     if not spec.image:
-        raise InvalidValue(f"unit {spec.name} has no image", hint="give image=; jobs of Vertex run nothing else")
+        hint = "Give --image IMAGE (image= in Python); jobs of Vertex run nothing else."
+        raise InvalidValue(f"unit {spec.name} has no image", hint=hint)
     environment = unit_environment(spec, {})
     container: dict[str, Any] = {
         "image_uri": spec.image,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from aboard.config.settings import load_settings
-from aboard.errors import InvalidType, InvalidValue
+from aboard.errors import AboardError, InvalidType, InvalidValue
 from aboard.executors.executor import Executor
 from aboard.executors.local import Local
 from aboard.executors.registry import executor_of
@@ -127,7 +127,11 @@ def add_tensorboard(
     chosen = executor_from(executor, "local")
     folder = os.fspath(log_dir if log_dir is not None else logdir or "")
     chosen, spec = board_unit(chosen, folder, number, timeout_secs or None, args or {}, image)
-    handle = chosen.submit(spec)
+    try:
+        handle = chosen.submit(spec)
+    except AboardError as error:
+        # A launch script shows this as it is: the message, without the frames of a client library before it.
+        raise error.with_traceback(None) from None
     _end_with(experiment, handle, termination_delay_secs)
     return BoardBeside(handle)
 

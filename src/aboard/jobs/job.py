@@ -20,6 +20,7 @@ from aboard.jobs.job_record import JobRecord, JobRecords
 from aboard.jobs.looking_after import looked_after
 from aboard.jobs.sent_source import forget_source
 from aboard.model.query.text import value_text
+from aboard.model.selection import Named
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus, state_after
@@ -201,7 +202,7 @@ class Job:
     @property
     def run(self) -> ServedRun:
         """Its run, from the configured server or the private one; an error while there is none yet."""
-        return self._client().runs.get(f"{self._record.workspace}/{self.name}")
+        return self._client().runs.get(str(Named(self.name, self._record.workspace)))
 
     def wait_for_run(self, timeout: float = _RUN_SECONDS) -> ServedRun:
         """Its run, as soon as a server knows it; an error when the job ended without one, or after `timeout` s."""

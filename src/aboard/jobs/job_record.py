@@ -186,4 +186,5 @@ def write_owned(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             aside.unlink()
-        raise StorageUnavailable(f"{path} cannot be written: {cast('str', error.strerror)}") from error
+        hint = "Set ABOARD_HOME to a folder that you can write to."
+        raise StorageUnavailable(f"{path} cannot be written: {cast('str', error.strerror)}.", hint=hint) from error

@@ -18,6 +18,7 @@ Value = str | int | float | bool | None
 ABSENT = "none"
 STATISTICS = ("first", "last", "min", "max")
 _METRICS = "metrics"
+_ALIASES = {"username": "user", "box": "host", "job": "experiment"}  # columns of XT
 _DIGITS = 6  # of a number with a fraction: what tells runs apart, without the noise of single precision
 _LARGEST_WHOLE = 1e15  # whole numbers beyond it are written with an exponent
 _PIECES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
@@ -130,6 +131,7 @@ def _parse(text: str, known: KnownFields) -> Iterator[str | Field]:
 
 
 def _field(name: str, known: KnownFields) -> Field | None:
+    name = _ALIASES.get(name, name)
     if name in known.columns:
         return Field("", name)
     group, _, key = name.partition(".")

@@ -9,9 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
+
+NUMBER_WORD = r"(?P<{0}>run|exp|job|)(?P<{1}>[1-9][0-9]{{0,17}})"
+# Plain words that are numbers, ranges, folders or marked names already.
+_NOT_A_NAME = re.compile(
+    NUMBER_WORD.format("kind", "first")
+    + rf"(\s*-\s*{NUMBER_WORD.format('other', 'last')})?"
+    + r"|name:.*|~.*|-|\.|\.\.",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
 
 
 class NumberKind(StrEnum):
@@ -29,6 +38,8 @@ class Numbers:
     first: int
     last: int
     workspace: str = ""
+    typed: str = field(default="", compare=False)
+    """The word as it was typed, without a workspace: for errors, and for an experiment that is named like a number."""
 
     def __str__(self) -> str:
         last = "" if self.is_one else f"-{self.kind}{self.last}"
@@ -41,13 +52,16 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """`base`, `ws1/base`: the name of a run or an experiment, or a uid."""
+    """`base`, `ws1/base`, `name:run343`: the name of a run or an experiment, or a uid.
+
+    `name:` marks a name that means something else as a plain word.
+    """
 
     name: str
     workspace: str = ""
 
     def __str__(self) -> str:
-        return _within(self.workspace, self.name)
+        return _within(self.workspace, f"name:{self.name}" if _NOT_A_NAME.fullmatch(self.name) else self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads selections: `run310, run341`, `run10-run20`, `exp7`, `ws1/base*`, `./logs`, `s3://bucket/path`, and a filter.
 
-Names hold no comma, slash or wildcard (`aboard.model.names`), so each of these has one meaning. A comma ends a word,
-also in the name of a folder. What begins with `/`, `./`, `../` or `~`, ends with a slash or holds `://` is a folder.
+`run343` and `exp7` are always numbers; `name:run343` is the run or experiment with that name. Names hold no comma,
+slash or wildcard (`aboard.model.names`), so each of these has one meaning. A comma ends a word, also in the name of a
+folder. What begins with `/`, `./`, `../` or `~`, ends with a slash or holds `://` is a folder.
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ from aboard.model.names import check_workspace_name, folded
 from aboard.model.query.like import LikePattern
 from aboard.model.query.parser import parse_query
 from aboard.model.query.text import query_text
-from aboard.model.selection import Entry, Folder, Named, NamedLike, NumberKind, Numbers, Selection, is_wild, like_text
+from aboard.model.selection import (
+    NUMBER_WORD,
+    Entry,
+    Folder,
+    Named,
+    NamedLike,
+    NumberKind,
+    Numbers,
+    Selection,
+    is_wild,
+    like_text,
+)
 from aboard.model.uid import is_uid
 
 HOW = "write run343, exp7, run310,run341, run10-run20, ws1/base*, a folder, or a filter with --where"
@@ -25,11 +37,11 @@ MOST_WORDS = 100_000
 MOST_NAMES, MOST_PATTERNS = 10_000, 1_000
 """Run numbers are looked up together. Each name, and each pattern, range or folder, is a query of its own."""
 _KINDS = {"run": NumberKind.RUN, "exp": NumberKind.EXPERIMENT, "job": NumberKind.EXPERIMENT}
-_NUMBER = r"(?P<{0}>run|exp|job|)(?P<{1}>[1-9][0-9]{{0,17}})"
-_ONE = re.compile(_NUMBER.format("kind", "number"), re.IGNORECASE | re.ASCII)
+_ONE = re.compile(NUMBER_WORD.format("kind", "number"), re.IGNORECASE | re.ASCII)
 _RANGE = re.compile(
-    _NUMBER.format("kind", "first") + r"\s*-\s*" + _NUMBER.format("other", "last"), re.IGNORECASE | re.ASCII
+    NUMBER_WORD.format("kind", "first") + r"\s*-\s*" + NUMBER_WORD.format("other", "last"), re.IGNORECASE | re.ASCII
 )
+_MARKED = re.compile(r"name:\s*(?P<name>.*)", re.IGNORECASE | re.DOTALL)
 _END = re.compile(r"[/\s]+\Z")
 
 
@@ -81,6 +93,14 @@ def split_words(words: Iterable[str]) -> list[str]:
     return [part.strip() for word in words for part in word.split(",") if part.strip()]
 
 
+def hint_for_nothing(word: str) -> str:
+    """What to do about a word that selects no run."""
+    entry = parse_word(word)
+    if isinstance(entry, Numbers) and not entry.is_one and entry.kind is NumberKind.RUN:
+        return f"A range counts numbers. For names write name:run{entry.first} or a pattern as run{entry.first}*."
+    return "`aboard runs list` shows what there is"
+
+
 def is_folder(text: str) -> bool:
     """Whether a word names a folder or bucket and not something in the catalog."""
     return "://" in text or text.startswith(("/", "./", "../", "~")) or text.endswith("/") or text in {".", ".."}
@@ -97,24 +117,37 @@ def parse_word(text: str, *, workspace: str = "", numbers: NumberKind = NumberKi
     within, _, name = (part.strip() for part in text.rpartition("/"))
     if not name or name == "-":
         raise InvalidValue(f"{text!r} names no run", hint=HOW)
+    marked = _MARKED.fullmatch(name)
+    if marked and (is_wild(text) or not marked["name"]):
+        hint = "Write name:run343 or ws1/name:run343 for one name, and ws1/base* for a pattern."
+        raise InvalidValue(f"{text!r} does not have a name after `name:`.", hint=hint)
     if is_wild(within):
         return _like(name, _pattern(within))
     own = _workspace(within, text)
+    usual = own or folded(check_workspace_name(workspace) if workspace else "")
+    if marked:
+        return _named(marked["name"], usual)
     if found := _RANGE.fullmatch(name):
         return _range(found, own, numbers)
     if found := _ONE.fullmatch(name):
         number = int(found["number"])
-        return Numbers(_KINDS.get(found["kind"].lower(), numbers), number, number, own)
-    own = own or folded(check_workspace_name(workspace) if workspace else "")
+        return Numbers(_KINDS.get(found["kind"].lower(), numbers), number, number, own, name)
     if is_wild(name):
-        return _like(name, own)
-    return Named(name.upper() if is_uid(name.upper()) else name, own)
+        return _like(name, usual)
+    return _named(name, usual)
+
+
+def _named(name: str, workspace: str) -> Named:
+    return Named(name.upper() if is_uid(name.upper()) else name, workspace)
 
 
 def _workspace(within: str, text: str) -> str:
     try:
         return folded(check_workspace_name(within)) if within else ""
     except InvalidValue:
+        if marked := _MARKED.fullmatch(within):
+            hint = f"Write {marked['name']}/name:{text.rpartition('/')[2]}."
+            raise InvalidValue(f"{text!r} has `name:` before the workspace.", hint=hint) from None
         hint = f"a run is named run343 or workspace/name, a folder ./{text}"
         raise InvalidValue(f"{text!r} is neither a run nor a folder", hint=hint) from None
 

@@ -14,7 +14,7 @@ from aboard.model.experiment import Experiment
 from aboard.model.workspace import Workspace
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
-from aboard.server.parameters import After, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
+from aboard.server.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
 
 
 class GroupRoutes:
@@ -81,10 +81,10 @@ class GroupRoutes:
         """Make an experiment."""
         return self._control.seen_by(access).groups.add_experiment(new)
 
-    def get_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
+    def get_experiment(self, name: ExperimentName, access: Asking, exact: Exact = False) -> Experiment:
         """One experiment, also when it is in the bin."""
         self._look()
-        return self._control.seen_by(access).references.experiment(name)
+        return self._control.seen_by(access).references.experiment(name, exact=exact)
 
     def change_experiment(
         self, name: ExperimentName, change: Annotated[ExperimentChange, sent(ExperimentChange)], access: Asking

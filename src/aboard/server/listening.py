@@ -14,7 +14,7 @@ EVERYWHERE = ""
 """As a host: all addresses of this machine, those of IPv6 too where it has it."""
 
 _HINTS = {
-    errno.EADDRINUSE: "leave out --port to get the next free one",
+    errno.EADDRINUSE: "leave out --port to get the next free one; an aboard server also takes the port after its own",
     errno.EACCES: "ports below 1024 need special rights; take another, or leave out --port",
     errno.EADDRNOTAVAIL: "this machine has no such address; try 127.0.0.1, or --bind_all",
 }

@@ -23,7 +23,16 @@ _INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 _FOREVER = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
-_NOT_BUILT = "This is an aboard server. Its API is below /api/v1/; its page was not built: run `make page`.\n"
+_NOT_BUILT = (
+    "This is an aboard server. It was installed without its page, which a clone does not have built.\n"
+    "Run `make page` in the clone (needs Node 20 or newer), install aboard again, and restart the server.\n"
+    "Boards (`aboard view`, `aboard board`) and the API below /api/v1/ work without it.\n"
+)
+
+
+def is_page_built(folder: Path = FOLDER) -> bool:
+    """Whether this installation has the page: a wheel made of a clone has it when `make page` ran before."""
+    return (folder / "index.html").is_file()
 
 
 class PageFiles:

@@ -23,12 +23,12 @@ def said(texts: Sequence[str]) -> list[str]:
 # A slash in a name is escaped twice, because paths are taken apart after the first time.
 RunName = Annotated[
     str,
-    Path(description="`run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`."),
+    Path(description="`run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`."),
     AfterValidator(unquote),
 ]
 ExperimentName = Annotated[
     str,
-    Path(description="`exp7`, `7`, or `workspace/name` with the slash as `%252F`."),
+    Path(description="`exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`."),
     AfterValidator(unquote),
 ]
 WorkspaceName = Annotated[str, Path(description="The name of a workspace."), AfterValidator(unquote)]
@@ -42,6 +42,9 @@ Workspaces = Annotated[
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many entries a page has at most.")]
 After = Annotated[str | None, Query(description="`next` of the page before.")]
 InBin = Annotated[bool, Query(alias="bin", description="What is in the bin, instead of what is not.")]
+Exact = Annotated[
+    bool, Query(description="`job7` is a number only, and not the name of an experiment when there is no number 7.")
+]
 Zone = Annotated[
     int,
     Query(

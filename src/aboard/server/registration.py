@@ -40,7 +40,8 @@ class Registration:
             make_private_folder(self._folder)
             self._lock = self._take()
         except OSError as error:
-            raise StorageUnavailable(f"{self._folder} cannot be written: {error.strerror}") from error
+            hint = "Set ABOARD_HOME to a folder that you can write to."
+            raise StorageUnavailable(f"{self._folder} cannot be written: {error.strerror}.", hint=hint) from error
 
     def publish(self, url: str, token: str) -> None:
         """Let programs know where the server is, and whether it has their credentials for clouds."""

@@ -36,7 +36,7 @@ class RunsAsked:
             where = parse_query(self.where, zone=timezone(timedelta(minutes=self.zone)))
             seen.catalog.fields.check(where, self.where, self.workspaces)
         if self.experiment:
-            number = seen.references.experiment(self.experiment).number
+            number = seen.references.experiment(self.experiment, exact=False).number
             inside = Comparison(Column("experiment_number", ColumnKind.NUMBER), Order.EQUAL, number)
             where = inside if where is None else And((inside, where))
         return where

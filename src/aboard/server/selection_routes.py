@@ -43,7 +43,7 @@ class SelectionRoutes:
         if self._is_fresh:
             self._control.look_now()
         selections = self._control.seen_by(access).selections
-        settled = selections.settle(selection, in_bin=asked.in_bin)
+        settled = selections.settle(selection, in_bin=asked.in_bin, exact=asked.exact)
         resolved = selections.resolve(settled, in_bin=asked.in_bin)
         return Selected(
             words=settled.words,

@@ -30,12 +30,17 @@ class ShippingState:
     """A later attempt works on the run."""
 
     def __str__(self) -> str:
-        text = f"{self.files} files, {bytes_text(self.bytes)} in the store"
+        text = f"{files_text(self.files)}, {bytes_text(self.bytes)} in the store"
         if self.files_left:
-            text += f"; {self.files_left} files, {bytes_text(self.bytes_left)} left"
+            text += f"; {files_text(self.files_left)}, {bytes_text(self.bytes_left)} left"
         if self.seconds_behind >= 2:
             text += f", {self.seconds_behind:.0f} s behind"
         return f"{text}: {self.error}" if self.error else text
+
+
+def files_text(count: int) -> str:
+    """A number of files in words."""
+    return f"{count} file{'s' * (count != 1)}"
 
 
 def bytes_text(count: float) -> str:

@@ -9,7 +9,8 @@ import pytest
 
 from aboard.config.settings import DEFAULT_TEMPLATE, load_settings
 from aboard.config.sizes import parse_size
-from aboard.errors import InvalidValue
+from aboard.errors import InvalidValue, StorageUnavailable
+from support.privileges import folder_of_an_ordinary_user
 
 
 def _write(home: Path, text: str) -> dict[str, str]:
@@ -75,6 +76,19 @@ def test_mistakes_in_the_file_are_said_with_their_place(tmp_path: Path, text: st
         load_settings(environ=_write(tmp_path, text))
     assert said in str(caught.value)
     assert "config.toml" in str(caught.value)
+
+
+def test_a_home_that_cannot_be_one_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for home in (tmp_path / "file", tmp_path / "file" / "x"):
+        with pytest.raises(StorageUnavailable, match=r"(?s)home folder of aboard: Not a directory.*Set ABOARD_HOME"):
+            load_settings(environ={"ABOARD_HOME": str(home)})
+    with pytest.raises(StorageUnavailable, match=r"(?s)cannot be read: Not a directory.*ABOARD_CONFIG"):
+        load_settings(environ={"ABOARD_HOME": str(tmp_path), "ABOARD_CONFIG": str(tmp_path / "file" / "x")})
+    with folder_of_an_ordinary_user() as folder:
+        (folder / "closed").mkdir(mode=0o000)
+        with pytest.raises(StorageUnavailable, match=r"(?s)Permission denied.*Set ABOARD_HOME"):
+            load_settings(environ={"ABOARD_HOME": str(folder / "closed")})
 
 
 def test_the_token_is_not_printed(tmp_path: Path) -> None:

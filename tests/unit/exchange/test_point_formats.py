@@ -285,10 +285,13 @@ def test_patterns_that_fit_nothing_are_refused(logs):
 
 def test_the_suffix_of_the_output_tells_the_format():
     names = {"x.csv": "csv", "x.CSV": "csv", "x.parquet": "parquet", "x.pq": "parquet", "x.json": "json",
-             "x.jsonl": "jsonl", "x.ndjson": "jsonl", "x": "csv", "-": "csv", "x.txt": "csv"}  # fmt: skip
+             "x.jsonl": "jsonl", "x.ndjson": "jsonl", "x": "csv", "-": "csv", "/dev/stdout": "csv"}  # fmt: skip
     assert {output: format_for(output) for output in names} == {output: FORMATS[name] for output, name in names.items()}
     with pytest.raises(InvalidValue, match="compressed"):
         format_for("x.csv.gz")
+    for other in ("x.xlsx", "x.txt"):
+        with pytest.raises(InvalidValue, match=r"(?s)is not a format.*\.csv, \.parquet.* or \.ndjson, or add --format"):
+            format_for(other)
 
 
 def test_the_command_line_knows_every_format():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.exchange.whole_file import whole_file
+from aboard.exchange.whole_file import check_output, whole_file
 from support.privileges import folder_of_an_ordinary_user
 from support.processes import succeed
 
@@ -31,6 +31,14 @@ def test_the_name_appears_at_the_end(tmp_path):
         assert not path.exists()
     assert path.read_bytes() == b"all"
     assert names(tmp_path) == ["out.csv"]
+
+
+def test_a_folder_that_one_may_not_look_into_is_told():
+    with folder_of_an_ordinary_user() as folder:
+        closed = folder / "closed"
+        closed.mkdir(mode=0o000)
+        with pytest.raises(StorageUnavailable, match=r"(?s)x.csv' cannot be written: Permission denied.*Name a"):
+            check_output(str(closed / "x.csv"), force=False)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, BrokenPipeError])

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
-from aboard.errors import InvalidType, MissingPackage, UnknownName
+from aboard import add_tensorboard, executors
+from aboard.errors import ExecutorUnavailable, InvalidType, MissingPackage, UnknownName
 from aboard.executors import Local, executor_names, make_executor
 
 
@@ -22,6 +24,28 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
         make_executor("locl")
     assert "did you mean 'local'" in refused.value.hint
     assert "ssh" in refused.value.hint
+
+
+def test_a_missing_extra_is_told_without_the_frames_of_its_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("aboard.executors.vertex", "aboard.executors.vertex_client"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "google.cloud.aiplatform_v1", None)
+    monkeypatch.delitem(vars(executors), "Vertex", raising=False)
+    with pytest.raises(MissingPackage, match=r"aboard\[vertex\]") as missing:
+        _ = executors.Vertex
+    shown = "".join(traceback.format_exception(missing.value)).splitlines()
+    assert len(shown) < 12, shown
+
+
+def test_a_board_beside_an_experiment_is_refused_without_the_frames_of_a_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path))
+    executor = executors.Kubernetes(kubeconfig=str(tmp_path / "none"))
+    with pytest.raises(ExecutorUnavailable, match="no Kubernetes cluster is configured") as refused:
+        add_tensorboard("exp", "s3://bucket/logs", 7431, executor=executor)
+    shown = "".join(traceback.format_exception(refused.value)).splitlines()
+    assert len(shown) < 12, shown
 
 
 def _install(folder: Path, target: str) -> None:

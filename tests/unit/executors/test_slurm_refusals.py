@@ -39,6 +39,15 @@ def test_a_unit_that_is_refused_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     assert _left(tmp_path) == {unit.id}
 
 
+def test_where_slurm_is_not_installed_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    slurm = Slurm(folder=str(tmp_path / "units"))
+    for submit in (lambda: slurm.submit(_unit()), lambda: slurm.submit_array([_unit(), _unit()])):
+        with pytest.raises(UnitRefused, match=r"(?s)Slurm is not installed on this machine.*--executor local"):
+            submit()
+        assert not (tmp_path / "units").exists() or _left(tmp_path) == set()
+
+
 def test_a_unit_that_nobody_answered_for_stays_to_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slurm, unit = _slurm(tmp_path, monkeypatch, UNTAKEN), _unit()
     with pytest.raises(ExecutorUnavailable):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -150,3 +151,14 @@ def test_a_board_ends_though_a_job_of_its_experiment_was_forgotten(
     board = Local().handle(new_uid(), folder="")
     board_ending.work(BoardEnding(board=board.text(), experiment="old"))
     assert stopped == [board]
+
+
+def test_a_job_finds_its_run_by_name_also_where_that_looks_like_a_number(
+    records: JobRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    client = SimpleNamespace(runs=SimpleNamespace(get=asked.append))
+    monkeypatch.setattr(Job, "_client", lambda _: client)
+    for name in ("run7", "base"):
+        _ = forgotten_job(records, name).run
+    assert asked == ["default/name:run7", "default/base"]

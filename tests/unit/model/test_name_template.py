@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard.errors import InvalidValue
-from aboard.model.name_template import FOLDER_FIELDS, Field, KnownFields, NameTemplate, short_form
+from aboard.model.name_template import BOARD_FIELDS, FOLDER_FIELDS, Field, KnownFields, NameTemplate, short_form
 
 CATALOG = KnownFields(columns=("workspace", "run", "logdir", "status"))
 VALUES = {
@@ -72,6 +72,13 @@ def test_fields_are_filled_in(text, name):
 )
 def test_the_short_form_of_values(value, text):
     assert short_form(value) == text
+
+
+def test_columns_of_xt_have_their_counterparts():
+    fields = NameTemplate("{username}_{box}_{job}", BOARD_FIELDS).fields
+    assert [field.key for field in fields] == ["user", "host", "experiment"]
+    with pytest.raises(InvalidValue, match="unknown field 'username'"):
+        NameTemplate("{username}", FOLDER_FIELDS)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from aboard.errors import InvalidValue, QueryError
 from aboard.model.selection import Folder, Named, NamedLike, NumberKind, Numbers, Selection
-from aboard.model.selection_words import MOST_NAMES, MOST_PATTERNS, MOST_WORDS, parse_selection, parse_word
+from aboard.model.selection_words import (
+    MOST_NAMES,
+    MOST_PATTERNS,
+    MOST_WORDS,
+    hint_for_nothing,
+    parse_selection,
+    parse_word,
+)
 
 RUN, EXPERIMENT = NumberKind.RUN, NumberKind.EXPERIMENT
 
@@ -44,6 +51,14 @@ def experiment(number, workspace=""):
         ("run9999999999999999999", Named("run9999999999999999999")),
         ("Lab/try 3", Named("try 3", "lab")),
         ("01arz3ndektsv4rrffq69g5fav", Named("01ARZ3NDEKTSV4RRFFQ69G5FAV")),
+        ("name:run343", Named("run343")),
+        ("NAME: job2300", Named("job2300")),
+        ("ws1/name:run3", Named("run3", "ws1")),
+        ("name:10-20", Named("10-20")),
+        ("name:name:x", Named("name:x")),
+        ("name:base", Named("base")),
+        ("name:~x", Named("~x")),
+        ("name:-", Named("-")),
         ("/logs/../logs/mine/", Folder("/logs/mine")),
         ("logs/", Folder("./logs")),
         ("./logs", Folder("./logs")),
@@ -72,6 +87,10 @@ def test_each_kind_of_word_means_one_thing_and_is_written_in_one_way(word, entry
         (["ws*/run1-run9"], "(?s)is a range.*write run10-run20 alone"),
         ([". /x"], "neither a run nor a folder"),
         (["*a" * 9], r"at most 8 \*"),
+        (["name:"], "does not have a name after `name:`"),
+        (["name:run3*"], "(?s)does not have a name after `name:`.*ws1/base\\* for a pattern"),
+        (["ws*/name:run3"], "does not have a name after `name:`"),
+        (["name:ws1/run3"], "(?s)`name:` before the workspace.*Write ws1/name:run3"),
         ([], "no run is named"),
         ([" , ", ","], "no run is named"),
         (["x"] * (MOST_WORDS + 1), "too many"),
@@ -90,6 +109,11 @@ def test_many_runs_can_be_named_by_number():
     words = [f"run{n}" for n in range(1, MOST_WORDS - MOST_PATTERNS + 1)] + [f"a{n}*" for n in range(MOST_PATTERNS)]
     assert len(parse_selection(words).entries) == MOST_WORDS
     assert parse_selection(["a*"] * (MOST_PATTERNS + 1)).words == ("a*",)
+
+
+def test_a_range_that_selects_nothing_is_told_from_names():
+    assert "name:run341 or a pattern as run341*" in hint_for_nothing("run341-run343")
+    assert "runs list" in hint_for_nothing("run34*")
 
 
 def test_lists_are_read_as_a_shell_passes_them():
@@ -156,6 +180,7 @@ _ENTRIES = st.one_of(
         *(st.sampled_from(NumberKind), st.tuples(_COUNTS, _COUNTS), _WORKSPACES),
     ),
     st.builds(lambda text, workspace: parse_word(f"x{text}x", workspace=workspace), _TEXTS, _WORKSPACES),
+    st.builds(lambda text, workspace: parse_word(f"name:{text}", workspace=workspace), _TEXTS, _WORKSPACES),
     st.builds(
         lambda text, mark, workspace: parse_word(f"x{text}{mark}", workspace=workspace),
         _TEXTS,

@@ -22,6 +22,7 @@ from aboard.run.supervisor.gpus import Gpus
 from aboard.run.supervisor.output_log import OutputLog
 from aboard.run.supervisor.python_state import interpreter_of
 from aboard.run.supervisor.spool_lock import spool_locked
+from aboard.ship.shipping_state import ShippingState
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
 from support.stored_runs import store_run
@@ -153,3 +154,11 @@ def test_facts_are_whole_lines_and_read_once(tmp_path: Path) -> None:
         file.write(b'xt": "c"}\nnot json\n')
     log.append("tags", values={"x": ""})
     assert [fact["kind"] for fact in reader.new()] == ["note", "tags"]
+
+
+def test_one_file_is_not_written_as_several():
+    assert (
+        str(ShippingState(files=1, bytes=5, files_left=1, bytes_left=2))
+        == "1 file, 5 bytes in the store; 1 file, 2 bytes left"
+    )
+    assert str(ShippingState(files=2, bytes=5)).startswith("2 files, ")

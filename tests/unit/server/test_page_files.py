@@ -7,6 +7,8 @@ import asyncio
 import base64
 import gzip
 import hashlib
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +17,7 @@ from urllib.parse import unquote
 import pytest
 from starlette.applications import Starlette
 
-from aboard.server.page_files import PageFiles
+from aboard.server.page_files import PageFiles, is_page_built
 
 
 class Answer(NamedTuple):
@@ -109,3 +111,27 @@ def test_the_document_names_files_below_the_path_of_the_server(tmp_path: Path, p
     expected = f'<html data-base="{prefix}/"><script src="{prefix}/_page/main-1.js"></script>'.encode()
     assert get("/w/lab/runs").body == expected
     assert gzip.decompress(get("/w/lab/runs", "br, gzip").body) == expected
+
+
+def test_without_the_page_the_server_says_how_to_get_it(tmp_path: Path):
+    assert not is_page_built(tmp_path)
+    said = getting(tmp_path)("/").body
+    assert b"`make page`" in said
+    assert b"install aboard again" in said
+    (tmp_path / "index.html").touch()
+    assert is_page_built(tmp_path)
+
+
+@pytest.mark.parametrize(("state", "has_page", "warns"), [("wheel", 0, 1), ("wheel", 1, 0), ("editable", 0, 0)])
+def test_a_wheel_without_the_page_is_told_while_it_is_built(tmp_path: Path, state: str, has_page: int, warns: int):
+    root = Path(__file__).parents[3]
+    (tmp_path / "CMakeLists.txt").write_text((root / "CMakeLists.txt").read_text())
+    (tmp_path / "native").symlink_to(root / "native")
+    page = tmp_path / "src" / "aboard" / "server" / "_web" / "index.html"
+    page.parent.mkdir(parents=True)
+    if has_page:
+        page.touch()
+    options = [f"-DSKBUILD_STATE={state}", "-DABOARD_BUILD_EXTENSION=OFF"]
+    command = [Path(sys.executable).parent / "cmake", "-S", tmp_path, "-B", tmp_path / "build", *options]
+    configured = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert ("is not built" in configured.stderr) == bool(warns)

@@ -2136,6 +2136,8 @@ export interface components {
              */
             numbers?: "run" | "exp";
             in_bin?: boolean;
+            /** @description `job7` is a number only, and not the name of an experiment when there is no number 7. */
+            exact?: boolean;
         };
         /** @description One curve of a run: every point of a tag in a logdir, which is empty for the run itself. */
         Series: {
@@ -2684,7 +2686,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -2715,7 +2717,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -2739,7 +2741,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -2929,7 +2931,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3030,7 +3032,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3065,7 +3067,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3107,7 +3109,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3138,7 +3140,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3168,7 +3170,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3198,7 +3200,7 @@ export interface operations {
                 range?: string;
             };
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3230,7 +3232,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `run343`, `343`, a uid, a name, or `workspace/name` with the slash as `%252F`. */
+                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
                 run: string;
             };
             cookie?: never;
@@ -3536,7 +3538,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `exp7`, `7`, or `workspace/name` with the slash as `%252F`. */
+                /** @description `exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`. */
                 name: string;
             };
             cookie?: never;
@@ -3560,7 +3562,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `exp7`, `7`, or `workspace/name` with the slash as `%252F`. */
+                /** @description `exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`. */
                 name: string;
             };
             cookie?: never;
@@ -3581,10 +3583,13 @@ export interface operations {
     };
     groups_get_experiment: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `job7` is a number only, and not the name of an experiment when there is no number 7. */
+                exact?: boolean;
+            };
             header?: never;
             path: {
-                /** @description `exp7`, `7`, or `workspace/name` with the slash as `%252F`. */
+                /** @description `exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`. */
                 name: string;
             };
             cookie?: never;
@@ -3608,7 +3613,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description `exp7`, `7`, or `workspace/name` with the slash as `%252F`. */
+                /** @description `exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`. */
                 name: string;
             };
             cookie?: never;

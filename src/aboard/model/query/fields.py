@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
 from aboard.errors import QueryError
 from aboard.model.query.lexer import Kind, Word, words_of
@@ -67,6 +68,21 @@ def parse_field(text: str) -> Field:
     if len(words) != 2 or words[0].kind is not Kind.NAME:
         raise QueryError(f"{text!r} is not the name of a field", text, 0, len(text), hint=_ALL)
     return field_of(words[0], text)
+
+
+def unknown_name(field: Hparam | Metric, known: Sequence[str], text: str) -> QueryError:
+    """The error for a hyperparameter or metric that no run has, with the nearest names of those that are `known`."""
+    word = "hparams" if isinstance(field, Hparam) else "metrics"
+    part = f".{field.part}" if isinstance(field, Metric) and field.part is not MetricPart.LAST else ""
+    near = in_stages(field.name, known) or difflib.get_close_matches(field.name, known, n=3) or known[:5]
+    named = ", ".join(f"{word}.{name}{part}" for name in near)
+    hint = f"nearest: {named}" if near else f"no run has any {word} yet"
+    return QueryError(f"no run has {word}.{field.name}", text, field.place.start, field.place.end, hint=hint)
+
+
+def in_stages(name: str, known: Sequence[str]) -> list[str]:
+    """The metrics of this name that were logged in a stage: `train/loss` for `loss`."""
+    return [one for one in known if one.endswith(f"/{name}")]
 
 
 def _metric(below: tuple[str, ...], last_is_quoted: bool, word: Word) -> Metric:

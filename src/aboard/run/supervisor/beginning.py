@@ -29,6 +29,7 @@ from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.talk import Talk
 from aboard.ship import Spool, restore
+from aboard.ship.shipping_state import files_text
 from aboard.store import Patience, Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
@@ -190,7 +191,9 @@ class Beginning:
             self._talk.warn(f"{error.message} The attempt begins with the files that are on this machine.")
             return
         if restored.files:
-            self._talk.say(f"{restored.files} files of earlier attempts are back in {self._destination.output}")
+            verb = "is" if restored.files == 1 else "are"
+            back = f"{files_text(restored.files)} of earlier attempts {verb} back in {self._destination.output}"
+            self._talk.say(back)
         for problem in restored.problems:
             self._talk.warn(problem)
 

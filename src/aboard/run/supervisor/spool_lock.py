@@ -25,7 +25,8 @@ def spool_locked(spool: Path) -> Generator[None]:
             hint="End that process first, or start a new run.",
         ) from None
     except OSError as error:
-        raise StorageUnavailable(f"{spool} cannot be written: {error.strerror}.") from None
+        hint = "Set ABOARD_HOME to a folder that you can write to."
+        raise StorageUnavailable(f"{spool} cannot be written: {error.strerror}.", hint=hint) from None
     try:
         yield
     finally:
