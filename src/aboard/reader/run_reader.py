@@ -114,10 +114,10 @@ class RunReader:
             None if packed is None else (os.fsencode(packed[0]), packed[1], packed[2]),
             None if within is None else absolute_path(within),
         )
-        self._start_over()
+        self.start_over()
         _readers.add(self)
 
-    def _start_over(self) -> None:
+    def start_over(self) -> None:
         self._lock = threading.Lock()
         self._generation = -1
         self._taken = 0
@@ -178,12 +178,12 @@ class RunReader:
 _readers: WeakSet[RunReader] = WeakSet()
 
 
-def _start_over_in_child() -> None:
+def start_over_in_child() -> None:
     """Take tags again: another thread of the parent may have been doing so, with the lock held."""
     for reader in list(_readers):
-        reader._start_over()
+        reader.start_over()
 
 
-os.register_at_fork(after_in_child=_start_over_in_child)
+os.register_at_fork(after_in_child=start_over_in_child)
 
 __all__ = ["DataClass", "Entry", "RunReader", "Tag", "TagStatus"]
