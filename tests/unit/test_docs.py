@@ -46,3 +46,16 @@ def test_tests_of_accepted_lines_exist(line, state, words, places):
     assert words or state == "met", "why it is not as there"
     for path, test in named:
         assert re.search(rf"^ *def {test}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE), f"{path}::{test}"
+
+
+def test_every_threat_names_tests_that_exist():
+    """Each row of SECURITY.md names files below `tests` or `native`; `::name` alone is a test of the file before it."""
+    rows = re.findall(r"^\| (?!threat|---)(.+) \| (.+) \|$", (ROOT / "SECURITY.md").read_text("utf-8"), re.MULTILINE)
+    assert len(rows) >= 20
+    for threat, places in rows:
+        file = Path()
+        for place, _, test in (named.partition("::") for named in re.findall(r"`([^`]+)`", places)):
+            if place:
+                file = ROOT / place if place.startswith("native/") else ROOT / "tests" / place
+            assert file.exists(), f"{threat}: {place}"
+            assert not test or re.search(rf"def {test}\(", file.read_text("utf-8")), f"{threat}: {place}::{test}"
