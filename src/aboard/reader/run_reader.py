@@ -110,10 +110,11 @@ class RunReader:
             b"" if index is None else os.fsencode(index),
             None if packed is None else (os.fsencode(packed[0]), packed[1], packed[2]),
         )
-        self._start_over()
+        self.forget_tags()
         _readers.add(self)
 
-    def _start_over(self) -> None:
+    def forget_tags(self) -> None:
+        """Take all tags from the logdir again with the next call, under a new lock."""
         self._lock = threading.Lock()
         self._generation = -1
         self._taken = 0
@@ -177,7 +178,7 @@ _readers: WeakSet[RunReader] = WeakSet()
 def _start_over_in_child() -> None:
     """Take tags again: another thread of the parent may have been doing so, with the lock held."""
     for reader in list(_readers):
-        reader._start_over()
+        reader.forget_tags()
 
 
 os.register_at_fork(after_in_child=_start_over_in_child)
