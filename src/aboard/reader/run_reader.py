@@ -114,10 +114,11 @@ class RunReader:
             None if packed is None else (os.fsencode(packed[0]), packed[1], packed[2]),
             None if within is None else absolute_path(within),
         )
-        self.start_over()
+        self.forget_tags()
         _readers.add(self)
 
-    def start_over(self) -> None:
+    def forget_tags(self) -> None:
+        """Take all tags from the logdir again with the next call, under a new lock."""
         self._lock = threading.Lock()
         self._generation = -1
         self._taken = 0
@@ -178,12 +179,12 @@ class RunReader:
 _readers: WeakSet[RunReader] = WeakSet()
 
 
-def start_over_in_child() -> None:
+def _start_over_in_child() -> None:
     """Take tags again: another thread of the parent may have been doing so, with the lock held."""
     for reader in list(_readers):
-        reader.start_over()
+        reader.forget_tags()
 
 
-os.register_at_fork(after_in_child=start_over_in_child)
+os.register_at_fork(after_in_child=_start_over_in_child)
 
 __all__ = ["DataClass", "Entry", "RunReader", "Tag", "TagStatus"]
