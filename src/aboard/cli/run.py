@@ -109,8 +109,6 @@ def request_of(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
     hparams = job_hparams(os.environ)
     for path in options.configs:
         hparams |= flat_hparams(read_config_file(Path(path), "--config"))
-    with contextlib.suppress(OSError):  # the local store may be made first, and would make its parents for everybody
-        make_private_folder(settings.home)
     request = RunRequest(
         command=tuple(options.command),
         home=settings.home,
@@ -132,6 +130,8 @@ def request_of(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
         capture_code=options.capture_code,
         must_ship=options.must_ship,
     )
+    with contextlib.suppress(OSError):  # the local store may be made first, and would make its parents for everybody
+        make_private_folder(settings.home)
     return request, source_is_done
 
 
