@@ -82,7 +82,7 @@ def test_a_script_of_xt_with_its_import_line_changed_and_started_again(machine: 
     assert [event["name"] for event in kept.summary().annotations] == ["milestone", "milestone"]
     (weights,) = [path for path in kept.rows() if path.endswith("000004-model.pt")]
     assert kept.content(weights) == b"weights of epoch 3"
-    catalogued = json.loads(well(machine.aboard("runs", "show", "ws1/run23", "--json")).out)
+    catalogued = json.loads(well(machine.aboard("runs", "show", "ws1/name:run23", "--json")).out)
     assert (catalogued["number"], catalogued["status"], len(catalogued["attempts"])) == (1, "completed", 2)
     assert catalogued["hparams"] == {"lr": 0.01, "epochs": 2500}
     assert catalogued["metrics"]["test/acc"]["last"]["value"] == pytest.approx(0.3)
