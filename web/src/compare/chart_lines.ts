@@ -30,7 +30,7 @@ export function linesOf(
   const logdirs = [...new Set(curves.map((curve) => curve.logdir))].sort();
   const seen = curves.flatMap((curve) => {
     const look = looks.get(curve.uid);
-    return look ? [{ curve, look, dash: DASHES[logdirs.indexOf(curve.logdir) % DASHES.length] ?? [] }] : [];
+    return look && !look.isWaiting ? [{ curve, look, dash: DASHES[logdirs.indexOf(curve.logdir) % DASHES.length] ?? [] }] : [];
   });
   const base = options.x === "step" ? baseOf(seen.map((one) => one.curve)) : undefined;
   const placed = seen.map((one) => ({ ...one, base, ...placedOn(one.curve, one.look, options.x, along, base) }));
