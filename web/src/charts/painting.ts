@@ -26,6 +26,9 @@ export function paint(context: CanvasRenderingContext2D, lines: readonly Line[],
     paintPath(context, line.xs, line.ys, line, frame, 1, lines.length > 40 ? 1 : 1.5);
     paintLonely(context, line, frame);
   }
+  context.restore();
+  // Beyond the clipped area: a mark at the first step has two halves.
+  context.save();
   for (const line of lines) paintMarks(context, line, frame);
   context.restore();
 }
