@@ -63,7 +63,11 @@ test("with more runs than colours none changes", () => {
 
 test("a few runs have the colours that differ most, whatever their numbers", () => {
   for (let first = 0; first < 30; first++) {
-    const given = [...book().assign(byNumber([first, first + 11, first + 12, first + 23])).values()];
+    const given = [
+      ...book()
+        .assign(byNumber([first, first + 11, first + 12, first + 23]))
+        .values(),
+    ];
     expect(new Set(given).size).toBe(4);
     expect(Math.max(...given)).toBeLessThan(8);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From curves to lines: along the chosen axis, smoothed, with bands, grouped.
 import type { XKind } from "../charts/axis_text";
-import { banded, valuesAt } from "../charts/bands";
+import { banded, extremePlaces, valuesAt } from "../charts/bands";
 import { DASHES } from "../charts/colours";
 import { startOf, type Curve, type Line, type Parts } from "../charts/curve";
 import { grouped, type Area, type Centre } from "../charts/grouping";
@@ -30,7 +30,9 @@ export function linesOf(
   const logdirs = [...new Set(curves.map((curve) => curve.logdir))].sort();
   const seen = curves.flatMap((curve) => {
     const look = looks.get(curve.uid);
-    return look && !look.isWaiting ? [{ curve, look, dash: DASHES[logdirs.indexOf(curve.logdir) % DASHES.length] ?? [] }] : [];
+    return look && !look.isWaiting
+      ? [{ curve, look, dash: DASHES[logdirs.indexOf(curve.logdir) % DASHES.length] ?? [] }]
+      : [];
   });
   const base = options.x === "step" ? baseOf(seen.map((one) => one.curve)) : undefined;
   const placed = seen.map((one) => ({ ...one, base, ...placedOn(one.curve, one.look, options.x, along, base) }));
@@ -145,15 +147,16 @@ function singleLine(one: Placed, options: LineOptions): Line {
   };
   if (!isReduced)
     return { ...out, xs, ys: calm, walls, ...(exact ? { exact } : {}), ...(isSmoothed ? { raw: { xs, ys } } : {}) };
-  const line = banded(xs, calm, options.most);
-  const rough = isSmoothed ? banded(xs, ys, options.most) : line;
+  // A smoothed line has its extremes around it, any other goes through them.
+  const around = isSmoothed ? banded(ys, options.most) : undefined;
+  const places = around?.places ?? extremePlaces(ys, options.most);
   return {
     ...out,
-    xs: line.xs,
-    ys: line.ys,
-    band: { low: rough.low, high: rough.high },
-    walls: valuesAt(walls, line.places),
-    ...(exact ? { exact: BigInt64Array.from(line.places, (at) => exact[at] as bigint) } : {}),
+    xs: valuesAt(xs, places),
+    ys: valuesAt(calm, places),
+    ...(around ? { band: { low: around.low, high: around.high } } : {}),
+    walls: valuesAt(walls, places),
+    ...(exact ? { exact: BigInt64Array.from(places, (at) => exact[at] as bigint) } : {}),
   };
 }
 
