@@ -8,7 +8,7 @@ const LIGHT = [
   "#d55e00",
   "#009e73",
   "#cc79a7",
-  "#b58900",
+  "#a39100",
   "#332288",
   "#56a3d9",
   "#882255",
@@ -22,7 +22,7 @@ const DARK = [
   "#ff8a3d",
   "#2fcf9f",
   "#f0a3cb",
-  "#f2c744",
+  "#e5d84a",
   "#9d8cff",
   "#8fd0ff",
   "#e3729f",
@@ -147,6 +147,9 @@ export function textWish(text: string): number {
   for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 16777619);
   return value >>> 0;
 }
+
+/** Of points that later attempts replaced. */
+export const SUPERSEDED: readonly number[] = [3, 3];
 
 /** How lines of one run are told apart that belong to different logdirs. */
 export const DASHES: readonly (readonly number[])[] = [[], [6, 4], [2, 3], [9, 4, 2, 4], [1, 5], [12, 3]];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chart as SVG, for papers: axes, lines and legend as text and paths.
 import { axisTexts, type XKind } from "./axis_text";
-import type { Line } from "./curve";
+import { FAINT, type Line } from "./curve";
 import { edgeMarks, type EdgeMark } from "./edge_marks";
 import type { MomentMark } from "./moment_marks";
 import { bandStretches, isDrawable, lonelyPoints, type Axes } from "./stretches";
@@ -50,8 +50,11 @@ export function svgChart(
     if (line.band && axes.bands) parts.push(`<path d="${area(line, frame)}" fill="${line.colour}" opacity="0.18"/>`);
     if (line.raw)
       parts.push(`<path d="${path(line.raw.xs, line.raw.ys, frame)}" stroke="${line.colour}" opacity="0.3"/>`);
+    const faint = line.isFaint ? ` opacity="${FAINT}"` : "";
     const dash = line.dash.length ? ` stroke-dasharray="${line.dash.join(" ")}"` : "";
-    parts.push(`<path d="${path(line.xs, line.ys, frame)}" stroke="${line.colour}" stroke-width="1.6"${dash}/>`);
+    parts.push(
+      `<path d="${path(line.xs, line.ys, frame)}" stroke="${line.colour}" stroke-width="1.6"${dash}${faint}/>`,
+    );
     for (const at of lonelyPoints(line, frame)) {
       const [left, top] = [x(line.xs[at] as number), y(line.ys[at] as number)];
       parts.push(`<circle cx="${left}" cy="${top}" r="2.5" fill="${line.colour}"/>`);

@@ -6,7 +6,7 @@ import type { Span } from "./value_range";
 export const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
 
 /** Seconds between two ticks that people count in: 15 minutes, not 1000 seconds. */
-const DURATIONS = [1, 2, 5, 10, 15, 30].flatMap((count) => [count, count * MINUTE]);
+const DURATIONS = [1, 2, 5, 10, 15, 20, 30].flatMap((count) => [count, count * MINUTE]);
 DURATIONS.push(...[1, 2, 3, 6, 12].map((count) => count * HOUR));
 DURATIONS.sort((one, other) => one - other);
 

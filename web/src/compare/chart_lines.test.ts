@@ -131,6 +131,18 @@ test("beside steps beyond 2^53 all lines tell their steps", () => {
   expect([...(lines[1]?.xs ?? [])]).toEqual([0, 2]);
 });
 
+test("superseded points are faint lines of their own, as they were logged and in no group", () => {
+  const old = curve("a", [5, NaN, 7], { isSuperseded: true });
+  const lines = linesOf([curve("a", [1, 2, 3]), old, old], looks("a"), SMOOTH);
+  expect(lines.map((line) => line.isFaint ?? false)).toEqual([true, true, false]);
+  expect([...(lines[0]?.ys ?? [])]).toEqual([5, NaN, 7]);
+  expect(lines[0]).toMatchObject({ uid: "a", label: "a · superseded", marks: [] });
+  expect(new Set(lines.map((line) => line.key)).size).toBe(3);
+  const grouped = looks("a");
+  for (const look of grouped.values()) look.group = "lr = 1";
+  expect([...(linesOf([curve("a", [1, 2, 3]), old], grouped, OPTIONS)[0]?.ys ?? [])]).toEqual([1, 2, 3]);
+});
+
 test("logdirs of one run are told apart by their dashes, and a run that nobody chose is not drawn", () => {
   const lines = linesOf(
     [curve("a", [1], { logdir: "train" }), curve("a", [1], { logdir: "test" }), curve("x", [1])],

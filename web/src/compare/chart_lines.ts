@@ -2,7 +2,7 @@
 // From curves to lines: along the chosen axis, smoothed, with bands, grouped.
 import type { XKind } from "../charts/axis_text";
 import { banded, extremePlaces, valuesAt } from "../charts/bands";
-import { DASHES } from "../charts/colours";
+import { DASHES, SUPERSEDED } from "../charts/colours";
 import { startOf, type Curve, type Line, type Parts } from "../charts/curve";
 import { grouped, type Area, type Centre } from "../charts/grouping";
 import { valueAt } from "../charts/interpolation";
@@ -36,8 +36,16 @@ export function linesOf(
   });
   const base = options.x === "step" ? baseOf(seen.map((one) => one.curve)) : undefined;
   const placed = seen.map((one) => ({ ...one, base, ...placedOn(one.curve, one.look, options.x, along, base) }));
-  if (!placed.some((one) => one.look.group !== undefined)) return placed.map((one) => singleLine(one, options));
-  return groupLines(placed, options);
+  if (placed.some((one) => one.look.group !== undefined))
+    return groupLines(
+      placed.filter((one) => !one.curve.isSuperseded),
+      options,
+    );
+  const [old, shown] = [
+    placed.filter((one) => one.curve.isSuperseded),
+    placed.filter((one) => !one.curve.isSuperseded),
+  ];
+  return [...old.map((one, at) => supersededLine(one, at, options)), ...shown.map((one) => singleLine(one, options))];
 }
 
 /** Where steps begin that cannot be told apart as plain numbers; none for all others. */
@@ -158,6 +166,13 @@ function singleLine(one: Placed, options: LineOptions): Line {
     walls: valuesAt(walls, places),
     ...(exact ? { exact: BigInt64Array.from(places, (at) => exact[at] as bigint) } : {}),
   };
+}
+
+/** As it was logged: several attempts have lines of their own. */
+function supersededLine(one: Placed, at: number, options: LineOptions): Line {
+  const line = singleLine(one, { ...options, smoothing: "none" });
+  const faint = { dash: SUPERSEDED, isFaint: true, label: `${line.label} · superseded` };
+  return { ...line, ...faint, key: `${line.key} superseded ${at}`, marks: [] };
 }
 
 function groupLines(placed: readonly Placed[], options: LineOptions): Line[] {

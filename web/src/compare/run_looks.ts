@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How each run looks in charts: its name, colour, group, and moments of its history.
 import { runLabel, type Run } from "../api/wire";
-import { colour, groupColours, runColours, runWish, textWish } from "../charts/colours";
+import { colour, groupColours, runColours, runWish } from "../charts/colours";
 import { cellValue, durationOf } from "../runs/cell_values";
 import { readField } from "../runs/field_names";
 
@@ -29,7 +29,9 @@ export function runLooks(runs: readonly Run[], groupBy: string, isDark: boolean)
     groupBy ? runs.flatMap((run) => (isWaiting(run, groupBy) ? [] : [[run.uid, groupOf(run, groupBy)]])) : [],
   );
   const keyOf = (group: string): string => `${groupBy}=${group}`;
-  const ofGroups = groupColours.assign(new Map([...groups.values()].map((group) => [keyOf(group), textWish(group)])));
+  // In the order of their names: the first groups have the colours that differ most.
+  const names = [...new Set(groups.values())].sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
+  const ofGroups = groupColours.assign(new Map(names.map((group, at) => [keyOf(group), at])));
   const ofRuns = runColours.assign(groupBy ? new Map() : new Map(runs.map((run) => [run.uid, runWish(run)])));
   return new Map(
     runs.map((run) => {
