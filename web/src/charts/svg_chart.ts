@@ -66,7 +66,8 @@ export function svgChart(
     );
   parts.push("</g>");
   // Beyond the clip path: a mark at the first step has two halves.
-  for (const line of lines) parts.push(...edgeMarks(line, frame).map((mark) => drawnMark(mark, line.colour)));
+  const marks = lines.flatMap((line) => edgeMarks(line, frame).map((mark) => drawnMark(mark, line.colour)));
+  parts.push("<g>", ...marks, "</g>");
   lines.forEach((line, at) => {
     const top = HEIGHT + at * ROW + 6;
     parts.push(`<path d="M${LEFT} ${top}h18" stroke="${line.colour}" stroke-width="3"/>`);
