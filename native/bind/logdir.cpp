@@ -111,6 +111,18 @@ nb::object read_media(const Logdir& logdir, size_t tag, const nb::tuple& place) 
   return bytes ? nb::object(bytes_of(*bytes)) : nb::none();
 }
 
+// Parts in which no step is smaller than the one before, in their order: points of several attempts begin anew.
+nb::list ascending(const ColumnView& points) {
+  nb::list parts;
+  const auto steps = points.steps();
+  for (size_t begin = 0, at = 1; begin < points.size; ++at) {
+    if (at < points.size && steps[at] >= steps[at - 1]) continue;
+    parts.append(ColumnView{points.block, points.begin + begin, at - begin});
+    begin = at;
+  }
+  return parts;
+}
+
 nb::list files_of(const Logdir& logdir) {
   nb::list result;
   for (const FileStatus& file : without_gil([&] { return logdir.files(); })) {
@@ -153,6 +165,7 @@ void bind_logdir(nb::module_& module) {
       .def("reduced", &reduced, nb::call_guard<WithoutGil>())
       .def("reduced_with_means", &reduced_with_means)
       .def("window", &window)
+      .def("ascending", &ascending)
       .def("json", [](const ColumnView& self, bool objects) {
         std::string text;
         {

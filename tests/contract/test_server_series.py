@@ -42,10 +42,26 @@ def client(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     long = logged_run(store, name="long", curves={"noise": NOISE})
     with SummaryWriter(str(tb_folder(store, long, "far"))) as writer:
         writer.add_scalar("far", 1.0, FAR)
+    resumed = logged_run(store, name="resumed", curves={"loss": [1.0] * 10, "lr": [0.5] * 4})
+    for first, value in ((5, 2.0), (3, 3.0)):
+        log_more(store, resumed, curves={"loss": [value] * 4}, first=first)
     catalog = tmp_path_factory.mktemp("catalog") / "catalog.sqlite"
     with Catalog.open(catalog) as opened, serving_runs(opened, store.uri) as made:
-        until(lambda: made.runs.count() == 3)
+        until(lambda: made.runs.count() == 4)
         yield made
+
+
+def test_superseded_points_come_as_stretches_of_ascending_steps(client: Client):
+    found = client.series.get("resumed", superseded=True)
+    assert [(one.tag, one.steps.tolist(), one.values.tolist()) for one in found] == [
+        ("loss", [5, 6, 7, 8, 9], [1.0] * 5),
+        ("loss", [3, 4, 5, 6, 7, 8], [1.0] * 2 + [2.0] * 4),
+    ]
+    assert [one.steps.tolist() for one in client.series.get("resumed", "loss")] == [[0, 1, 2, 3, 4, 5, 6]]
+    part = client.series.get("resumed", "loss", superseded=True, from_step=8, points=2)
+    assert [(one.steps.tolist(), one.total) for one in part] == [([7, 9], 3), ([7, 8], 2)]
+    told = ask(client, "/api/v1/tags?run=resumed").json()["items"]
+    assert {one["tag"]: one["superseded"] for one in told} == {"loss": 11, "lr": 0}
 
 
 def named(found: list[Any]) -> list[tuple[str, str, str]]:
@@ -212,7 +228,7 @@ def test_tags_are_listed_with_their_range(client: Client):
 
 def test_points_of_a_live_run_appear(store: Store, client: Client):
     uid = logged_run(store, name="live", curves={"loss": [1.0]}, status=RunState.RUNNING)
-    until(lambda: client.runs.count() == 4)
+    until(lambda: client.runs.count() == 5)
     assert client.series.get("live", "loss")[0].values.tolist() == [1.0]
     log_more(store, uid, curves={"loss": [2.0, 3.0]}, first=1)
     until(lambda: client.series.get("live", "loss")[0].values.tolist() == [1.0, 2.0, 3.0], 20)

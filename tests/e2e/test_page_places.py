@@ -15,6 +15,7 @@ from aboard.model.board import BoardKind
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.outputs import Outputs
 from aboard.store.run.run_folder import RunFolder
+from support.chart_files import card, rows_of
 from support.logged_runs import log_more, logged_run
 from support.page_world import World, hostile_runs, page_world, restarted_run, sweep, trained_run
 from support.processes import until
@@ -44,6 +45,23 @@ def test_a_run_tells_what_it_is(visit, world):
     page.get_by_text("0.5", exact=True).first.wait_for()
     page.keyboard.press("2")
     page.locator("section[data-tag='loss'] canvas").wait_for()
+
+
+def test_superseded_points_are_drawn_when_asked_for(visit, world):
+    uid = world.uids["again"] = logged_run(world.store, name="again", workspace="again", curves={"loss": [1.0] * 30})
+    log_more(world.store, uid, curves={"loss": [2.0] * 5}, first=10)
+    until(lambda: world.client.runs.count(workspaces="again") == 1, 30)
+    page = visit(f"/w/again/runs/{world.number('again')}?tab=charts")
+    chart = card(page, "loss")
+    chart.get_by_text("20 superseded points").wait_for()
+    assert {row["curve"] for row in rows_of(page, "loss")} == {"again"}
+    chart.get_by_role("button", name="Show", exact=True).click()
+    until(lambda: {row["curve"] for row in rows_of(page, "loss")} == {"again", "again · superseded"})
+    old = [row for row in rows_of(page, "loss") if row["curve"] == "again · superseded"]
+    assert [(int(row["x"]), float(row["loss"])) for row in old] == [(step, 1.0) for step in range(10, 30)]
+    page.wait_for_url("**superseded=1*")
+    chart.get_by_role("button", name="Hide", exact=True).click()
+    until(lambda: len(rows_of(page, "loss")) == 15)
 
 
 def test_events_and_attempts_stand_on_the_axis(visit, world):

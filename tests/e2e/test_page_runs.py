@@ -145,6 +145,38 @@ def test_columns_are_chosen_sorted_widened_pinned_and_hidden(visit):
     head.wait_for(state="detached")
 
 
+def test_the_menu_of_the_last_column_is_inside_of_the_window(visit):
+    # The last column ends at the edge of the window.
+    page = visit(f"{RUNS}?columns=status&widths=name=500,status=640")
+    head = page.get_by_role("columnheader", name="status")
+    head.hover()
+    head.get_by_role("button", name="Column status").click()
+    item = page.get_by_role("dialog", name="Column status").get_by_role("button", name="Hide")
+    page.mouse.move(5, 5)  # it stays while the pointer is elsewhere
+    box = page.get_by_role("dialog", name="Column status").bounding_box()
+    assert box["x"] > 0
+    assert box["x"] + box["width"] <= page.viewport_size["width"]
+    # Nothing clips it, and nothing is above it.
+    edge = item.bounding_box()
+    script = "([x, y]) => document.elementFromPoint(x, y)?.textContent.trim()"
+    assert page.evaluate(script, [edge["x"] + edge["width"] - 2, edge["y"] + edge["height"] / 2]) == "Hide"
+    item.click()
+    head.wait_for(state="detached")
+
+
+def test_a_run_keeps_its_colour_on_every_page(visit, world):
+    page = visit(RUNS)
+    numbers = {name: world.number(name) for name in ("sweep-1", "sweep-6")}
+    kept = {world.uids[name]: index for index, name in enumerate(numbers, 9)}  # colours that no run begins with
+    page.evaluate("(kept) => localStorage.setItem('aboard.colours', JSON.stringify(kept))", kept)
+    colours: set[str] = set()
+    for path in (f"{RUNS}?first=8", f"/w/lab/compare?runs={numbers['sweep-6']}", "/w/lab/compare?first=8"):
+        page.goto(f"{world.url}{path}")
+        dot = page.get_by_role("button", name="Plot sweep-6").locator("[style]")
+        colours.add(dot.evaluate("(dot) => getComputedStyle(dot).backgroundColor"))
+    assert colours == {"rgb(107, 107, 107)"}
+
+
 def test_a_column_that_is_widened_asks_for_nothing(visit):
     page = visit(f"{RUNS}?columns=status")
     rows(page)

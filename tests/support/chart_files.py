@@ -28,10 +28,9 @@ class Picture:
         return [text.text or "" for text in self.root.findall(f"{_NAMES}text") if not text.get("text-anchor")][1:]
 
     def paths(self, opacity: str | None = None) -> list[str]:
-        """Where curves go: those without opacity, raw ones (0.3), or areas (0.18)."""
-        inside = self.root.find(f"{_NAMES}g")
-        assert inside is not None
-        return [path.get("d", "") for path in inside.iter(f"{_NAMES}path") if path.get("opacity") == opacity]
+        """Where curves go: those without opacity, raw ones (0.3), areas (0.18), or marks (0.9)."""
+        drawn = [path for group in self.root.findall(f"{_NAMES}g") for path in group.iter(f"{_NAMES}path")]
+        return [path.get("d", "") for path in drawn if path.get("opacity") == opacity]
 
 
 def card(page: Any, tag: str) -> Any:

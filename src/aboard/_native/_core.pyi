@@ -93,6 +93,8 @@ class Points:
         """The same, and for each of them the mean of the finite values since the one before, and how many these are."""
     def window(self, first: int, last: int, /) -> Points:
         """The points with steps in [first, last] and one more on either side; steps must be ascending."""
+    def ascending(self) -> list[Points]:
+        """Parts whose steps ascend, in their order: points of several attempts go back to an earlier step."""
     def json(self, objects: bool, /) -> bytes: ...
 
 Place: TypeAlias = tuple[int, float, int, int, int, int]

@@ -77,6 +77,8 @@ class SharedTag:
     """Those that it is in; the empty name is a run itself."""
     runs: int
     """How many of the runs have it."""
+    superseded: int
+    """How many points later attempts of these runs replaced; `GET series` returns them with `superseded`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,10 +70,12 @@ class SeriesClient:
         until: datetime | float | None = None,
         points: int = 0,
         means: bool = False,
+        superseded: bool = False,
     ) -> list[CurveColumns]:
         """Curves of one or more runs, all or those named; every point, or at most `points` that keep the shape.
 
         With `means`, the points of a curve that was reduced also tell the mean of what they stand for.
+        With `superseded`, the points that later attempts replaced: a curve for each stretch of ascending steps.
         Runs whose store does not answer are an error here; `get_partly` tells them beside the others.
         """
         found, problems = self.get_partly(
@@ -88,6 +90,7 @@ class SeriesClient:
             until=until,
             points=points,
             means=means,
+            superseded=superseded,
         )
         if problems:
             raise AboardError(
@@ -109,6 +112,7 @@ class SeriesClient:
         until: datetime | float | None = None,
         points: int = 0,
         means: bool = False,
+        superseded: bool = False,
     ) -> tuple[list[CurveColumns], list[RunProblem]]:
         """As `get`, and runs that could not be read."""
         query: dict[str, object] = {
@@ -123,6 +127,7 @@ class SeriesClient:
             "until": _seconds(until),
             "points": points,
             "means": means,
+            "superseded": superseded,
             "format": "columns",
         }
         data = self._transport().bytes("series", query, accept=COLUMNS_TYPE)

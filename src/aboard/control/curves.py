@@ -44,6 +44,8 @@ class CurvesAsked:
     """At most so many of each curve; 0 for all."""
     means: bool = False
     """Whether the points of a reduced curve also tell the mean of what they stand for."""
+    superseded: bool = False
+    """The points that later attempts replaced, instead of the newest ones."""
 
     def windows_of(self, uids: Sequence[str]) -> dict[str, CurveWindow]:
         """The window of each run."""
@@ -95,7 +97,7 @@ class FoundCurves:
 
     def points(self) -> list[FoundCurve]:
         """The points of all curves, in their windows, reduced."""
-        found = [one.cut(self._asked.points, self._asked.means) for one in self._curves]
+        found = [part for one in self._curves for part in one.cut(self._asked)]
         told = sum(len(one.points) for one in found)
         if told > _MOST_POINTS:
             raise InvalidValue(
@@ -155,15 +157,17 @@ class _Curve:
     tag: Tag
     window: CurveWindow
 
-    def cut(self, most: int, means: bool) -> FoundCurve:
-        points, parts = self.window.of(self.tag.points()), None
-        total = len(points)
-        if most and total > most and means:
-            points, *columns = points.reduced_with_means(most)
-            parts = PartMeans(*columns)
-        elif most and total > most:
-            points = points.reduced(most)
-        return FoundCurve(self.run, self.logdir, self.tag.name, total, points, parts)
+    def cut(self, asked: CurvesAsked) -> Iterator[FoundCurve]:
+        """The curve in its window, downsampled; of superseded points one for each stretch of ascending steps."""
+        for whole in self.tag.superseded() if asked.superseded else [self.tag.points()]:
+            points, parts = self.window.of(whole), None
+            total = len(points)
+            if asked.points and total > asked.points and asked.means:
+                points, *columns = points.reduced_with_means(asked.points)
+                parts = PartMeans(*columns)
+            elif asked.points and total > asked.points:
+                points = points.reduced(asked.points)
+            yield FoundCurve(self.run, self.logdir, self.tag.name, total, points, parts)
 
 
 def scalar_tags(reader: RunReader) -> dict[str, Tag]:

@@ -59,6 +59,7 @@ class _Shared:
 
     logdirs: dict[str, None] = field(default_factory=dict[str, None])
     runs: int = 0
+    superseded: int = 0
     last: str = ""
 
 
@@ -72,7 +73,8 @@ class _Union:
     def add(self, run: OpenRun) -> None:
         uid = run.place.uid
         for logdir, reader in sorted(run.logdirs.items()):
-            for _, _, _, wall_time in reader.logdir.statuses():
+            statuses = reader.logdir.statuses()
+            for _, _, _, wall_time in statuses:
                 if math.isfinite(wall_time) and (self.newest is None or wall_time > self.newest):
                     self.newest = wall_time
             for tag in reader.tags():
@@ -82,12 +84,15 @@ class _Union:
                 shared.logdirs[logdir] = None
                 shared.runs += shared.last != uid
                 shared.last = uid
+                # Tags that have come since have no points in it.
+                shared.superseded += statuses[tag.number][1] if tag.number < len(statuses) else 0
 
     def items(self) -> tuple[SharedTag, ...]:
         ordered = sorted(self._tags, key=lambda one: (_as_read(one[0]), one))
         return tuple(
-            SharedTag(tag=tag, kind=kind, logdirs=tuple(self._tags[tag, kind].logdirs), runs=self._tags[tag, kind].runs)
+            SharedTag(tag=tag, kind=kind, logdirs=tuple(shared.logdirs), runs=shared.runs, superseded=shared.superseded)
             for tag, kind in ordered
+            for shared in [self._tags[tag, kind]]
         )
 
 

@@ -63,6 +63,10 @@ class Tag:
         """The points of a scalar tag: ascending steps, the newest of each."""
         return self.run.logdir.scalars(self.number, True)
 
+    def superseded(self) -> list[Points]:
+        """The points that later attempts replaced: one part for each stretch of ascending steps."""
+        return self.run.logdir.superseded(self.number).ascending()
+
     def entries(self) -> list[Entry]:
         """Where the values of a tag that is no scalar lie: ascending steps, the newest of each."""
         newest = {place[0]: Entry(*place) for place in self.run.logdir.media(self.number)}

@@ -68,6 +68,12 @@ MEANS = (
 )
 
 
+_SUPERSEDED = (
+    "The points that later attempts replaced, instead of the newest ones. "
+    "Each stretch of ascending steps is a curve of its own."
+)
+
+
 class SeriesRoutes:
     """Answers questions about points."""
 
@@ -95,6 +101,7 @@ class SeriesRoutes:
         pattern: _Pattern = "",
         points: _Points = 1000,
         means: Annotated[bool, Query(description=f"{MEANS} CSV has no place for them.")] = False,
+        superseded: Annotated[bool, Query(description=_SUPERSEDED)] = False,
         format: Annotated[SeriesFormat | None, Query(description="Without it, `Accept` decides.")] = None,  # noqa: A002
         accept: Annotated[str, Header()] = "",
         if_none_match: Annotated[str, Header()] = "",
@@ -111,6 +118,7 @@ class SeriesRoutes:
             windows=curve_windows(from_steps, to_steps, since, until),
             points=points,
             means=means,
+            superseded=superseded,
         )
         found = self._control.curves(runs, asked, access)
         kind = format or _accepted(accept)

@@ -2185,6 +2185,8 @@ export interface components {
             logdirs: string[];
             /** @description How many of the runs have it. */
             runs: components["schemas"]["WholeNumber"];
+            /** @description How many points later attempts of these runs replaced; `GET series` returns them with `superseded`. */
+            superseded: components["schemas"]["WholeNumber"];
         };
         /** @description The tags that some runs have together, in the order of their charts. */
         SharedTags: {
@@ -2892,6 +2894,8 @@ export interface operations {
                 points?: number;
                 /** @description For each point of a curve that was reduced also the mean of the finite values since the point before it, and how many these are. CSV has no place for them. */
                 means?: boolean;
+                /** @description The points that later attempts replaced, instead of the newest ones. Each stretch of ascending steps is a curve of its own. */
+                superseded?: boolean;
                 /** @description Without it, `Accept` decides. */
                 format?: components["schemas"]["SeriesFormat"] | null;
             };

@@ -22,6 +22,8 @@ export interface CurvesAsked {
   points: number;
   /** Whether points of reduced curves also tell the means of what they stand for. */
   means?: boolean;
+  /** The points that later attempts replaced, instead of the newest ones. */
+  superseded?: boolean;
 }
 
 function queryOf(asked: CurvesAsked): Query {
@@ -37,6 +39,7 @@ function queryOf(asked: CurvesAsked): Query {
     until: windows.flatMap(({ until }) => until ?? []),
     points: asked.points,
     means: asked.means,
+    superseded: asked.superseded || undefined,
   };
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves with more points than a chart has columns: a line, and a band from the least to the most around it.
+// Curves with more points than a chart has columns: a line through their extremes, or a calm line and a band around it.
 
 export interface Banded {
-  xs: Float64Array;
-  ys: Float64Array;
   low: Float64Array;
   high: Float64Array;
   /** Where in the curve the point of each bucket stands. */
@@ -17,13 +15,42 @@ export function valuesAt(values: Float64Array, places: Uint32Array): Float64Arra
   return taken;
 }
 
+/**
+ * Where the least and the most of neighbouring points stand, in at most `most` buckets, in their order; of a bucket
+ * without numbers its last point. A line through these looks like one through all points: every peak is on it.
+ */
+export function extremePlaces(ys: Float64Array, most: number): Uint32Array {
+  const size = Math.max(1, Math.ceil(ys.length / Math.max(1, most)));
+  const found = new Uint32Array(2 * Math.ceil(ys.length / size) + 2);
+  let count = 0;
+  const add = (at: number): void => {
+    if (!count || (found[count - 1] as number) < at) found[count++] = at;
+  };
+  if (ys.length) add(0);
+  for (let begin = 0; begin < ys.length; begin += size) {
+    const end = Math.min(ys.length, begin + size);
+    let [low, high] = [-1, -1];
+    for (let at = begin; at < end; at++) {
+      const y = ys[at] as number;
+      if (!Number.isFinite(y)) continue;
+      if (low < 0 || y < (ys[low] as number)) low = at;
+      if (high < 0 || y > (ys[high] as number)) high = at;
+    }
+    if (low < 0) add(end - 1);
+    else {
+      add(Math.min(low, high));
+      add(Math.max(low, high));
+    }
+  }
+  if (ys.length) add(ys.length - 1);
+  return found.slice(0, count);
+}
+
 /** Neighbouring points as at most `most` buckets; of each the last number is drawn and its extremes are the band. */
-export function banded(xs: Float64Array, ys: Float64Array, most: number): Banded {
+export function banded(ys: Float64Array, most: number): Banded {
   const size = Math.max(1, Math.ceil(ys.length / Math.max(1, most)));
   const count = Math.ceil(ys.length / size);
   const out = {
-    xs: new Float64Array(count),
-    ys: new Float64Array(count),
     low: new Float64Array(count),
     high: new Float64Array(count),
     places: new Uint32Array(count),
@@ -41,8 +68,6 @@ export function banded(xs: Float64Array, ys: Float64Array, most: number): Banded
       if (y < low) low = y;
       if (y > high) high = y;
     }
-    out.xs[bucket] = xs[last] as number;
-    out.ys[bucket] = ys[last] as number;
     out.low[bucket] = high === -Infinity ? NaN : low;
     out.high[bucket] = high === -Infinity ? NaN : high;
     out.places[bucket] = last;

@@ -23,6 +23,16 @@ test("a line that only passes through the window is seen there", () => {
   expect(both[1]).toBeGreaterThan(2.4);
 });
 
+test("what is drawn between an edge and the first point inside has its place, bands too", () => {
+  const band = { low: Float64Array.of(-9, 0, 0, 0), high: Float64Array.of(2, 2, 2, 12) };
+  const group = line([0, 100, 200, 300], [1, 1, 1, 1], { band });
+  const [low, high] = chartRanges([group], { ...OPTIONS, zoom: [50, 250] }).y;
+  expect(low).toBeLessThan(-4.5);
+  expect(low).toBeGreaterThan(-6);
+  expect(high).toBeGreaterThan(7);
+  expect(high).toBeLessThan(8);
+});
+
 test("the height at an edge is that of the line as it is drawn, also between logarithmic axes", () => {
   const zoom = [100, 100.001] as const;
   const far = line([1, 10_000], [1, 10_000]);

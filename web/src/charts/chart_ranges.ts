@@ -52,16 +52,14 @@ function wholeX(lines: readonly Line[], log: boolean): Span {
 
 function valuesWithin(lines: readonly Line[], span: Span, options: RangeOptions): Float64Array {
   const columns = lines.flatMap((line) => drawnColumns(line, options.bands));
-  const found = new Float64Array(columns.reduce((sum, { xs }) => sum + Math.max(2, xs.length), 0));
+  const found = new Float64Array(columns.reduce((sum, { xs }) => sum + 2 + xs.length, 0));
   let count = 0;
   for (const { xs, ys } of columns) {
-    const before = count;
     for (let at = 0; at < xs.length; at++) {
       const x = xs[at] as number;
-      // The neighbours of what is seen are drawn towards, but their height does not count.
       if (x >= span[0] && x <= span[1]) found[count++] = ys[at] as number;
     }
-    if (count > before) continue;
+    // Of the way to the neighbours outside only what is seen counts: as far as the edges.
     for (const edge of span) found[count++] = heightAt(edge, xs, ys, options);
   }
   return found.subarray(0, count);

@@ -23,6 +23,8 @@ export interface Curve {
   parts?: Parts;
   /** When its first point was logged, where only a later part is here. */
   first?: number;
+  /** Later attempts replaced its points. */
+  isSuperseded?: boolean;
 }
 
 /** From when on its time is counted: when the run started, as far as anybody knows. */
@@ -53,7 +55,11 @@ export interface Line {
   base?: bigint;
   walls?: Float64Array;
   total: number;
+  /** Drawn behind the others: its points were superseded. */
+  isFaint?: boolean;
 }
+
+export const FAINT = 0.55; // opacity
 
 /** Joined by a slash, as the catalog names metrics. */
 export function metricName(logdir: string, tag: string): string {

@@ -30,3 +30,11 @@ test("what the raw curve behind a smoothed one has beyond an edge is marked", ()
     { x: 90, kind: "down" },
   ]);
 });
+
+test("NaN is marked once, where it is first seen", () => {
+  const marks = [10, 30, 50, 90].map((x) => ({ x, kind: "NaN" as const }));
+  expect(edgeMarks(line({ marks }), frame)).toEqual([{ x: 10, kind: "cross" }]);
+  expect(edgeMarks(line({ marks }), { ...frame, left: 40 })).toEqual([{ x: 50, kind: "cross" }]);
+  const infinite = marks.map(({ x }) => ({ x, kind: "∞" as const }));
+  expect(edgeMarks(line({ marks: infinite }), frame).length).toBe(4);
+});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks for what a chart cannot show: triangles at its edges for what is beyond them, crosses at the bottom for NaN.
+// Marks for what a chart cannot show: triangles at its edges for what is beyond them, a cross at the bottom for the first NaN.
 import type { Line } from "./curve";
 
 export interface EdgeMark {
@@ -31,7 +31,8 @@ function notNumbers(line: Line, frame: MarkFrame, gap: number): EdgeMark[] {
     const x = frame.x(mark.x);
     const kind = KINDS[mark.kind];
     if (!isInside(x, frame) || x - last[kind] < gap) continue;
-    last[kind] = x;
+    // Once NaN, mostly NaN to the end: the first one tells.
+    last[kind] = kind === "cross" ? Infinity : x;
     found.push({ x, kind });
   }
   return found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws lines into a canvas: band, raw curve, line, and marks for what a chart cannot show.
-import type { Line } from "./curve";
+import { FAINT, type Line } from "./curve";
 import { edgeMarks } from "./edge_marks";
 import { bandStretches, isDrawable, lonelyPoints, type Axes } from "./stretches";
 
@@ -23,9 +23,12 @@ export function paint(context: CanvasRenderingContext2D, lines: readonly Line[],
   for (const line of lines) {
     if (bands && line.band) paintBand(context, line, frame, 0.18);
     if (line.raw) paintPath(context, line.raw.xs, line.raw.ys, line, frame, 0.28, 1);
-    paintPath(context, line.xs, line.ys, line, frame, 1, lines.length > 40 ? 1 : 1.5);
+    paintPath(context, line.xs, line.ys, line, frame, line.isFaint ? FAINT : 1, lines.length > 40 ? 1 : 1.5);
     paintLonely(context, line, frame);
   }
+  context.restore();
+  // Beyond the clipped area: a mark at the first step has two halves.
+  context.save();
   for (const line of lines) paintMarks(context, line, frame);
   context.restore();
 }

@@ -40,6 +40,12 @@ test("what an axis cannot show is marked: NaN, infinities, and values beyond an 
   expect(svgChart("marks", [marked], { x: [2.5, 3.5], y: [0, 4] }, axes).match(/opacity="0.9"/g)?.length).toBe(1);
 });
 
+test("marks at the first step are not clipped", () => {
+  const first: Line = { ...line, ys: Float64Array.of(99, 1, 1) };
+  const svg = svgChart("", [first], { x: [0, 2], y: [0, 4] }, AXES);
+  expect(svg.indexOf("<title>above</title>")).toBeGreaterThan(svg.indexOf("</g>"));
+});
+
 const AXES = { x: "step", logX: false, logY: false, bands: true } as const;
 
 test("points that stand alone are drawn", () => {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chart as SVG, for papers: axes, lines and legend as text and paths.
-import { axisText, type XKind } from "./axis_text";
-import type { Line } from "./curve";
+import { axisTexts, type XKind } from "./axis_text";
+import { FAINT, type Line } from "./curve";
 import { edgeMarks, type EdgeMark } from "./edge_marks";
 import type { MomentMark } from "./moment_marks";
 import { bandStretches, isDrawable, lonelyPoints, type Axes } from "./stretches";
-import { tickDistance, ticks } from "./ticks";
+import { ticks } from "./ticks";
 import type { Span } from "./value_range";
 
 const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [720, 380, 64, 36, 36];
 const ROW = 18;
+const TICKS = 6;
 
 export function svgChart(
   title: string,
@@ -27,18 +28,21 @@ export function svgChart(
     `<text x="${LEFT}" y="22" font-size="15" font-weight="600">${escaped(title)}</text>`,
     `<clipPath id="inside"><rect x="${LEFT}" y="${TOP}" width="${WIDTH - 16 - LEFT}" height="${HEIGHT - BOTTOM - TOP}"/></clipPath>`,
   ];
-  for (const value of ticks(ranges.x, axes.logX)) {
-    const text =
-      axes.x === "wall" ? new Date(value * 1000).toLocaleString() : axisText(axes.x, value, tickDistance(ranges.x));
-    parts.push(`<path d="M${x(value)} ${TOP}V${HEIGHT - BOTTOM}" stroke="#e9ecf0"/>`);
+  const along = ticks(ranges.x, { kind: axes.x, log: axes.logX, count: TICKS });
+  for (const [at, text] of axisTexts(axes.x, along, axes.logX).entries()) {
+    const left = x(along[at] as number);
+    const [first = "", ...below] = text.split("\n").map(escaped);
+    const lower = below.map((part) => `<tspan x="${left}" dy="14">${part}</tspan>`).join("");
+    parts.push(`<path d="M${left} ${TOP}V${HEIGHT - BOTTOM}" stroke="#e9ecf0"/>`);
     parts.push(
-      `<text x="${x(value)}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="#66727f">${escaped(text)}</text>`,
+      `<text x="${left}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="#66727f">${first}${lower}</text>`,
     );
   }
-  for (const value of ticks(ranges.y, axes.logY)) {
-    parts.push(`<path d="M${LEFT} ${y(value)}H${WIDTH - 16}" stroke="#e9ecf0"/>`);
-    const text = axisText("step", value, axes.logY ? value : tickDistance(ranges.y));
-    parts.push(`<text x="${LEFT - 6}" y="${y(value) + 4}" text-anchor="end" fill="#66727f">${escaped(text)}</text>`);
+  const up = ticks(ranges.y, { kind: "metric", log: axes.logY, count: TICKS });
+  for (const [at, text] of axisTexts("metric", up, axes.logY).entries()) {
+    const top = y(up[at] as number);
+    parts.push(`<path d="M${LEFT} ${top}H${WIDTH - 16}" stroke="#e9ecf0"/>`);
+    parts.push(`<text x="${LEFT - 6}" y="${top + 4}" text-anchor="end" fill="#66727f">${escaped(text)}</text>`);
   }
   const frame = { left: LEFT, width: WIDTH - 16 - LEFT, x, y, yRange: ranges.y, logY: axes.logY };
   parts.push(`<g clip-path="url(#inside)" fill="none">`);
@@ -46,19 +50,24 @@ export function svgChart(
     if (line.band && axes.bands) parts.push(`<path d="${area(line, frame)}" fill="${line.colour}" opacity="0.18"/>`);
     if (line.raw)
       parts.push(`<path d="${path(line.raw.xs, line.raw.ys, frame)}" stroke="${line.colour}" opacity="0.3"/>`);
+    const faint = line.isFaint ? ` opacity="${FAINT}"` : "";
     const dash = line.dash.length ? ` stroke-dasharray="${line.dash.join(" ")}"` : "";
-    parts.push(`<path d="${path(line.xs, line.ys, frame)}" stroke="${line.colour}" stroke-width="1.6"${dash}/>`);
+    parts.push(
+      `<path d="${path(line.xs, line.ys, frame)}" stroke="${line.colour}" stroke-width="1.6"${dash}${faint}/>`,
+    );
     for (const at of lonelyPoints(line, frame)) {
       const [left, top] = [x(line.xs[at] as number), y(line.ys[at] as number)];
       parts.push(`<circle cx="${left}" cy="${top}" r="2.5" fill="${line.colour}"/>`);
     }
   }
-  for (const line of lines) parts.push(...edgeMarks(line, frame).map((mark) => drawnMark(mark, line.colour)));
   for (const moment of moments)
     parts.push(
       `<path d="M${x(moment.x)} ${TOP}V${HEIGHT - BOTTOM}" stroke="${moment.colour}" stroke-dasharray="3 3" opacity="0.6"><title>${escaped(moment.label)}</title></path>`,
     );
   parts.push("</g>");
+  // Beyond the clip path: a mark at the first step has two halves.
+  const marks = lines.flatMap((line) => edgeMarks(line, frame).map((mark) => drawnMark(mark, line.colour)));
+  parts.push("<g>", ...marks, "</g>");
   lines.forEach((line, at) => {
     const top = HEIGHT + at * ROW + 6;
     parts.push(`<path d="M${LEFT} ${top}h18" stroke="${line.colour}" stroke-width="3"/>`);
@@ -80,7 +89,7 @@ function drawnMark({ x, kind }: EdgeMark, colour: string): string {
   if (kind === "cross") {
     const [arm, y] = [MARK * 0.8, bottom - MARK * 1.6];
     const d = `M${x} ${y}m${-arm} ${-arm}l${2 * arm} ${2 * arm}m0 ${-2 * arm}l${-2 * arm} ${2 * arm}`;
-    return `<path d="${d}" stroke="${colour}" stroke-width="1.4" opacity="0.9"><title>NaN</title></path>`;
+    return `<path d="${d}" fill="none" stroke="${colour}" stroke-width="1.4" opacity="0.9"><title>NaN</title></path>`;
   }
   const [tip, down, word] = kind === "up" ? [TOP, MARK * 1.5, "above"] : [bottom, -MARK * 1.5, "below"];
   const d = `M${x} ${tip}l${-MARK} ${down}h${2 * MARK}Z`;

@@ -34,11 +34,16 @@ test("few points are drawn as they are, NaN as a mark", () => {
   expect(line?.band).toBeUndefined();
 });
 
-test("what was reduced has a band that keeps the extremes", () => {
-  const values = Array.from({ length: 1000 }, (_, at) => (at === 500 ? 99 : 0));
+test("a reduced line goes through every peak, a smoothed one has them in its band", () => {
+  const values = Array.from({ length: 1000 }, (_, at) => (at % 90 === 5 ? 99 : 0));
+  const peaks = values.filter((value) => value === 99).length;
   const [line] = linesOf([curve("a", values)], looks("a"), OPTIONS);
-  expect(line?.xs.length).toBeLessThanOrEqual(100);
-  expect(Math.max(...(line?.band?.high ?? []))).toBe(99);
+  expect(line?.xs.length).toBeLessThanOrEqual(202);
+  expect(line?.ys.filter((y) => y === 99).length).toBe(peaks);
+  expect([line?.xs[0], line?.xs.at(-1)]).toEqual([0, 999]);
+  expect(line?.walls?.at(-1)).toBe(1999);
+  const [calm] = linesOf([curve("a", values)], looks("a"), SMOOTH);
+  expect(calm?.band?.high.filter((y) => y === 99).length).toBe(peaks);
 });
 
 test("axes: relative to the start, and another metric", () => {
@@ -124,6 +129,18 @@ test("beside steps beyond 2^53 all lines tell their steps", () => {
     [7n, 9n],
   ]);
   expect([...(lines[1]?.xs ?? [])]).toEqual([0, 2]);
+});
+
+test("superseded points are faint lines of their own, as they were logged and in no group", () => {
+  const old = curve("a", [5, NaN, 7], { isSuperseded: true });
+  const lines = linesOf([curve("a", [1, 2, 3]), old, old], looks("a"), SMOOTH);
+  expect(lines.map((line) => line.isFaint ?? false)).toEqual([true, true, false]);
+  expect([...(lines[0]?.ys ?? [])]).toEqual([5, NaN, 7]);
+  expect(lines[0]).toMatchObject({ uid: "a", label: "a · superseded", marks: [] });
+  expect(new Set(lines.map((line) => line.key)).size).toBe(3);
+  const grouped = looks("a");
+  for (const look of grouped.values()) look.group = "lr = 1";
+  expect([...(linesOf([curve("a", [1, 2, 3]), old], grouped, OPTIONS)[0]?.ys ?? [])]).toEqual([1, 2, 3]);
 });
 
 test("logdirs of one run are told apart by their dashes, and a run that nobody chose is not drawn", () => {

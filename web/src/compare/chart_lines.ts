@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From curves to lines: along the chosen axis, smoothed, with bands, grouped.
 import type { XKind } from "../charts/axis_text";
-import { banded, valuesAt } from "../charts/bands";
-import { DASHES } from "../charts/colours";
+import { banded, extremePlaces, valuesAt } from "../charts/bands";
+import { DASHES, SUPERSEDED } from "../charts/colours";
 import { startOf, type Curve, type Line, type Parts } from "../charts/curve";
 import { grouped, type Area, type Centre } from "../charts/grouping";
 import { valueAt } from "../charts/interpolation";
@@ -30,12 +30,22 @@ export function linesOf(
   const logdirs = [...new Set(curves.map((curve) => curve.logdir))].sort();
   const seen = curves.flatMap((curve) => {
     const look = looks.get(curve.uid);
-    return look ? [{ curve, look, dash: DASHES[logdirs.indexOf(curve.logdir) % DASHES.length] ?? [] }] : [];
+    return look && !look.isWaiting
+      ? [{ curve, look, dash: DASHES[logdirs.indexOf(curve.logdir) % DASHES.length] ?? [] }]
+      : [];
   });
   const base = options.x === "step" ? baseOf(seen.map((one) => one.curve)) : undefined;
   const placed = seen.map((one) => ({ ...one, base, ...placedOn(one.curve, one.look, options.x, along, base) }));
-  if (!placed.some((one) => one.look.group !== undefined)) return placed.map((one) => singleLine(one, options));
-  return groupLines(placed, options);
+  if (placed.some((one) => one.look.group !== undefined))
+    return groupLines(
+      placed.filter((one) => !one.curve.isSuperseded),
+      options,
+    );
+  const [old, shown] = [
+    placed.filter((one) => one.curve.isSuperseded),
+    placed.filter((one) => !one.curve.isSuperseded),
+  ];
+  return [...old.map((one, at) => supersededLine(one, at, options)), ...shown.map((one) => singleLine(one, options))];
 }
 
 /** Where steps begin that cannot be told apart as plain numbers; none for all others. */
@@ -145,16 +155,24 @@ function singleLine(one: Placed, options: LineOptions): Line {
   };
   if (!isReduced)
     return { ...out, xs, ys: calm, walls, ...(exact ? { exact } : {}), ...(isSmoothed ? { raw: { xs, ys } } : {}) };
-  const line = banded(xs, calm, options.most);
-  const rough = isSmoothed ? banded(xs, ys, options.most) : line;
+  // A smoothed line has its extremes around it, any other goes through them.
+  const around = isSmoothed ? banded(ys, options.most) : undefined;
+  const places = around?.places ?? extremePlaces(ys, options.most);
   return {
     ...out,
-    xs: line.xs,
-    ys: line.ys,
-    band: { low: rough.low, high: rough.high },
-    walls: valuesAt(walls, line.places),
-    ...(exact ? { exact: BigInt64Array.from(line.places, (at) => exact[at] as bigint) } : {}),
+    xs: valuesAt(xs, places),
+    ys: valuesAt(calm, places),
+    ...(around ? { band: { low: around.low, high: around.high } } : {}),
+    walls: valuesAt(walls, places),
+    ...(exact ? { exact: BigInt64Array.from(places, (at) => exact[at] as bigint) } : {}),
   };
+}
+
+/** As it was logged: several attempts have lines of their own. */
+function supersededLine(one: Placed, at: number, options: LineOptions): Line {
+  const line = singleLine(one, { ...options, smoothing: "none" });
+  const faint = { dash: SUPERSEDED, isFaint: true, label: `${line.label} · superseded` };
+  return { ...line, ...faint, key: `${line.key} superseded ${at}`, marks: [] };
 }
 
 function groupLines(placed: readonly Placed[], options: LineOptions): Line[] {

@@ -32,6 +32,9 @@ export interface ChartSettings {
   onlarge: (tag: string) => void;
   outliers: boolean;
   bands: boolean;
+  /** Whether points are drawn that later attempts replaced; none where runs are grouped. */
+  superseded: boolean | undefined;
+  onsuperseded: () => void;
   xmetric: string;
   height: number;
   /** What trainings said, by the uid of the run. */

@@ -25,6 +25,8 @@ export const CHART_VIEW = {
   area: choice(AREAS, "range"),
   outliers: flag(),
   bands: flag(true),
+  /** Whether points are drawn that later attempts replaced. */
+  superseded: flag(),
   pinned: list(),
   derived: list(),
   /** Sections that are not as they usually are. */

@@ -12,6 +12,8 @@ export interface Asking {
   means: boolean;
   /** As of the question to the server. */
   windows: readonly CurveWindow[];
+  /** The points that later attempts replaced, instead of the newest ones. */
+  superseded?: boolean;
 }
 
 interface Waiting {
@@ -113,8 +115,8 @@ function inParts(group: readonly Waiting[]): Waiting[][] {
   return parts;
 }
 
-function keyOf({ tag, runs, points, means, windows }: Asking): string {
-  return JSON.stringify([tag, runs, points, means, windows]);
+function keyOf({ tag, runs, points, means, windows, superseded = false }: Asking): string {
+  return JSON.stringify([tag, runs, points, means, windows, superseded]);
 }
 
 export const seriesStore = new SeriesStore();

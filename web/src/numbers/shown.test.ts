@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { shownBytes, shownDuration, shownNumber, shownWire } from "./shown";
+import { fittedNumber, shownBytes, shownDuration, shownNumber, shownWire } from "./shown";
 
 test("numbers are short and true", () => {
   const cases: [number, string][] = [
@@ -30,4 +30,19 @@ test("sizes and durations", () => {
   expect(shownDuration(61)).toBe("1 min 1 s");
   expect(shownDuration(90000)).toBe("1 d 1 h");
   expect(shownDuration(0.0421)).toBe("42 ms");
+});
+
+test("a number in little room has fewer digits, and never a part of them", () => {
+  const cases: [number, number, string][] = [
+    [-0.0451234, 10, "−0.045123"],
+    [-0.0451234, 7, "−0.0451"],
+    [-0.0451234, 5, "−0.05"],
+    [123.456, 4, "123"],
+    [0.999999, 4, "1"],
+    [9007199254740992, 9, "9.007e15"],
+    [1234567, 6, "1.23e6"],
+    [NaN, 1, "NaN"],
+  ];
+  for (const [value, letters, text] of cases)
+    expect(fittedNumber(value, 5, (shown) => shown.length <= letters)).toBe(text);
 });

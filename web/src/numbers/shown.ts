@@ -9,10 +9,25 @@ export function shownNumber(value: number, digits = 5): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e12) return minus(String(value)); // steps and seeds are read digit by digit
-  if (size >= 1e7 || size < 1e-4)
-    return minus(value.toExponential(Math.min(digits - 1, 3)).replace(/\.?0+e/, "e")).replace("e+", "e");
+  if (size >= 1e7 || size < 1e-4) return exponential(value, Math.min(digits - 1, 3));
   const text = Number(value.toPrecision(digits)).toString();
   return minus(text);
+}
+
+/** A number with as many digits as fit; never a part of its digits, which would be another number. */
+export function fittedNumber(value: number, digits: number, isFitting: (text: string) => boolean): string {
+  const usual = shownNumber(value, digits);
+  if (isFitting(usual) || !Number.isFinite(value)) return usual;
+  for (let fewer = digits - 1; fewer > 0; fewer--) {
+    const short = [shownNumber(Number(value.toPrecision(fewer)), fewer), exponential(value, fewer - 1)];
+    const text = short.find(isFitting);
+    if (text !== undefined) return text;
+  }
+  return exponential(value, 0);
+}
+
+function exponential(value: number, digits: number): string {
+  return minus(value.toExponential(digits).replace(/\.?0+e/, "e")).replace("e+", "e");
 }
 
 function minus(text: string): string {

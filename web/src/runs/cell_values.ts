@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands in a cell of the table of runs: the value itself, and how it is shown.
 import { toNumber, type Run, type WireValue } from "../api/wire";
-import { shownAgo, shownBytes, shownDuration, shownNumber, shownTime, shownValue, shownWire } from "../numbers/shown";
+import {
+  fittedNumber,
+  shownAgo,
+  shownBytes,
+  shownDuration,
+  shownNumber,
+  shownTime,
+  shownValue,
+  shownWire,
+} from "../numbers/shown";
 import { COLUMN_KINDS, type Field } from "./field_names";
 
 export function cellValue(run: Run, field: Field): WireValue | undefined {
@@ -48,6 +57,23 @@ export function shownCell(run: Run, field: Field, now: number): string {
   if (field.name === "duration") return shownDuration(toNumber(value as number));
   if (field.name === "bytes") return shownBytes(toNumber(value as number));
   return typeof value === "number" ? shownNumber(value) : String(value);
+}
+
+const DIGITS = 5;
+
+/** As `shownCell`, with fewer digits where a number would not fit. */
+export function fittedCell(run: Run, field: Field, now: number, isFitting: (text: string) => boolean): string {
+  const text = shownCell(run, field, now);
+  return isFitting(text) || !isPlainNumber(run, field)
+    ? text
+    : fittedNumber(Number(cellValue(run, field)), DIGITS, isFitting);
+}
+
+/** Whether a cell shows nothing but a number, which must not be cut. */
+export function isPlainNumber(run: Run, field: Field): boolean {
+  if (field.kind === "metric") return true;
+  const hasUnit = field.kind === "plain" && (field.name === "duration" || field.name === "bytes");
+  return !hasUnit && typeof cellValue(run, field) === "number";
 }
 
 /** All of it, for who rests the pointer on a cell. */

@@ -14,7 +14,8 @@ export interface TableColumn {
   isNumeric: boolean;
 }
 
-export const LEAST_WIDTH = 60;
+/** Pixels in which any number fits, with as few digits as need be. */
+export const LEAST_WIDTH = 80;
 const MOST_WIDTH = 900;
 const USUAL: Record<string, number> = {
   name: 240,
@@ -37,7 +38,7 @@ export function tableColumns(
     const field = id === "tags" ? undefined : readField(id);
     if (id !== "tags" && !field) return [];
     const numeric = field !== undefined && isNumeric(field);
-    const width = chosen.get(id) ?? USUAL[id] ?? (field?.kind === "metric" ? 136 : numeric ? 104 : 120);
+    const width = chosen.get(id) ?? USUAL[id] ?? (field?.kind === "metric" ? 144 : numeric ? 104 : 120);
     const isPinned = id === "name" || pinned.includes(id);
     return [{ id, title: titleOf(id, field), field, width, isPinned, isNumeric: numeric }];
   });
@@ -46,8 +47,12 @@ export function tableColumns(
 
 export function withWidth(widths: readonly string[], id: string, pixels: number): string[] {
   const chosen = widthsOf(widths);
-  chosen.set(id, Math.round(Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, pixels))));
+  chosen.set(id, Math.round(within(pixels)));
   return [...chosen].map(([name, width]) => `${name}=${width}`);
+}
+
+function within(pixels: number): number {
+  return Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, pixels));
 }
 
 function widthsOf(widths: readonly string[]): Map<string, number> {
@@ -55,7 +60,7 @@ function widthsOf(widths: readonly string[]): Map<string, number> {
     widths.flatMap((text) => {
       const at = text.lastIndexOf("=");
       const pixels = Number(text.slice(at + 1));
-      return at > 0 && pixels >= LEAST_WIDTH && pixels <= MOST_WIDTH ? [[text.slice(0, at), pixels] as const] : [];
+      return at > 0 && pixels > 0 ? [[text.slice(0, at), within(pixels)] as const] : [];
     }),
   );
 }
