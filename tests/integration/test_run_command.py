@@ -408,3 +408,17 @@ def test_mistakes_are_told_before_anything_happens(
     assert ended.value.code == code
     assert said in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("way", ["supervised", "alone"])
+def test_a_new_home_is_readable_by_its_owner_alone(tmp_path: Path, way: str) -> None:
+    machine = Machine(tmp_path / "machine", str(tmp_path / "machine" / "home" / "store"))
+    before = os.umask(0o022)
+    try:
+        if way == "supervised":
+            well(machine.run("print(1)"))
+        else:
+            well(machine.python("import aboard\nwith aboard.Run():\n    pass\n"))
+    finally:
+        os.umask(before)
+    assert machine.home.stat().st_mode & 0o777 == 0o700
