@@ -78,3 +78,11 @@ def test_a_page_from_the_back_forward_cache_shows_what_changed_meanwhile(visit, 
     page.locator(".mark", has_text="completed").wait_for()
     assert page.url.endswith("/w/lab/runs")
     assert page.evaluate("window.wasCached")
+
+
+@pytest.mark.parametrize("browser", ["without-bfcache"], indirect=True)
+def test_a_browser_without_shared_workers_receives_changes(visit, world: World):
+    page = visit("/w/lab/runs", has_shared_workers=False)
+    page.locator(".mark", has_text="running").wait_for()
+    complete(world)
+    page.locator(".mark", has_text="completed").wait_for()
