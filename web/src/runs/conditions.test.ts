@@ -17,6 +17,7 @@ test("the parts of a filter", () => {
     "(b or c and d)",
   ]);
   expect(conjuncts("a or b and c")).toEqual(["a or b and c"]);
+  expect(conjuncts("cifar or-tools and a == 1")).toEqual(["cifar or-tools", "a == 1"]);
   expect(conjuncts("  ")).toEqual([]);
 });
 
