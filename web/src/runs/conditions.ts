@@ -32,7 +32,9 @@ export function conjuncts(where: string): string[] {
   const parts: string[] = [];
   let depth = 0;
   let from = 0;
-  for (const word of where.matchAll(/"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[()[\]]|(?:and|or)(?![^\s"'()[\]])|[^\s"'()[\]]+/gi)) {
+  for (const word of where.matchAll(
+    /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[()[\]]|(?:and|or)(?![^\s"'()[\]])|[^\s"'()[\]]+/gi,
+  )) {
     const text = word[0].toLowerCase();
     if (text === "(" || text === "[") depth += 1;
     else if (text === ")" || text === "]") depth -= 1;
