@@ -211,6 +211,17 @@ def test_the_box_at_the_head_is_checked_when_the_runs_are_here(visit, world):
     expect(page.get_by_label("Select none")).to_be_checked()
 
 
+def test_a_run_behind_the_listed_ones_is_found_by_its_name_and_plotted(visit):
+    page = visit("/w/many/compare?sort=name&first=2&where=many")
+    page.get_by_text("2 plotted, first 100 listed").wait_for()
+    page.get_by_label("Find a run").fill("many-0229")
+    page.get_by_role("button", name="Plot many-0229").click()
+    expect(page.get_by_role("button", name="Plot many-0229")).to_have_attribute("aria-pressed", "true")
+    page.get_by_text("3 plotted").wait_for()
+    page.get_by_label("Find a run").fill("nothing like it")
+    page.get_by_text("No runs match “nothing like it”.").wait_for()
+
+
 def test_another_filter_shows_the_top_of_its_list(visit):
     page = visit("/w/many/runs?sort=name")
     page.locator("a.name", has_text="many-0000").wait_for()

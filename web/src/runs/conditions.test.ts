@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { condition, conjuncts, withCondition, withoutCondition } from "./conditions";
+import { condition, conjuncts, nameCondition, withCondition, withoutCondition } from "./conditions";
 
 test("conditions are written as the language wants them", () => {
   expect(condition({ kind: "hparam", name: "lr" }, "==", 0.1)).toBe("hparams.lr == 0.1");
@@ -8,6 +8,12 @@ test("conditions are written as the language wants them", () => {
   expect(condition({ kind: "metric", name: "loss", part: "last" }, "==", "NaN")).toBe("metrics.loss.last is nan");
   expect(condition({ kind: "plain", name: "number" }, "<", "9007199254740993")).toBe("number < 9007199254740993");
   expect(condition({ kind: "tag", name: "best" }, "==", undefined)).toBe("tags.best is none");
+});
+
+test("what is looked for is part of a name, or the number of a run", () => {
+  expect(nameCondition(" adam-1 ")).toBe('name ilike "%adam-1%"');
+  expect(nameCondition('50%_"')).toBe('name ilike "%50\\\\%\\\\_\\"%"');
+  expect(nameCondition("run12")).toBe('(name ilike "%run12%" or number == 12)');
 });
 
 test("the parts of a filter", () => {
