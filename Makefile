@@ -50,7 +50,7 @@ OF_SERVERS := $(addprefix test_server_,boards events runs selections series)
 
 # Services are fetched while the core is compiled. Four processes on two cores: with five or six it takes as long, and more tests run into time limits.
 test: setup page  ## everything that needs no machine-learning framework
-	scripts/ensure-services chromium-shell postgres nginx azurite oidc-provider & services=$$!; \
+	scripts/ensure-services chromium chromium-shell postgres nginx azurite oidc-provider & services=$$!; \
 	  scripts/run-in-web test && scripts/test-native plain && wait $$services
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(SEVERAL_SERVERS)) \
 	  -k 'not (postgresql and ($(subst $() , or ,$(OF_SERVERS))))'

@@ -47,6 +47,7 @@ export default defineConfig({
     // One file for all that the first view needs: a browser has six connections, and the first points need one of them.
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: firstChunk }] } } },
   },
+  worker: { format: "es" },
   server: { proxy: { "/api": server, "/boards": server, "/_tb": server, "/login": server } },
   // Files are apart from each other without a process for each, which would take most of the time.
   test: { include: ["src/**/*.test.ts"], environment: "node", pool: "vmThreads" },

@@ -78,6 +78,9 @@ def test_lists_are_filtered_sorted_and_paged(client: Client, store: Store):
     store_run(store, name="other", workspace="ws2", experiment="e")
     assert names(client) == ["other", *(f"r{number}" for number in reversed(range(7)))]
     assert names(client, where="hparams.lr > 0.35", sort="metrics.loss.min") == ["r6", "r5", "r4"]
+    assert names(client, where="R 6") == names(client, where='"R6"') == ["r6"]
+    assert names(client, where="r-6") == []
+    assert names(client, where="r and hparams.lr > 0.45") == ["r6", "r5"]
     assert names(client, workspaces="ws2") == ["other"]
     assert names(client, experiment="exp1") == names(client, experiment="e") == ["other"]
     assert names(client, experiment="ws2/e", where="hparams.lr > 0.35") == []

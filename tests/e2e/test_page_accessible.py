@@ -47,7 +47,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_every_place_is_fit_for_all(visit: Any, world: World, place: str):
-    page = visit(PLACES[place].format(trained=world.number("trained")))
+    page = visit(PLACES[place].format(trained=world.number("trained")), has_shared_workers=False)
     page.wait_for_load_state("networkidle")
     assert violations(page, place) == []
 

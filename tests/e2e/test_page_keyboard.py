@@ -21,11 +21,6 @@ from support.stored_runs import put_manifest, store_run
 
 MANY = 230
 ROWS_IN_DOCUMENT = "table => [...table.querySelectorAll('.row')].map(row => Number(row.ariaRowIndex))"
-ROWS_IN_SIGHT = """table => {
-    const rows = [...table.querySelectorAll('.row')];
-    const edge = table.getBoundingClientRect().top + table.clientHeight;
-    return [rows.filter(row => row.getBoundingClientRect().top < edge).length, rows.length];
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -178,13 +173,75 @@ def test_the_first_tab_leads_past_the_bar_to_the_content(visit):
     assert page.evaluate("document.activeElement.closest('main') !== null")
 
 
-def test_the_box_at_the_head_selects_the_rows_that_are_seen(visit):
+def test_the_box_at_the_head_selects_every_run_of_the_filter(visit, world):
+    page = visit("/w/many/runs?sort=name&where=many")
+    page.locator("a.name", has_text="many-0000").wait_for()
+    page.get_by_label("Select all").click()
+    page.get_by_text(f"{MANY} runs selected").first.wait_for()
+    page.get_by_role("button", name="Tag", exact=True).click()
+    page.keyboard.type("swept")
+    page.keyboard.press("Enter")
+    until(lambda: world.client.runs.count(where="tags.swept") == MANY, 60)
+    page.get_by_text(f"{MANY} runs changed").wait_for()
+    page.get_by_role("checkbox", name="Select many-0001").uncheck()
+    page.get_by_text(f"{MANY - 1} runs selected").first.wait_for()
+    expect(page.get_by_label("Select all")).to_be_checked(indeterminate=True)
+    page.get_by_label("Select all").click()
+    page.get_by_text(f"{MANY} runs selected").first.wait_for()
+    page.get_by_label("Select none").click()
+    page.get_by_text("runs selected").wait_for(state="detached")
+
+
+def test_the_box_at_the_head_is_checked_when_the_runs_are_here(visit, world):
+    page = visit("/w/lab/runs")
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/api/v1/runs?*limit=230*", hold)  # as many as are to be selected
+    page.goto(f"{world.url}/w/many/runs?sort=name")
+    page.locator("a.name", has_text="many-0000").wait_for()
+    page.get_by_label("Select all").click()
+    until(lambda: page.evaluate("1") and held)
+    expect(page.get_by_label("Select all")).not_to_be_checked()
+    assert page.get_by_text("runs selected").count() == 0
+    held[0].continue_()
+    page.get_by_text(f"{MANY} runs selected").first.wait_for()
+    expect(page.get_by_label("Select none")).to_be_checked()
+
+
+def test_a_run_behind_the_listed_ones_is_found_by_its_name_and_plotted(visit):
+    page = visit("/w/many/compare?sort=name&first=2&where=many")
+    page.get_by_text("2 plotted, first 100 listed").wait_for()
+    page.get_by_label("Find a run").fill("many-0229")
+    page.get_by_role("button", name="Plot many-0229").click()
+    expect(page.get_by_role("button", name="Plot many-0229")).to_have_attribute("aria-pressed", "true")
+    page.get_by_text("3 plotted").wait_for()
+    page.get_by_label("Find a run").fill("nothing like it")
+    page.get_by_text("No runs match “nothing like it”.").wait_for()
+
+
+def test_another_filter_shows_the_top_of_its_list(visit):
     page = visit("/w/many/runs?sort=name")
     page.locator("a.name", has_text="many-0000").wait_for()
-    seen, made = page.locator("[role=table]").evaluate(ROWS_IN_SIGHT)
-    assert 5 < seen < made  # rows beyond the edge wait there
-    page.get_by_label("Select the runs that are seen").click()
-    page.get_by_text(re.compile(rf"^{seen} runs selected")).first.wait_for()
+    table = page.locator("[role=table]")
+    table.evaluate("table => table.scrollTop = 3000")
+    page.locator("a.name", has_text="many-0100").wait_for()
+    page.get_by_label("Filter runs").fill("many-01")
+    page.keyboard.press("Enter")
+    page.locator("a.name", has_text="many-0100").wait_for()
+    page.get_by_text("100 runs that match").wait_for()
+    assert table.evaluate("table => table.scrollTop") == 0
+
+
+def test_an_added_column_is_scrolled_into_sight(visit):
+    page = visit("/w/lab/runs?columns=status,experiment,user,host,created,started,ended,duration,files,bytes,attempts")
+    page.locator("a.name").first.wait_for()
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("dialog").get_by_role("checkbox", name="seed").check()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("columnheader", name="seed")).to_be_in_viewport(ratio=1)
 
 
 def test_shift_selects_all_rows_between_also_those_that_have_not_come(visit, world):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,7 @@ def test_a_comparison_goes_on_when_a_killed_server_is_back(page: Any, tmp_path: 
         process.wait(20)
         card(page, "loss").get_by_role("img").press("ArrowRight")
         page.get_by_role("alert").filter(has_text=GONE).wait_for()
+        page.get_by_role("status").filter(has_text="last known point").wait_for()
         # What was there stays.
         assert rows_of(page, "loss") == before
     with server_process(machine, port):
@@ -127,8 +129,20 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             diff = "diff --git a/train.py b/train.py\n+rate = 2\n"
             texts = {"log/1.diff": diff, "log/1.log": "printed by the run\n"}
             put_texts(made.store, uid, texts, status=RunState.COMPLETED)
-        until(lambda: made.client.runs.count() == 2)
+        made.uids["fresh"] = logged_run(made.store, name="fresh", workspace="lab", curves={})
+        until(lambda: made.client.runs.count() == 3)
         yield made
+
+
+def test_the_age_of_the_newest_point_grows_by_itself(visit, world: World):
+    page = visit("/w/lab/runs")
+    page.clock.install()
+    with SummaryWriter(str(tb_folder(world.store, world.uids["fresh"]))) as writer:
+        writer.add_scalar("now", 1.0, 1)
+    page.goto(f"{world.url}/w/lab/compare?where=fresh")
+    page.get_by_text(re.compile(r"newest point\s+(just now|\d+ s ago)")).wait_for()
+    page.clock.fast_forward("05:00")
+    page.get_by_text(re.compile(r"newest point\s+[56] min ago")).wait_for()
 
 
 VIEWS = {

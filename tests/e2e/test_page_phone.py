@@ -43,6 +43,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(visit: Any, world: World, p
         viewport={"width": WIDTH, "height": 800},
         is_mobile=True,
         has_touch=True,
+        has_shared_workers=False,
     )
     page.get_by_text(seen).first.wait_for()
     page.wait_for_load_state("networkidle")

@@ -22,11 +22,12 @@ WHOLE = Path("/usr/bin/chromium")
 
 
 @contextmanager
-def chromium(program: Path = SHELL) -> Iterator[Any]:
-    """Debian's Chromium, driven by playwright."""
+def chromium(program: Path = SHELL, *, has_page_cache: bool = False) -> Iterator[Any]:
+    """Debian's Chromium, driven by playwright, which turns the back/forward cache off unless it is wanted."""
     needs("" if program.exists() else f"there is no browser at {program}")
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
-        browser = playwright.chromium.launch(executable_path=str(program), args=arguments)
+        ignored = ["--disable-back-forward-cache"] if has_page_cache else []
+        browser = playwright.chromium.launch(executable_path=str(program), args=arguments, ignore_default_args=ignored)
         yield browser
         browser.close()

@@ -180,7 +180,10 @@ class Visitor:
 
     def __init__(self, world: World, browser: Any, **context: Any) -> None:
         size = context.pop("viewport", {"width": 1280, "height": 800})
+        has_shared_workers = context.pop("has_shared_workers", True)
         self.context = browser.new_context(viewport=size, accept_downloads=True, **context)
+        if not has_shared_workers:  # as on many phones; playwright waits for their scripts for ever at "networkidle"
+            self.context.add_init_script("delete globalThis.SharedWorker")
         self.context.request.get(f"{world.url}/?token={TOKEN}")
         self.page = self.context.new_page()
         self.page.set_default_timeout(MILLISECONDS)

@@ -22,4 +22,4 @@ def test_examples(example):
 def test_every_field_and_operator_is_named():
     words = set(re.findall(r"\w+", TEXT))
     assert words >= {*COLUMNS, *MetricPart, *Pattern}
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 5

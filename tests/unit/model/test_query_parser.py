@@ -112,6 +112,36 @@ def test_filters(text, tree):
     assert parse_query(text) == tree
 
 
+def named(text):
+    return TextMatch(column("name"), Pattern.ILIKE, f"%{text}%")
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("cifar-adamw", named("cifar-adamw")),
+        ("  resnet50 ", named("resnet50")),
+        ("cifar AdamW 2026-11-01", And((named("cifar"), named("AdamW"), named("2026-11-01")))),
+        ("run#3 a/b:c@d *.best", And((named("run#3"), named("a/b:c@d"), named("*.best")))),
+        ("50% a_b", And((named(r"50\%"), named(r"a\_b")))),
+        ("v1.2-rc", named("v1.2-rc")),
+        ("or-tools", named("or-tools")),
+        ("343", named("343")),
+        ("50-epochs", named("50-epochs")),
+        ("trial", named("trial")),
+        ("user study", And((named("user"), named("study")))),
+        ('"status"', named("status")),
+        ("'two words' adam", And((named("two words"), named("adam")))),
+        ("adam or sgd", Or((named("adam"), named("sgd")))),
+        ("not adam", Not(named("adam"))),
+        ("(adam or sgd) and hparams.lr < 0.01", And((Or((named("adam"), named("sgd"))), LOW))),
+        ("hparams.lr < 0.01 and big adam", And((LOW, And((named("big"), named("adam")))))),
+    ],
+)
+def test_plain_words_are_searched_for_in_names(text, tree):
+    assert parse_query(text) == tree
+
+
 def test_times_without_an_offset_are_in_the_given_zone():
     zone = timezone(timedelta(hours=2))
     expected = Moment(datetime(2026, 10, 31, 22, tzinfo=UTC))
@@ -129,6 +159,10 @@ def test_times_without_an_offset_are_in_the_given_zone():
         ("status == running", "running", "expected a value", 'texts stand in quotes: "running"'),
         ("hparams.a < hparams.b", "hparams.b", "expected a value", "fields are compared with values"),
         ("status", "", "expected a comparison after status; here the filter ends", "as in"),
+        ("status", "", "expected a comparison after status", 'in quotes: "status"'),
+        ("my-lr < 1", "my-lr", "there is no field 'my-lr'", "is it hparams.my-lr or metrics.my-lr?"),
+        ("name == cifar-adamw", "cifar-adamw", "expected a value", 'texts stand in quotes: "cifar-adamw"'),
+        ("hparams.amp adam", "adam", "expected `and`, `or` or the end", ""),
         ("hparams.lr >", "", "expected a value; here the filter ends", ""),
         ("hparams.lr > 1 status", "status", "expected `and`, `or` or the end; here stands status", ""),
         ("(hparams.lr > 1", "(", "this bracket is never closed", "add )"),
@@ -190,6 +224,8 @@ def test_a_long_filter_is_shown_around_the_place():
         ("x" * (LONGEST_QUERY + 1), "4001 characters; at most 4000"),
         ("(" * 41 + "hparams.x" + ")" * 41, "nested deeper than 40 levels"),
         ("not " * 41 + "hparams.x", "nested deeper than 40 levels"),
+        ("x " * 101, "more than 100 conditions"),
+        ("x" * 401, "at most 400 characters"),
         (" or ".join(["hparams.x"] * 101), "more than 100 conditions"),
         (f"hparams.x in [{','.join('1' * 1001)}]", "a list has at most 1000 values"),
         ("hparams.x > " + "9" * 101, "at most 100 digits"),

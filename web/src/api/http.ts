@@ -65,7 +65,10 @@ export async function send(path: string, asked: Asked = {}): Promise<Response> {
   const isAway = AWAY.includes(answer.status) && refused.code === UNKNOWN;
   if (isAway && method !== "HEAD") throw unreachable();
   if (!isAway) connection.answered();
-  if (answer.status === 401) connection.loginNeeded();
+  if (answer.status === 401 && connection.state !== "login") {
+    connection.loginNeeded();
+    live.loginEnded();
+  }
   throw refused;
 }
 

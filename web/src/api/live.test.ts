@@ -5,6 +5,7 @@ import { Live } from "./live.svelte";
 
 /** A stream whose server is the test. */
 class Stream extends EventTarget {
+  static readonly OPEN = 1;
   static readonly CLOSED = 2;
   static made: Stream[] = [];
   readyState = 0;
@@ -119,4 +120,23 @@ test("the next view goes on with the same stream, and nobody keeps one", () => {
   endNext();
   vi.advanceTimersByTime(1000);
   expect(stream().readyState).toBe(CLOSED);
+});
+
+test("a page that is hidden leaves the stream, and asks for what it missed when it is seen again", () => {
+  const hidden = Object.assign(new EventTarget(), { hidden: false });
+  vi.stubGlobal("document", hidden);
+  vi.stubGlobal("addEventListener", () => undefined);
+  live = new Live();
+  live.knows("a-5");
+  watch();
+  stream().hear("run", "a-6");
+  const show = (isShown: boolean): void => {
+    hidden.hidden = !isShown;
+    hidden.dispatchEvent(new Event("visibilitychange"));
+  };
+  show(false);
+  expect(stream().readyState).toBe(CLOSED);
+  show(true);
+  expect(Stream.made.map((one) => one.address)).toEqual(["/api/v1/events?after=a-5", "/api/v1/events?after=a-6"]);
+  vi.unstubAllGlobals();
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs: asked for, counted, changed.
 import { EVERYWHERE } from "../routing/routes";
-import { ask } from "./http";
+import { ApiError, ask, wordsOf } from "./http";
 import { listQuery, numbersWhere, pageQuery, type RunList, type RunPageAsked } from "./run_addresses";
 import type { Page, Run, RunsChanged, Told, Whole, Workspace } from "./wire";
 
@@ -74,15 +74,34 @@ export async function wholeRuns(runs: readonly Run[]): Promise<{ runs: Run[]; er
 export type RunChange = Omit<Told["RunChange"], "runs">;
 
 export function changeRuns(runs: readonly Run[], change: RunChange): Promise<RunsChanged> {
-  return ask("runs", { method: "PATCH", body: { runs: runs.map((run) => run.uid), ...change } });
+  return inBatches(runs, (uids) => ask("runs", { method: "PATCH", body: { runs: uids, ...change } }));
 }
 
 export function deleteRuns(runs: readonly Run[]): Promise<RunsChanged> {
-  return ask("runs/delete", { method: "POST", body: { runs: runs.map((run) => run.uid) } });
+  return inBatches(runs, (uids) => ask("runs/delete", { method: "POST", body: { runs: uids } }));
 }
 
 export function restoreRuns(runs: readonly Run[]): Promise<RunsChanged> {
-  return ask("runs/restore", { method: "POST", body: { runs: runs.map((run) => run.uid) } });
+  return inBatches(runs, (uids) => ask("runs/restore", { method: "POST", body: { runs: uids } }));
+}
+
+/** Requests have a size limit. When a later one fails, what the earlier ones changed is still told. */
+async function inBatches(runs: readonly Run[], act: (uids: string[]) => Promise<RunsChanged>): Promise<RunsChanged> {
+  const done: RunsChanged = { items: [], problems: [] };
+  for (let at = 0; at < runs.length; at += MOST_AT_ONCE) {
+    const uids = runs.slice(at, at + MOST_AT_ONCE).map((run) => run.uid);
+    try {
+      const { items, problems } = await act(uids);
+      done.items.push(...items);
+      done.problems.push(...problems);
+    } catch (error) {
+      if (at === 0) throw error;
+      const code = error instanceof ApiError ? error.code : "";
+      done.problems.push({ run: `${runs.length - at} runs`, code, message: wordsOf(error).message });
+      break;
+    }
+  }
+  return done;
 }
 
 export type FieldNames = Whole<Told["FieldNames"]>;

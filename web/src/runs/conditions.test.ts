@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { condition, conjuncts, withCondition, withoutCondition } from "./conditions";
+import { condition, conjuncts, nameCondition, withCondition, withoutCondition } from "./conditions";
 
 test("conditions are written as the language wants them", () => {
   expect(condition({ kind: "hparam", name: "lr" }, "==", 0.1)).toBe("hparams.lr == 0.1");
@@ -10,6 +10,12 @@ test("conditions are written as the language wants them", () => {
   expect(condition({ kind: "tag", name: "best" }, "==", undefined)).toBe("tags.best is none");
 });
 
+test("what is looked for is part of a name, or the number of a run", () => {
+  expect(nameCondition(" adam-1 ")).toBe('name ilike "%adam-1%"');
+  expect(nameCondition('50%_"')).toBe('name ilike "%50\\\\%\\\\_\\"%"');
+  expect(nameCondition("run12")).toBe('(name ilike "%run12%" or number == 12)');
+});
+
 test("the parts of a filter", () => {
   expect(conjuncts('a == 1 and name == "x and y" and (b or c and d)')).toEqual([
     "a == 1",
@@ -17,6 +23,7 @@ test("the parts of a filter", () => {
     "(b or c and d)",
   ]);
   expect(conjuncts("a or b and c")).toEqual(["a or b and c"]);
+  expect(conjuncts("cifar or-tools and a == 1")).toEqual(["cifar or-tools", "a == 1"]);
   expect(conjuncts("  ")).toEqual([]);
 });
 

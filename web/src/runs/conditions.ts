@@ -17,6 +17,14 @@ export function literal(value: WireValue, field: Field): string {
   return quoted(text);
 }
 
+/** The runs whose name or number is looked for, as lists beside charts find them. */
+export function nameCondition(wanted: string): string {
+  const pattern = wanted.trim().replace(/[\\%_]/g, "\\$&");
+  const number = /^(?:run)?(\d{1,15})$/i.exec(wanted.trim())?.[1];
+  const isNamed = `name ilike ${quoted(`%${pattern}%`)}`;
+  return number ? `(${isNamed} or number == ${number})` : isNamed;
+}
+
 export function condition(field: Field, operator: Operator, value: WireValue | undefined): string {
   const name = writtenField(field);
   if (operator === "is none" || operator === "is not none") return `${name} ${operator}`;
@@ -32,7 +40,9 @@ export function conjuncts(where: string): string[] {
   const parts: string[] = [];
   let depth = 0;
   let from = 0;
-  for (const word of where.matchAll(/"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[()[\]]|\b(?:and|or)\b|[^\s"'()[\]]+/gi)) {
+  for (const word of where.matchAll(
+    /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[()[\]]|(?:and|or)(?![^\s"'()[\]])|[^\s"'()[\]]+/gi,
+  )) {
     const text = word[0].toLowerCase();
     if (text === "(" || text === "[") depth += 1;
     else if (text === ")" || text === "]") depth -= 1;

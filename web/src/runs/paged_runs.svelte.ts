@@ -17,6 +17,8 @@ export class PagedRuns {
   isLoading = $state(false);
   /** Grows with every page that arrives, so that what shows them looks again. */
   version = $state(0);
+  /** Grows when another list is shown: another filter or order, not another look at the same. */
+  lists = $state(0);
   private pages = new Map<number, Run[]>();
   private stale = new Set<number>();
   private asked = new Set<number>();
@@ -41,12 +43,12 @@ export class PagedRuns {
   }
 
   /** The runs from one row to another, whether anybody has looked at them or not; none once another list is shown. */
-  async between(first: number, last: number): Promise<Run[]> {
+  async between(first: number, last: number, oncome?: (count: number) => void): Promise<Run[]> {
     const here = Array.from({ length: last - first + 1 }, (_, at) => this.at(first + at) ?? []).flat();
     if (here.length > last - first || !this.list) return here;
     const page = Math.floor(first / PAGE);
     const { signal } = this.abort;
-    const part = { after: this.marks[page - 1], most: last + 1 - page * PAGE, signal };
+    const part = { after: this.marks[page - 1], most: last + 1 - page * PAGE, signal, ...(oncome ? { oncome } : {}) };
     try {
       return (await everyRun(this.list, this.columns, part)).slice(first - page * PAGE);
     } catch (error) {
@@ -72,6 +74,7 @@ export class PagedRuns {
       this.stale.clear();
       this.marks = [];
       this.isCounted = false;
+      this.lists += 1;
     } else this.stale = new Set(this.pages.keys());
     await this.look();
     if (this.isWanted) await this.refresh(); // somebody asked meanwhile

@@ -6,13 +6,17 @@ export class Picked {
   private by = $state.raw(new Map<string, Run>());
   readonly count = $derived(this.by.size);
   readonly runs = $derived([...this.by.values()]);
+  /** How many runs have arrived of those that are to be selected, while they are loaded. */
+  loading = $state<number>();
 
   has(run: Run): boolean {
     return this.by.has(run.uid);
   }
 
-  add(runs: readonly Run[]): void {
-    this.by = new Map([...this.by, ...runs.map((run) => [run.uid, run] as const)]);
+  /** Select runs behind those that are selected already; `moved` is one that takes its place among them. */
+  add(runs: readonly Run[], moved?: Run): void {
+    const before = [...this.by].filter(([uid]) => uid !== moved?.uid);
+    this.by = new Map([...before, ...runs.map((run) => [run.uid, run] as const)]);
   }
 
   toggle(run: Run): void {

@@ -47,10 +47,18 @@ function isCovered(): boolean {
   return document.querySelector("dialog[open]") !== null;
 }
 
+const FIELD = `textarea, input:not([type="checkbox"], [type="radio"], [type="range"])`;
 /** What is typed into, and panels of buttons. */
-const ALL_KEYS = `textarea, select, input:not([type="checkbox"], [type="radio"], [type="range"]), [role="dialog"]`;
+const ALL_KEYS = `${FIELD}, select, [role="dialog"]`;
 const ARROWS = `input[type="range"], input[type="radio"], audio`;
 const ENTER = "a, button, summary, label, audio";
+
+/** Attach to what opens: its first text field takes the focus. The `autofocus` attribute only works while nothing has it. */
+export function focusField(opened: HTMLElement): void {
+  const field = opened.matches(FIELD) ? opened : opened.querySelector<HTMLElement>(FIELD);
+  field?.focus();
+  if (field instanceof HTMLInputElement) field.select();
+}
 
 /** Whether a key means something to what has the focus. */
 function isOwnKey(target: Element, key: string): boolean {

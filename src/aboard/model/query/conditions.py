@@ -23,6 +23,7 @@ from aboard.model.query.syntax import (
     Moment,
     Order,
     Pattern,
+    Place,
     Query,
     Tag,
     TextMatch,
@@ -74,6 +75,11 @@ class ConditionMaker:
             except InvalidValue as error:
                 self._refuse(literal, error.message, error.hint)
         return TextMatch(field, pattern, literal.value)
+
+    def name_contains(self, text: str, place: Place) -> Query:
+        """A plain word is part of a run's name, in capitals or not."""
+        pattern = "".join(f"\\{character}" if character in "%_\\" else character for character in text)
+        return self.text_match(Column("name", ColumnKind.TEXT, place), Pattern.ILIKE, Literal(f"%{pattern}%", place))
 
     def is_nan(self, field: Field) -> Query:
         if isinstance(field, (Column, Tag)):

@@ -46,6 +46,15 @@ def names_tags(word: Word) -> bool:
     return word.kind is Kind.NAME and len(word.parts) == 1 and word.parts[0].lower() in _TAGS
 
 
+def is_field(word: Word) -> bool:
+    """Whether a name is that of a field, or begins like one, by itself."""
+    first = 1 if len(word.parts) > 1 and word.parts[0].lower() in _WRAPPERS else 0
+    root, has_more = word.parts[first].lower(), len(word.parts) > first + 1
+    return (
+        root in COLUMNS or root in ("hparams", "metrics", "tags") or (has_more and root in _HPARAMS | _METRICS | _TAGS)
+    )
+
+
 def field_of(word: Word, text: str) -> Field:
     """The field that a dotted name means."""
     first = 1 if len(word.parts) > 1 and word.parts[0].lower() in _WRAPPERS else 0

@@ -18,6 +18,7 @@ class Kind(Enum):
     TEXT = auto()
     NUMBER = auto()
     SIGN = auto()
+    PLAIN = auto()  # what can only be part of a run's name: cifar-adamw, 2026-11-01
     END = auto()
 
 
@@ -40,6 +41,10 @@ _PART = re.compile(r"\w(?:[\w/:@%+-]*\w)?")
 _NUMBER = re.compile(r"(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _UNIT = re.compile(r"[A-Za-z]+")
 _SIGN = re.compile(r"==|!=|<=|>=|<>|=|<|>|\(|\)|\[|\]|,|-|\+")
+# What stands between spaces and brackets, with no sign of the language in it but those that values have too.
+_CHUNK = re.compile(r"[^\s()\[\],\"'`=<>!&|~{}]+(?=[\s()]|$)")
+_VALUE = re.compile(rf"[+-]|(?:now)?[+-]?(?:{_NUMBER.pattern}\w*|inf(?:inity)?|nan)", re.IGNORECASE)
+_DOTTED = re.compile(rf"{_NAME.pattern}(?:\.{_PART.pattern})*\.?")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _INSTEAD = {
     "&": "write `and`",
@@ -66,6 +71,8 @@ def words_of(text: str) -> list[Word]:
 
 
 def _word(text: str, at: int) -> Word:
+    if (chunk := _plain(text, at)) is not None:
+        return Word(Kind.PLAIN, chunk, Place(at, at + len(chunk)), (chunk,), (False,))
     if name := _NAME.match(text, at):
         return _dotted(text, name)
     if text[at] in "\"'":
@@ -79,6 +86,15 @@ def _word(text: str, at: int) -> Word:
         return Word(Kind.SIGN, sign.group(), Place(at, sign.end()))
     hint = _INSTEAD.get(text[at], 'names with other characters stand in quotes: hparams."a b".c')
     raise QueryError(f"{text[at]!r} cannot stand here", text, at, at + 1, hint=hint)
+
+
+def _plain(text: str, at: int) -> str | None:
+    """The word that begins here, where it is neither a name nor a value of the language."""
+    is_begin = at == 0 or text[at - 1].isspace() or text[at - 1] in "()"
+    chunk = _CHUNK.match(text, at) if is_begin else None
+    if chunk is None or _DOTTED.fullmatch(chunk.group()) or _VALUE.fullmatch(chunk.group()):
+        return None
+    return chunk.group()
 
 
 def _dotted(text: str, first: re.Match[str]) -> Word:

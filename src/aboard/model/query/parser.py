@@ -8,6 +8,7 @@ comparison = field (ORDER value | ["not"] "in" list | ["not"] PATTERN text | "is
            | value ORDER field [ORDER value]          0.001 < hparams.lr <= 0.1
            | text ["not"] "in" ("tags" | field)
            | hparams.NAME | tags.NAME                 is true; is there
+           | WORD {WORD}                              all are part of the run's name: cifar adamw
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from datetime import UTC, tzinfo
 
 from aboard.errors import QueryError
 from aboard.model.query.conditions import ConditionMaker
-from aboard.model.query.fields import field_of, names_tags
+from aboard.model.query.fields import field_of, is_field, names_tags
 from aboard.model.query.lexer import Kind, Word, words_of
 from aboard.model.query.literals import Literal, LiteralReader
 from aboard.model.query.syntax import And, Comparison, Field, Hparam, IsNone, Not, Or, Order, Pattern, Query, Tag
@@ -25,6 +26,7 @@ LONGEST_QUERY = 4000
 _DEEPEST = 40
 _MOST_CONDITIONS = 100
 _ORDERS = {"=": Order.EQUAL, **{str(order): order for order in Order}}
+_KEYWORDS = frozenset({"and", "or", "not", "in", "is", *Pattern})
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _WANTED = 'as in status == "running", hparams.lr < 0.01, name like "base%", user in ["ann", "bob"], ended is none'
 
@@ -99,18 +101,46 @@ class _Parser:
         return query
 
     def _comparison(self) -> Query:
-        self._conditions += 1
-        if self._conditions > _MOST_CONDITIONS:
-            raise self._error(f"the filter has more than {_MOST_CONDITIONS} conditions", self._word)
+        self._count_condition()
+        if count := self._plain_count():
+            return self._in_name(count)
         if self._literals.begins_at(self._words, self._at):
             return self._value_first(self._value())
-        if self._word.kind is not Kind.NAME or self._is("and", "or", "in", "is", *Pattern):
+        if self._word.kind not in (Kind.NAME, Kind.PLAIN) or self._is("and", "or", "in", "is", *Pattern):
             raise self._expected("a field, a value, `not` or (")
         word = self._word
         self._at += 1
         if names_tags(word):
             return self._tags(word)
         return self._after_field(field_of(word, self._text))
+
+    def _count_condition(self) -> None:
+        self._conditions += 1
+        if self._conditions > _MOST_CONDITIONS:
+            raise self._error(f"the filter has more than {_MOST_CONDITIONS} conditions", self._word)
+
+    def _plain_count(self) -> int:
+        """How many words from here on are searched for in names: none where they are part of a comparison."""
+        end = self._at
+        while _may_be_plain(self._words[end]):
+            end += 1
+        words, after = self._words[self._at : end], self._words[end]
+        is_end = after.kind is Kind.END or (after.kind is not Kind.TEXT and after.text.lower() in ("and", "or", ")"))
+        fields = [word for word in words if word.kind is Kind.NAME and is_field(word)]
+        is_field_alone = len(words) == 1 and bool(fields)
+        if not is_end or is_field_alone or any(len(word.parts) > 1 for word in fields):
+            return 0
+        return len(words)
+
+    def _in_name(self, count: int) -> Query:
+        parts: list[Query] = []
+        for _ in range(count):
+            word, self._at = self._word, self._at + 1
+            text = word.text if word.kind is Kind.TEXT else self._text[word.place.start : word.place.end]
+            parts.append(self._make.name_contains(text, word.place))
+            if len(parts) < count:
+                self._count_condition()
+        return And(tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _after_field(self, field: Field) -> Query:
         if order := self._take(*_ORDERS, "!=", "<>"):
@@ -182,20 +212,21 @@ class _Parser:
             return Comparison(field, Order.EQUAL, True)
         if isinstance(field, Tag):
             return Not(IsNone(field))
-        raise self._expected(f"a comparison after {field}", _WANTED)
+        hint = f'{_WANTED}; to search names for the word, write it in quotes: "{field}"'
+        raise self._expected(f"a comparison after {field}", hint)
 
     def _field(self) -> Field:
         word = self._word
-        if word.kind is not Kind.NAME or self._literals.begins_at(self._words, self._at):
+        if word.kind not in (Kind.NAME, Kind.PLAIN) or self._literals.begins_at(self._words, self._at):
             raise self._expected("a field: one side of a comparison is a field, the other a value")
         self._at += 1
         return field_of(word, self._text)
 
     def _value(self) -> Literal:
         if not self._literals.begins_at(self._words, self._at):
-            if self._word.kind is Kind.NAME:
-                is_field = len(self._word.parts) > 1
-                hint = "fields are compared with values" if is_field else f'texts stand in quotes: "{self._word.text}"'
+            if self._word.kind in (Kind.NAME, Kind.PLAIN):
+                is_dotted = self._word.kind is Kind.NAME and len(self._word.parts) > 1
+                hint = "fields are compared with values" if is_dotted else f'texts stand in quotes: "{self._word.text}"'
                 raise self._error(f"expected a value, not the name {self._word.text!r}", self._word, hint)
             raise self._expected("a value")
         value, self._at = self._literals.read(self._words, self._at)
@@ -223,6 +254,12 @@ class _Parser:
 
     def _error(self, problem: str, word: Word, hint: str = "") -> QueryError:
         return QueryError(problem, self._text, word.place.start, word.place.end, hint=hint)
+
+
+def _may_be_plain(word: Word) -> bool:
+    if word.kind is Kind.NAME:
+        return word.text.lower() not in _KEYWORDS
+    return word.kind in (Kind.PLAIN, Kind.NUMBER) or (word.kind is Kind.TEXT and bool(word.text.strip()))
 
 
 def _negated_if(negated: bool, field: Field, condition: Query) -> Query:
