@@ -48,7 +48,10 @@ class Run:
 
     @property
     def duration(self) -> float | None:
-        """Seconds from the start to the end; to the last sign of life while there is no end."""
+        """Seconds from the start of the first attempt to the end of the last, with the time between attempts.
+
+        While there is no end, to the last heartbeat.
+        """
         until = self.ended or self.heartbeat
         if self.started is None or until is None:
             return None

@@ -226,7 +226,7 @@ def test_one_hostile_document_does_not_hide_other_runs(catalog: Catalog, store: 
 FAR_FUTURES = ["7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "76EZ91ZQ000000000000000000", first_uid_at(now() + timedelta(days=2))]
 
 
-@pytest.mark.parametrize("uid", FAR_FUTURES)
+@pytest.mark.parametrize("uid", FAR_FUTURES, ids=["last", "beyond-year-9999", "in-two-days"])
 def test_a_uid_from_the_future_does_not_hide_other_runs(catalog: Catalog, store: Store, uid: str):
     following = follower(catalog, store)
     store_run(store, uid=uid, name="future")
@@ -236,7 +236,7 @@ def test_a_uid_from_the_future_does_not_hide_other_runs(catalog: Catalog, store:
     assert (catalog.runs.by_uid(uid).name, catalog.runs.by_uid(good).name) == ("future", "good")
 
 
-@pytest.mark.parametrize("uid", FAR_FUTURES)
+@pytest.mark.parametrize("uid", FAR_FUTURES, ids=["last", "beyond-year-9999", "in-two-days"])
 def test_a_folder_from_the_future_without_a_document_is_forgotten_with_it(catalog: Catalog, store: Store, uid: str):
     following = follower(catalog, store)
     store.put(f"{uid}/manifest.json", b"{")

@@ -3,7 +3,7 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -236,6 +236,25 @@ def test_the_last_attempt_has_the_exit_code_of_its_run(folder):
     folder.write_summary(Summary(exit_code=3, reason="out of memory"))
     attempts = load_run(folder).run.attempts
     assert [(one.exit_code, one.reason) for one in attempts] == [(None, ""), (3, "out of memory")]
+
+
+def test_a_resumed_run_started_with_its_first_attempt(folder):
+    first, second, end = (TIME + timedelta(hours=hours) for hours in (1, 5, 7))
+    folder.create_run(Run(uid=folder.uid, workspace="lab", created=TIME))
+    for number, claimed in enumerate((first, second), 1):
+        folder.create_attempt(AttemptClaim(number=number, token="t", claimed=claimed))
+    folder.write_manifest(replace(MANIFEST, alive=end))
+    folder.write_summary(Summary(started=second + timedelta(seconds=3)))  # of the attempt that writes it
+    run = load_run(folder).run
+    assert (run.started, run.duration) == (first, 6 * 3600)
+
+
+def test_a_run_of_one_attempt_started_with_its_command(folder):
+    folder.create_run(Run(uid=folder.uid, workspace="lab", created=TIME))
+    folder.create_attempt(AttemptClaim(number=1, token="t", claimed=TIME))
+    begun = TIME + timedelta(seconds=3)
+    folder.write_summary(Summary(started=begun))
+    assert load_run(folder).run.started == begun
 
 
 @pytest.mark.parametrize("path", ["manifest.json", "summary.json", "attempts/1.json"])

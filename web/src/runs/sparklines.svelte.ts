@@ -8,6 +8,7 @@ const POINTS = 48;
 const MOST_KEPT = 4000;
 const MOST_RUNS = 60;
 const PAUSE = 120;
+const LONGEST_TAGS = 6000; // characters in an address; servers and proxies take 8000 at least
 const [WIDTH, HEIGHT] = [40, 16];
 
 class Sparklines {
@@ -39,10 +40,12 @@ class Sparklines {
     const waiting = this.waiting;
     this.waiting = new Map();
     for (const [metric, runs] of waiting) {
+      const tags = tagsOf(metric);
+      if (!tags.length) continue; // without a name the server would answer with every curve
       const numbers = [...runs.keys()].slice(-MOST_RUNS);
       for (const [number, run] of runs) if (!numbers.includes(number)) this.asked.delete(keyOf(run, metric));
       try {
-        const found = await fetchCurves({ runs: numbers, pattern: patternOf(metric), points: POINTS });
+        const found = await fetchCurves({ runs: numbers, tags, points: POINTS });
         this.put(metric, runs, found.items);
       } catch {
         // A table without small curves is a table still; they are asked for again when it is looked at anew.
@@ -69,16 +72,21 @@ class Sparklines {
   }
 }
 
-/** Where a metric is a tag of a logdir, its name has the logdir's before it; all ways to part it are meant. */
-function patternOf(metric: string): string {
+/**
+ * Where a metric is a tag of a logdir, its name has the logdir's before it; all ways to part it are meant, as far as
+ * an address has room for them. Logdirs of a few parts are the most likely.
+ */
+function tagsOf(metric: string): string[] {
   const parts = metric.split("/");
-  const tags = parts.map((_, at) =>
-    parts
-      .slice(at)
-      .join("/")
-      .replace(/[^\p{L}\p{N}_/ ]/gu, "\\$&"),
-  );
-  return `^(${tags.join("|")})$`;
+  const tags: string[] = [];
+  let room = LONGEST_TAGS;
+  for (let at = 0; at < parts.length; at++) {
+    const tag = parts.slice(at).join("/");
+    room -= encodeURIComponent(tag).length;
+    if (room < 0) break;
+    tags.push(tag);
+  }
+  return tags;
 }
 
 function keyOf(run: Run, metric: string): string {

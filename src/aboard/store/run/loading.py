@@ -85,7 +85,10 @@ def _with_summary(run: Run, summary: Summary | None) -> Run:
 
 def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | None) -> Run:
     attempts = tuple(_attempt(claim, manifest, run) for claim in claims)
-    started = run.started or (attempts[0].started if attempts else None)
+    # The summary knows the attempt that wrote it; of several, the first one began the run.
+    started = run.started
+    if attempts and (started is None or len(attempts) > 1):
+        started = attempts[0].started
     run = replace(run, attempts=attempts, started=started, host=attempts[-1].host if attempts else run.host)
     if manifest is None:
         return replace(run, status=_without_manifest(claims[-1])) if claims else run
