@@ -8,7 +8,7 @@ const POINTS = 48;
 const MOST_KEPT = 4000;
 const MOST_RUNS = 60;
 const PAUSE = 120;
-const LONGEST_TAGS = 6000; // characters in an address; servers and proxies take 8000 at least
+const LONGEST_PATTERN = 500; // which the server takes
 const [WIDTH, HEIGHT] = [40, 16];
 
 class Sparklines {
@@ -40,12 +40,10 @@ class Sparklines {
     const waiting = this.waiting;
     this.waiting = new Map();
     for (const [metric, runs] of waiting) {
-      const tags = tagsOf(metric);
-      if (!tags.length) continue; // without a name the server would answer with every curve
       const numbers = [...runs.keys()].slice(-MOST_RUNS);
       for (const [number, run] of runs) if (!numbers.includes(number)) this.asked.delete(keyOf(run, metric));
       try {
-        const found = await fetchCurves({ runs: numbers, tags, points: POINTS });
+        const found = await fetchCurves({ runs: numbers, pattern: patternOf(metric), points: POINTS });
         this.put(metric, runs, found.items);
       } catch {
         // A table without small curves is a table still; they are asked for again when it is looked at anew.
@@ -73,20 +71,24 @@ class Sparklines {
 }
 
 /**
- * Where a metric is a tag of a logdir, its name has the logdir's before it; all ways to part it are meant, as far as
- * an address has room for them. Logdirs of a few parts are the most likely.
+ * An expression for the tags that a metric may be: its name has that of a logdir before it, of any number of parts.
+ * Where the server would not take it, it means all tags that end like the metric. Names of tags could be asked for
+ * too, but then each of them has to be there.
  */
-function tagsOf(metric: string): string[] {
-  const parts = metric.split("/");
-  const tags: string[] = [];
-  let room = LONGEST_TAGS;
-  for (let at = 0; at < parts.length; at++) {
-    const tag = parts.slice(at).join("/");
-    room -= encodeURIComponent(tag).length;
-    if (room < 0) break;
-    tags.push(tag);
-  }
-  return tags;
+export function patternOf(metric: string): string {
+  const parts = metric.split("/").map((part) => part.replace(/[!-.:-@[-^`{-~]/g, "\\$&"));
+  const last = parts.pop() ?? "";
+  const whole = `^${parts.reduce((before, part) => `(${before}${part}/)?`, "")}${last}$`;
+  if (whole.length <= LONGEST_PATTERN) return whole;
+  const characters = last.match(/\\?./gsu) ?? []; // an escape is not cut in two
+  let end = "$";
+  for (
+    let one = characters.pop();
+    one !== undefined && one.length + end.length <= LONGEST_PATTERN;
+    one = characters.pop()
+  )
+    end = one + end;
+  return end;
 }
 
 function keyOf(run: Run, metric: string): string {
