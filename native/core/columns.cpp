@@ -229,7 +229,7 @@ void Columns::settle() {
 }
 
 ColumnView Columns::view(size_t size) const noexcept {
-  if (block_ == nullptr || size == 0) return {};
+  if (size == 0 || block_ == nullptr) return {};  // where nothing is shown, the block may change without the lock
   exposed_ = true;
   return {block_, 0, size};
 }

@@ -16,8 +16,9 @@ namespace {
 constexpr uint64_t kPublishEvery = 1 << 16;  // records after which readers see what was decoded
 constexpr size_t kRowsThatTell = 16;
 constexpr double kForesight = 1.04;
-constexpr double kBoldestForesight = 64;    // times the rows that were seen: the beginning of a file may deceive
-constexpr uint64_t kLeastBytesOfARow = 32;  // in a file; hardly any record is shorter
+constexpr uint64_t kWorthForesight = 64 << 10;  // bytes of a file behind others
+constexpr double kBoldestForesight = 64;        // times the rows that were seen: the beginning of a file may deceive
+constexpr uint64_t kLeastBytesOfARow = 32;      // in a file; hardly any record is shorter
 constexpr std::string_view kGraphTag = "__run_graph__";
 constexpr int64_t kScalarDataClass = 1;
 constexpr auto kSummarySalt = static_cast<uint64_t>(TagSource::summary);
@@ -82,9 +83,10 @@ Logdir::Decoder::Decoder(Logdir& logdir, State& state, size_t file)
       state_(state),
       file_(*state.files[file]),
       ticket_(++state.ticket),
-      foresees_(file == 0 && file_.records == 0),
+      foresees_(file_.records == 0 && (file == 0 || file_.file.size() >= kWorthForesight)),
       spare_rows_(file_.file.size() / kLeastBytesOfARow) {
   entry_.file = static_cast<uint32_t>(file);
+  for (size_t i = 0; foresees_ && i < file; ++i) read_before_ += state.files[i]->file.offset();
 }
 
 // What happens with nearly every record of nearly every file stands here in one piece; the rest is left to others.
@@ -245,8 +247,8 @@ void Logdir::Decoder::make_room(History<Rows>& history, size_t more) {
   const size_t rows = history.filled();
   size_t foreseen = 0;
   if (foresees_ && reached_ > 0 && rows >= kRowsThatTell) {
-    const double all =
-        static_cast<double>(rows) * static_cast<double>(file_.file.size()) / static_cast<double>(reached_);
+    const double all = static_cast<double>(rows) * static_cast<double>(read_before_ + file_.file.size()) /
+                       static_cast<double>(read_before_ + reached_);
     foreseen = static_cast<size_t>(std::min(all * kForesight, static_cast<double>(rows) * kBoldestForesight));
     if (foreseen > rows + spare_rows_) foreseen = 0;
     spare_rows_ -= foreseen > rows ? foreseen - rows : 0;

@@ -62,10 +62,11 @@ class Logdir::Decoder final : public RecordTaker {
   File& file_;
   uint64_t ticket_;
   Tag* last_ = nullptr;
-  // Of a file that is the first of its folder: what its first part tells of the rest.
+  // Of a file that is read for the first time: what its first part, and the files before it, tell of the rest.
   const bool foresees_;
-  uint64_t reached_ = 0;     // where in the file decoding is
-  uint64_t spare_rows_ = 0;  // that may be made room for before they are seen
+  uint64_t read_before_ = 0;  // bytes of these files
+  uint64_t reached_ = 0;      // where in the file decoding is
+  uint64_t spare_rows_ = 0;   // that may be made room for before they are seen
   MediaEntry entry_{};
   std::vector<Tag*> batch_;
   std::vector<Restart> restarts_;  // tickets and steps ascend: the first behind a ticket is the lowest behind it

@@ -205,6 +205,11 @@ class History {
     const double time = rows.wall_time(at);
     return std::isnan(time) ? -std::numeric_limits<double>::infinity() : time;  // to have an order at all
   }
+  static Rows with_room_for(size_t count) {
+    Rows rows;
+    if (count > 0) rows.grow(count);
+    return rows;
+  }
   static bool earlier(const Rows& a, size_t i, const Rows& b, size_t j) noexcept {
     return a.step(i) != b.step(j) ? a.step(i) < b.step(j) : time_of(a, i) < time_of(b, j);
   }
@@ -331,7 +336,8 @@ void History<Rows>::apply_marks(std::mutex& readers) {
   const auto flags = superseded_rows(rows_, 0, first_fall_ == kNone ? rows_.size() : first_fall_, side.marks, lowest);
   side.marks.clear();
   if (flags.empty()) return;
-  Rows rest, gone;
+  const auto superseded = static_cast<size_t>(std::count(flags.begin(), flags.end(), true));
+  Rows rest = with_room_for(flags.size() - superseded), gone = with_room_for(superseded);
   size_t begin = attempt_begin_;
   for (size_t at = lowest; at < rows_.size(); ++at) {
     if (flags[at - lowest]) {
@@ -436,7 +442,7 @@ void History<Rows>::sort(Rows& rows) {
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return earlier(rows, a, rows, b); });
-  Rows ordered;
+  Rows ordered = with_room_for(rows.size());
   for (const size_t at : order) ordered.append(rows.row(at));
   rows = std::move(ordered);
 }
@@ -477,7 +483,7 @@ void History<Rows>::merge(std::mutex& readers) {
   Rows behind;
   behind.append(rows_, from, rows_.size());
   if (!in_order) sort(behind);
-  Rows merged;
+  Rows merged = with_room_for(behind.size() + arrived.size());
   size_t i = 0, j = 0;
   while (i < behind.size() || j < arrived.size()) {
     if (j == arrived.size() || (i < behind.size() && !earlier(arrived, j, behind, i))) {

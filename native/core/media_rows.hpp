@@ -29,7 +29,7 @@ struct MediaEntry {
 class MediaRows {
  public:
   using Row = MediaEntry;
-  static constexpr size_t kFew = 4096;  // rows that may be moved while readers wait
+  static constexpr size_t kFew = 16384;  // rows that may be moved while readers wait
 
   MediaRows() = default;
   explicit MediaRows(std::span<const Row> rows) : rows_(rows.begin(), rows.end()), size_(rows.size()) {}

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -148,7 +149,8 @@ def test_objects_end_wherever_they_are_let_go(logdir: Logdir, tmp_path: Path) ->
 def test_a_child_lists_tags_while_another_thread_of_its_parent_does(logdir: Logdir, tmp_path: Path) -> None:
     run = RunReader("run", tmp_path)
     run.logdir.refresh([name for name, *_ in logdir.files()])
-    with run._lock:  # as the other thread would, which is not there in the child
+    with run._lock, warnings.catch_warnings():  # as the other thread would, which is not there in the child
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, of a fork beside threads
         child = os.fork()
         if child == 0:
             os._exit(0 if [tag.name for tag in run.tags()] == ["loss", "note/text_summary"] else 1)
