@@ -187,7 +187,7 @@ def test_how_far_reading_has_come_is_told(visit, world):
     status.filter(has_text="1 of 2 runs read").wait_for()
     card(page, "loss")
     has_read_all = True
-    status.filter(has_text=re.compile("newest point .* ago")).wait_for()
+    status.filter(has_text=re.compile(r"newest point\s+.* ago")).wait_for()
 
 
 def test_logarithmic_axes_and_outliers(visit, world):

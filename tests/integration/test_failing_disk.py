@@ -432,4 +432,4 @@ def test_other_files_that_cannot_be_written_are_reported_too(tmp_path: Path, cal
     writer.flush()
     """
     ended = run(tmp_path, script, tmp_path / "run")
-    assert "could not be written" in ended.err or "error cannot create" in ended.out
+    assert "was not written" in ended.err or "error cannot create" in ended.out

@@ -169,7 +169,7 @@ def test_a_run_is_listed_by_commands_and_reindexed(home: Path, tmp_path: Path):
     (home / "store" / "01ARZ3NDEKTSV4RRFFQ69G5FAV").mkdir()
     (home / "store" / "01ARZ3NDEKTSV4RRFFQ69G5FAV/run.json").write_text("{")
     ended = machine.aboard("reindex", home / "store")
-    assert (ended.code, "1 runs are in the catalog" in ended.out) == (1, True)
+    assert (ended.code, "1 run is in the catalog" in ended.out) == (1, True)
     assert "01ARZ3NDEKTSV4RRFFQ69G5FAV" in ended.err
     told = json.loads(machine.aboard("reindex", "home/store", "--json").out)
     assert (told["state"], told["found"], told["written"]) == ("done", 2, 1)

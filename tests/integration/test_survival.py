@@ -223,7 +223,7 @@ def test_logging_in_exit_handlers_is_kept(tmp_path: Path) -> None:
     """
     processes.succeed(tmp_path, script, tmp_path / "run")
     tags = {tag for tag, _, _ in processes.scalars(tmp_path / "run")}
-    assert tags == {"a", "b", "registered_before_aboard"}
+    assert tags == {"a", "b", "registered before aboard"}
 
 
 def test_a_signal_handler_that_closes_the_writer_does_not_hang(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from aboard.control.run_edits import RunEditor
 from aboard.control.run_news import RunNews
 from aboard.control.run_series import WholeSeries, run_series
 from aboard.control.seen_control import SeenControl
-from aboard.errors import Forbidden, UnknownName
+from aboard.errors import CatalogUnavailable, Forbidden, UnknownName
 from aboard.jobs.job_record import JobRecords
 from aboard.model.access import Access
 from aboard.model.board import Board, BoardKind
@@ -257,7 +257,10 @@ class Control:
 
     def busy(self) -> str:
         """What a restart of this process would interrupt; empty if nothing."""
-        running = self.catalog.boards.list(states=[state for state in UnitState if not state.is_ended])
+        try:
+            running = self.catalog.boards.list(states=[state for state in UnitState if not state.is_ended])
+        except CatalogUnavailable:  # what the server is must be known when its database is down, too
+            return "The catalog does not answer."
         if names := [board.name for board in running if board.kind is BoardKind.PROCESS]:
             return f"Boards run as processes: {', '.join(names)}."
         if self._reindexing.is_running:

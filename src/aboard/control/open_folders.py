@@ -76,7 +76,7 @@ class OpenFolders:
 
         A store that does not answer may do so later: it passes.
         """
-        root = self.check(uri)
+        root, _ = self.check(uri)
         if isinstance(root, StoreUri):
             try:
                 Scope(root, _FIRST_LOOK).check()
