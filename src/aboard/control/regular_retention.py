@@ -39,7 +39,7 @@ class RegularRetention:
         """`chores` are done after the rules, also where there are none."""
         for rule in rules:
             if rule.where:
-                parse_query(rule.where)
+                parse_query(rule.where, words=False)
         self._retain, self._is_ours = retain, is_ours
         self._chores = tuple(chores)
         self._rules = [replace(rule, dry_run=False) for rule in rules]

@@ -50,7 +50,7 @@ def retain(access: Access, catalog: SeenCatalog, changes: RunChanges, asked: Ret
 
 
 def _chosen(catalog: SeenCatalog, asked: RetentionAsked) -> list[Run]:
-    where = parse_query(asked.where) if asked.where else None
+    where = parse_query(asked.where, words=False) if asked.where else None
     before = None if asked.older_than_seconds is None else now() - timedelta(seconds=asked.older_than_seconds)
     seen: Counter[tuple[str, str | None]] = Counter()
     chosen: list[Run] = []

@@ -142,6 +142,13 @@ def test_plain_words_are_searched_for_in_names(text, tree):
     assert parse_query(text) == tree
 
 
+def test_filters_that_delete_take_no_plain_word():
+    with pytest.raises(QueryError, match="A plain word is not allowed in this filter") as caught:
+        parse_query("failed", words=False)
+    assert 'name ilike "%failed%"' in caught.value.hint
+    assert parse_query('name ilike "%failed%"', words=False) == parse_query("failed")
+
+
 def test_times_without_an_offset_are_in_the_given_zone():
     zone = timezone(timedelta(hours=2))
     expected = Moment(datetime(2026, 10, 31, 22, tzinfo=UTC))

@@ -31,21 +31,24 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _WANTED = 'as in status == "running", hparams.lr < 0.01, name like "base%", user in ["ann", "bob"], ended is none'
 
 
-def parse_query(text: str, *, zone: tzinfo = UTC) -> Query:
-    """The tree of a filter. Times without an offset are in `zone`. Errors point at the place."""
+def parse_query(text: str, *, zone: tzinfo = UTC, words: bool = True) -> Query:
+    """The tree of a filter. Times without an offset are in `zone`. Errors point at the place.
+
+    Without `words` a plain word is an error, not a search in names: for filters that delete without a question.
+    """
     if len(text) > LONGEST_QUERY:
         problem = f"the filter has {len(text)} characters; at most {LONGEST_QUERY} are read"
         raise QueryError(problem, text, LONGEST_QUERY, len(text))
     if not text.strip():
         raise QueryError("the filter is empty", text, 0, 0, hint=_WANTED)
-    return _Parser(text, zone).whole()
+    return _Parser(text, zone, words).whole()
 
 
 class _Parser:
     """One reading of one text."""
 
-    def __init__(self, text: str, zone: tzinfo) -> None:
-        self._text = text
+    def __init__(self, text: str, zone: tzinfo, words: bool) -> None:
+        self._text, self._has_words = text, words
         self._words = words_of(text)
         self._at = 0
         self._depth = 0
@@ -103,6 +106,9 @@ class _Parser:
     def _comparison(self) -> Query:
         self._count_condition()
         if count := self._plain_count():
+            if not self._has_words:
+                hint = f'write name ilike "%{self._word.text}%" to search names'
+                raise self._error("A plain word is not allowed in this filter.", self._word, hint)
             return self._in_name(count)
         if self._literals.begins_at(self._words, self._at):
             return self._value_first(self._value())
