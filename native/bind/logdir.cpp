@@ -111,7 +111,7 @@ nb::object read_media(const Logdir& logdir, size_t tag, const nb::tuple& place) 
   return bytes ? nb::object(bytes_of(*bytes)) : nb::none();
 }
 
-// Parts in which no step is smaller than the one before, in their order: points of several attempts begin anew.
+// The points cut where a step is smaller than the one before: each attempt starts over.
 nb::list ascending(const ColumnView& points) {
   nb::list parts;
   const auto steps = points.steps();

@@ -41,7 +41,7 @@ struct FolderEntry {
 };
 
 struct FolderListing {
-  PathStatus folder;  // as it was before it was listed
+  PathStatus folder;  // taken before the listing
   std::vector<FolderEntry>
       entries;  // folders and event files, by name; links are what they lead to, or left out below a root
 };

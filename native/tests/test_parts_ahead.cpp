@@ -110,7 +110,7 @@ std::string random_file(std::mt19937_64& random) {
   return bytes;
 }
 
-// Whichever allocation fails while threads are started, all jobs are done or one failure is told.
+// Whichever allocation fails while threads are started, all jobs are done or one failure is reported.
 TEST(without_memory_for_threads_fewer_do_the_work) {
   struct NoWork final : SharedWork {
     bool help() noexcept override { return false; }

@@ -36,7 +36,7 @@ class Tokens:
     def issue(
         self, user: str, name: str, *, scopes: Sequence[str] = (), expires: datetime | None = None, parent: str = ""
     ) -> tuple[Token, str]:
-        """A new token of a person, and its text, which nobody can be told again.
+        """Create a token for a person. Its text is returned once and not stored.
 
         One created with another token, its `parent`, expires no later than that one and is revoked with it.
         """

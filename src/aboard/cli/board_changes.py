@@ -73,7 +73,7 @@ def change_board(
 
 
 def _end_each(verb: str, names: Sequence[str], end: Callable[[str], BoardInfo], *, force: bool, as_json: bool) -> int:
-    """As `_for_each`. A board that has ended already stays as it is, and that is told."""
+    """As `_for_each`, and report boards that had already ended."""
     boards = Client().boards
     ended: set[str] = set()
 

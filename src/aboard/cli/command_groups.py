@@ -72,7 +72,7 @@ class CommandGroups(WrappingGroup):
 
 
 class ListingGroup(WrappingGroup):
-    """A group whose command `list` is meant where none is named: `aboard runs --json` is `aboard runs list --json`."""
+    """A group whose default command is `list`: `aboard runs --json` is `aboard runs list --json`."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Parse, with `list` before options that stand alone."""

@@ -112,7 +112,7 @@ def _home(home: Path) -> str:
         return f"{home} will be made, for this account alone"
     mode = stat.S_IMODE(home.stat().st_mode)
     if mode & (stat.S_IROTH | stat.S_IXOTH | stat.S_IRGRP | stat.S_IXGRP):
-        # No error: on a machine of one's own, or in a container, there is nobody else.
+        # Not an error: a personal machine or a container has no other accounts.
         return f"other accounts of this machine can read {home} (mode {mode:03o}); `chmod 700 {home}` keeps them out"
     return f"{home} can be read by this account alone"
 

@@ -113,11 +113,11 @@ def _tell_left(jobs: Sequence[Job]) -> None:
     if len(jobs) == 1:
         name = jobs[0].name
         followed = f"Follow it with `aboard jobs logs -f {name}`, end it with `aboard jobs cancel {name}`."
-        told = f"{name} keeps running. {followed}"
+        text = f"{name} keeps running. {followed}"
     else:
         several = f"The {len(jobs)} jobs of {jobs[0].experiment} keep running."
-        told = f"{several} List them with `aboard jobs list --experiment {jobs[0].experiment}`."
-    say(told, sys.stderr)
+        text = f"{several} List them with `aboard jobs list --experiment {jobs[0].experiment}`."
+    say(text, sys.stderr)
 
 
 def show_logs(job: Job, *, follow: bool) -> None:

@@ -55,7 +55,7 @@ class BoardsClient:
         is_private: bool,
         before: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
-        """`before` is given the sources of a board before the server is asked for it."""
+        """`before` is called with the sources of a board before it is created."""
         self._transport, self._is_private, self._before = transport, is_private, before
 
     def create(

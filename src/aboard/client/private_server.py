@@ -84,7 +84,7 @@ class PrivateServer:
         self._known: Address | None = None
         self._answered = 0.0
         self._clouds = {cloud} if (cloud := cloud_of(self._store)) else set[str]()
-        """Clouds whose buckets the server is asked for."""
+        """Clouds whose buckets a request names."""
         self._has_said_restart = False
 
     def address(self) -> Address:
@@ -133,7 +133,7 @@ class PrivateServer:
         return next((cloud for cloud in sorted(self._clouds) if own.get(cloud) and own[cloud] != server.get(cloud)), "")
 
     def _credentials(self) -> tuple[Mapping[str, object], Mapping[str, str]]:
-        """Digests of those of the server and of this process; none where the server told none."""
+        """Digests of the credentials of the server and of this process; none if the server recorded none."""
         match self._document().get("credentials"):
             case {"salt": str(salt)} as server:
                 return cast("Mapping[str, object]", server), fingerprints(os.environ, salt)

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-# Variables that say where the buckets of a cloud are and who asks, by the kind of store.
+# Variables with the endpoints and credentials of each cloud.
 _VARIABLES = {
     "s3": re.compile(r"AWS_(?!PAGER|CLI_|EXECUTION_ENV|RETRY_MODE|MAX_ATTEMPTS)|S3_ENDPOINT$|S3_USE_HTTPS$"),
     "gs": re.compile(r"GOOGLE_|CLOUDSDK_CONFIG$"),
@@ -33,7 +33,7 @@ def cloud_of(uri: str) -> str:
 
 
 def fingerprints(environ: Mapping[str, str], salt: str) -> dict[str, str]:
-    """A digest of the variables of each cloud; empty where none of them says who asks.
+    """A digest of the variables of each cloud; empty where none of them is a credential.
 
     Digests are compared only with those of the same salt, and nothing can be found out from one about a secret that
     nobody could guess anyway.

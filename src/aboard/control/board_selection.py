@@ -58,7 +58,7 @@ def workspaces_of(board: Board) -> frozenset[str]:
     return _named_workspaces(board.sources, board.where, board.scope).union(board.shown)
 
 
-@functools.lru_cache(4096)  # it is asked for with every request to a board
+@functools.lru_cache(4096)  # used by every request to a board
 def _named_workspaces(sources: tuple[str, ...], where: str, scope: tuple[str, ...] | None) -> frozenset[str]:
     """Only those that its maker could see: others are perhaps not there, and their names reveal nothing."""
     entries = [parse_word(source) for source in sources]

@@ -117,7 +117,7 @@ class PeopleDesk:
         return self._catalog.tokens.list(self._access.name)
 
     def make_token(self, new: NewToken) -> TokenMade:
-        """A token for who asks, or, by an administrator, for somebody else.
+        """Create a token for the caller or, as an administrator, for another person.
 
         One's own token ends with the token that created it. One for somebody else does not: it is theirs, and must
         outlive the login of the administrator. The audit record names the token behind it.
@@ -140,7 +140,7 @@ class PeopleDesk:
         return TokenMade(token=token, text=text)
 
     def revoke_token(self, token_id: str) -> Token:
-        """Revoke a token: one's own, or for an administrator anybody's. By its id or its name.
+        """Revoke a token of the caller, or any token as an administrator, by id or name.
 
         A token with a scope below `admin` can revoke itself alone.
         """

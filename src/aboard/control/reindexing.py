@@ -76,7 +76,7 @@ class Reindexing:
 
     @property
     def is_running(self) -> bool:
-        """Whether this process is reading a store anew."""
+        """Whether this process is reindexing a store."""
         with self._lock:
             return any(not state.is_over for state in self._states.values())
 

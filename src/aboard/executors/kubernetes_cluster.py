@@ -161,11 +161,11 @@ class ClusterIdentity:
     @property
     def as_place(self) -> dict[str, str]:
         """How a handle names it."""
-        told = {"cluster": self.server, "authority": self.authority}
-        return {name: value for name, value in told.items() if value}
+        parts = {"cluster": self.server, "authority": self.authority}
+        return {name: value for name, value in parts.items() if value}
 
     def is_same_as(self, other: ClusterIdentity) -> bool:
-        """Whether both are one cluster, as far as can be told."""
+        """Whether both identify the same cluster."""
         if self.authority and other.authority:
             return self.authority == other.authority
         return self.server == other.server

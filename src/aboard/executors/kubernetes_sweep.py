@@ -86,7 +86,7 @@ def sweep_manifests(
         "parallelism": min(at_once or len(specs), len(specs)),
         **restarts_of_indexes(first),
         "maxFailedIndexes": len(specs),  # one that fails does not end the others
-        # An index has failed, and another may begin, when its pod has ended, not when the pod is asked to.
+        # An index fails, and the next may start, only when its pod has ended, not while it terminates.
         "podReplacementPolicy": "Failed",
         "template": template,
     }

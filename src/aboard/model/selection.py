@@ -39,7 +39,7 @@ class Numbers:
     last: int
     workspace: str = ""
     typed: str = field(default="", compare=False)
-    """The word as it was typed, without a workspace: for errors, and for an experiment that is named like a number."""
+    """The typed word without its workspace, for errors and for experiments named like a number."""
 
     def __str__(self) -> str:
         last = "" if self.is_one else f"-{self.kind}{self.last}"

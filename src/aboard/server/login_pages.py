@@ -106,8 +106,8 @@ class LoginPages:
         """The button sends the code to the login form, which takes it from pages of this server alone."""
         body = [html.paragraph("Continue only if you requested this link yourself.")]
         if former is not None:
-            told = f"You are logged in as {former}. This link ends that session in this browser."
-            body.insert(0, html.paragraph(told))
+            warning = f"You are logged in as {former}. This link ends that session in this browser."
+            body.insert(0, html.paragraph(warning))
         body.append(html.confirm_form(self._prefix + _LOGIN, {"token": code, "next": wanted}, f"Log in as {holder}"))
         if former is not None:
             body.append(html.link(f"Stay logged in as {former}", self._prefix + wanted))

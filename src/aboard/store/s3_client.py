@@ -69,7 +69,7 @@ def addressing(settings: Settings, endpoint: str, *, usual: str = "") -> dict[st
 
 
 def _check_host(settings: Settings, endpoint: str) -> None:
-    """The bucket goes before the host, which a number cannot take: obstore would panic at the first request."""
+    """The bucket becomes part of the host name, which an IP address cannot have: obstore would panic."""
     try:
         host = urlsplit(endpoint).hostname or ""
         ipaddress.ip_address(host)

@@ -85,7 +85,7 @@ export function restoreRuns(runs: readonly Run[]): Promise<RunsChanged> {
   return inBatches(runs, (uids) => ask("runs/restore", { method: "POST", body: { runs: uids } }));
 }
 
-/** Requests have a size limit. When a later one fails, what the earlier ones changed is still told. */
+/** Requests have a size limit. When a later one fails, the changes of the earlier ones are still reported. */
 async function inBatches(runs: readonly Run[], act: (uids: string[]) => Promise<RunsChanged>): Promise<RunsChanged> {
   const done: RunsChanged = { items: [], problems: [] };
   for (let at = 0; at < runs.length; at += MOST_AT_ONCE) {

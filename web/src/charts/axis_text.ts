@@ -38,7 +38,7 @@ export function axisTexts(kind: XKind, values: readonly number[], log: boolean):
   const least = Math.min(...values.slice(1).map((value, at) => value - (values[at] as number)));
   const between = Number.isFinite(least) && least > 0 ? least : undefined;
   if (kind === "wall") return clockTexts(values, between ?? 1);
-  // Ticks of a logarithmic axis are round each for itself.
+  // Each tick of a log axis is rounded separately.
   if (kind === "relative") return values.map((value) => durationText(value, log || !between ? unitOf(value) : between));
   return values.map((value) => axisNumber(value, log || !between ? value || 1 : between));
 }
