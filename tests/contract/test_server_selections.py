@@ -231,7 +231,7 @@ def test_an_experiment_is_found_by_a_name_like_job2300_until_one_has_that_number
 
 def test_what_changes_runs_or_experiments_takes_no_number_for_a_name(client: Client, catalog: Catalog, store: Store):
     catalog.runs.put(_stored(store, name="a", lr=1, workspace="ws1", experiment="job2300"))
-    told = r"(?s)no experiment exp2300.*job2300 is a number; write name:job2300 for the experiment"
+    message = r"(?s)no experiment exp2300.*job2300 is a number; write name:job2300 for the experiment"
     for change in (
         lambda: client.runs.select("job2300", exact=True),
         lambda: client.experiments.get("job2300", exact=True),
@@ -239,7 +239,7 @@ def test_what_changes_runs_or_experiments_takes_no_number_for_a_name(client: Cli
         lambda: client.experiments.change("job2300", name="x"),
         lambda: client.experiments.restore("job2300"),
     ):
-        with pytest.raises(UnknownName, match=told):
+        with pytest.raises(UnknownName, match=message):
             change()
     assert client.experiments.delete("ws1/name:job2300").number == 2
 

@@ -60,8 +60,8 @@ def test_superseded_points_come_as_stretches_of_ascending_steps(client: Client):
     assert [one.steps.tolist() for one in client.series.get("resumed", "loss")] == [[0, 1, 2, 3, 4, 5, 6]]
     part = client.series.get("resumed", "loss", superseded=True, from_step=8, points=2)
     assert [(one.steps.tolist(), one.total) for one in part] == [([7, 9], 3), ([7, 8], 2)]
-    told = ask(client, "/api/v1/tags?run=resumed").json()["items"]
-    assert {one["tag"]: one["superseded"] for one in told} == {"loss": 11, "lr": 0}
+    tags = ask(client, "/api/v1/tags?run=resumed").json()["items"]
+    assert {one["tag"]: one["superseded"] for one in tags} == {"loss": 11, "lr": 0}
 
 
 def named(found: list[Any]) -> list[tuple[str, str, str]]:

@@ -180,8 +180,8 @@ def test_behind_a_proxy_only_who_was_named_administers(machine: Machine):
         assert [administers(said, name) for name in (account, account.upper(), "ann")] == [False] * 3
         unnamed = machine.ask("server", "init-admin", **environment)
         assert (unnamed.code, "Name the administrator." in unnamed.err) == (1, True)
-        told = well(machine.ask("server", "init-admin", "ann", **environment)).out
-        assert ("?token=" in told, "aboard login" in told) == (False, True)
+        output = well(machine.ask("server", "init-admin", "ann", **environment)).out
+        assert ("?token=" in output, "aboard login" in output) == (False, True)
         until(lambda: administers(said, "Ann"))
         # The account itself still administers by its own commands.
         well(machine.ask("user", "add", "zoe", "--admin", **environment))
@@ -256,8 +256,8 @@ def test_a_check_complains_about_secrets_that_others_can_read(machine: Machine):
     assert "hidden" not in ended.out
     file.chmod(0o600)
     machine.home.chmod(0o700)
-    told = well(machine.aboard("server", "--check")).out
-    assert f"ok    home: {machine.home} can be read by this account alone" in told
+    output = well(machine.aboard("server", "--check")).out
+    assert f"ok    home: {machine.home} can be read by this account alone" in output
 
 
 def test_a_root_that_overlaps_with_a_store_is_refused(machine: Machine, tmp_path: Path):

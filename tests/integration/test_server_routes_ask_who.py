@@ -147,7 +147,7 @@ def test_tokens_end_other_logins_only_with_the_scope_admin(server: TeamServer):
     text = server.catalog.tokens.issue(BOSS, "writing", scopes=["write"])[1]
     answer = server.ask(f"{PREFIX}/tokens/{whole.split('_')[1]}/revoke", "POST", Authorization=f"Bearer {text}")
     assert (answer.status, server.ask(f"{PREFIX}/me", Cookie=cookie).status) == (403, 200)
-    # A board of one's own is changed with the scope write.
+    # The scope write is enough to change your own board.
     board = server.client("writer").boards.create([], workspace="own").board.id
     for scope, status in (("read", 403), ("write", 200)):
         text = server.catalog.tokens.issue("writer", scope, scopes=[scope])[1]

@@ -13,7 +13,7 @@ test("a metric may be a tag of any logdir that its name begins with", () => {
     expect(fits("train/a.b/loss", tag)).toBe(false);
 });
 
-test("a long metric of many parts is asked for within the limit of the server", () => {
+test("the pattern of a long metric stays within the limit of the server", () => {
   const parts = Array.from({ length: 10 }, (_, at) => `${at}_a layer`);
   const metric = parts.join("/");
   expect(metric.length).toBeGreaterThan(90);
@@ -22,7 +22,7 @@ test("a long metric of many parts is asked for within the limit of the server", 
 });
 
 test.each(["x".repeat(10_000), `${"deep/".repeat(300)}loss`, `a/${"(é)".repeat(600)}`, `${"🚀".repeat(600)}`])(
-  "a metric that has no room in an expression is asked for by its end",
+  "a metric that does not fit into a pattern is matched by its end",
   (metric) => {
     expect(patternOf(metric).length).toBeLessThanOrEqual(500);
     expect(fits(metric, metric)).toBe(true);
