@@ -12,7 +12,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find native/core native/bind -n
 # Tests start processes by the hundred, each of which would compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup page run test test-sanitized test-frameworks test-trackers test-cluster test-vertex test-image test-compose test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
+.PHONY: setup page run test test-times test-sanitized test-frameworks test-trackers test-cluster test-vertex test-image test-compose test-servers frameworks-table check lint openapi fmt bench bench-writing bench-reading bench-metrics bench-integrations bench-stores bench-page soak clean
 
 setup: $(VENV)/.installed  ## the environment of everyday work
 
@@ -54,6 +54,9 @@ test: setup page  ## everything that needs no machine-learning framework
 	  scripts/run-in-web test && scripts/test-native plain && wait $$services
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(SEVERAL_SERVERS)) \
 	  -k 'not (postgresql and ($(subst $() , or ,$(OF_SERVERS))))'
+
+test-times: setup  ## the 30 slowest test files, tests and fixtures of the last runs
+	$(BIN)/python tests/support/test_times.py
 
 test-sanitized: setup  ## the C++ core under the address, undefined-behaviour and thread sanitizers
 	scripts/test-native sanitized

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests leave the home of the person who runs them alone, share servers, and say what executors were tried on."""
+"""Tests leave the home of the person who runs them alone, share servers, and record what they took and stood on."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
 from support import what_was_real
 from support.object_servers import AzureServer, S3Server, azurite, seaweedfs, why_no_azurite, why_no_seaweedfs
+from support.test_times import Times
+
+_times = Times()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -44,17 +47,34 @@ def _needs(reason_against: str) -> None:
     needs(reason_against)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with _times.of_test(item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+    with _times.of_fixture(f"{fixturedef.baseid or 'tests'}::{fixturedef.argname}"):
+        return (yield)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker hands what it has seen of executors to who reports."""
+    """A worker sends what it recorded to the process that reports, which saves it."""
     to_reporter: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if to_reporter is not None:
         to_reporter["executors"] = what_was_real.noted()
+        to_reporter["times"] = _times.as_dict()
+    else:
+        _times.save()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take it from a worker."""
-    what_was_real.merge(getattr(node, "workeroutput", {}).get("executors", {}))
+    """Add what a worker recorded."""
+    sent = getattr(node, "workeroutput", {})
+    what_was_real.merge(sent.get("executors", {}))
+    _times.add(sent.get("times", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
