@@ -3,12 +3,16 @@
 
 import os
 from collections.abc import Generator, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from support import what_was_real
 from support.object_servers import AzureServer, S3Server, azurite, seaweedfs, why_no_azurite, why_no_seaweedfs
+from support.postgres import PostgresServer, postgres_server, why_no_postgres
+from support.processes import needs
+from support.shared_service import SharedServices
 from support.test_times import Times
 
 _times = Times()
@@ -24,27 +28,34 @@ def _a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 
 @pytest.fixture(scope="session")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """A real S3 server with an empty bucket `contract`, started when the first test asks for it."""
-    _needs(why_no_seaweedfs())
-    with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as server:
-        server.make_bucket("contract")
-        yield server
+def shared_services(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SharedServices:
+    """Services that all workers of this session share."""
+    from_controller: dict[str, Any] | None = getattr(request.config, "workerinput", None)
+    folder = tmp_path_factory.getbasetemp()
+    if from_controller is None:
+        return SharedServices(folder / "services", os.getpid())
+    return SharedServices(folder.parent / "services", from_controller["session_process"])
 
 
 @pytest.fixture(scope="session")
-def azure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureServer]:
-    """A real Azure Blob Storage emulator with an empty container `contract`, likewise."""
-    _needs(why_no_azurite())
-    with azurite(tmp_path_factory.mktemp("azurite")) as server:
-        server.make_container("contract")
-        yield server
+def s3_server(shared_services: SharedServices) -> S3Server:
+    """A real S3 server with a bucket `contract`. Tests write below unique names and leave other names alone."""
+    needs(why_no_seaweedfs())
+    return shared_services.start("seaweedfs", partial(seaweedfs, shared_services.folder, bucket="contract"))
 
 
-def _needs(reason_against: str) -> None:
-    from support.processes import needs  # imports TensorBoard, which most test runs can do without
+@pytest.fixture(scope="session")
+def azure_server(shared_services: SharedServices) -> AzureServer:
+    """A real Azure Blob Storage emulator with a container `contract`, likewise."""
+    needs(why_no_azurite())
+    return shared_services.start("azurite", partial(azurite, shared_services.folder, container="contract"))
 
-    needs(reason_against)
+
+@pytest.fixture(scope="session")
+def postgres(shared_services: SharedServices) -> PostgresServer:
+    """A real PostgreSQL. A test that stops it, or counts its connections, starts one of its own: `postgres_server`."""
+    needs(why_no_postgres())
+    return shared_services.start("postgresql", postgres_server)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,6 +78,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         to_reporter["times"] = _times.as_dict()
     else:
         _times.save()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker which process is the session: shared services run until that one ends."""
+    node.workerinput["session_process"] = os.getpid()
 
 
 @pytest.hookimpl(optionalhook=True)

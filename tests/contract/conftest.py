@@ -10,21 +10,16 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from support.empty_catalogs import EmptyCatalogs
+from support.empty_catalogs import EmptyCatalogs, pattern_of
 from support.kubernetes_api import KubernetesApi, kubernetes_api
 from support.kubernetes_under_test import KubernetesUnderTest, kubernetes_under_test
-from support.postgres import PostgresServer, postgres_server
+from support.postgres import PostgresServer
+from support.shared_service import SharedServices
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Generator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def empty_catalogs(postgres: PostgresServer) -> EmptyCatalogs:
-    return EmptyCatalogs(postgres)
+def empty_catalogs(postgres: PostgresServer, shared_services: SharedServices) -> EmptyCatalogs:
+    return EmptyCatalogs(postgres, shared_services.once("catalog", lambda: pattern_of(postgres)))
 
 
 @pytest.fixture(scope="session")

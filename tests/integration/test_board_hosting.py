@@ -92,7 +92,7 @@ def proxy(s3_server: S3Server) -> Iterator[FaultProxy]:
 def bucket(tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy) -> Store:
     """A store in a bucket; what is opened after this goes through the proxy."""
     use(monkeypatch, s3_server.environment())
-    opened = open_store(f"s3://contract/{tmp_path.name}")
+    opened = open_store(s3_server.new_uri())
     use(monkeypatch, {**s3_server.environment(), "AWS_ENDPOINT_URL": proxy.endpoint})
     quick = Patience(connect_seconds=2, stall_seconds=2, request_seconds=5, retries=1, retry_seconds=1, longest_pause=1)
     monkeypatch.setattr(store_root, "PATIENCE", quick)

@@ -41,7 +41,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
 @pytest.fixture
 def bucket(home: Path, tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
     """A URI with event files, for whose bucket no credentials are set."""
-    uri = f"s3://contract/{tmp_path.name}"
+    uri = s3_server.new_uri()
     with SummaryWriter(tmp_path / "run") as writer:
         writer.add_scalar("loss", 1.0, 1)
     with monkeypatch.context() as patch:

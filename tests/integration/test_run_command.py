@@ -308,7 +308,7 @@ def cloud(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str
     if request.param == "folder":
         return str(tmp_path / "store"), {}
     server: S3Server = request.getfixturevalue("s3_server")
-    return f"s3://contract/{tmp_path.name}", server.environment()
+    return server.new_uri(), server.environment()
 
 
 def test_a_preempted_run_goes_on_elsewhere_as_one_history(tmp_path: Path, cloud: tuple[str, dict[str, str]]) -> None:

@@ -40,7 +40,7 @@ def proxy(s3_server: S3Server) -> Iterator[FaultProxy]:
 @pytest.fixture
 def machine(tmp_path: Path, s3_server: S3Server, proxy: FaultProxy) -> Machine:
     environment = {**s3_server.environment(), "AWS_ENDPOINT_URL": proxy.endpoint}
-    return Machine(tmp_path / "one", f"s3://contract/{tmp_path.name}", environment)
+    return Machine(tmp_path / "one", s3_server.new_uri(), environment)
 
 
 @pytest.fixture

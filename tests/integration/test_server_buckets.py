@@ -23,7 +23,7 @@ from support.stored_runs import put_manifest, serving_runs, store_run
 @pytest.fixture
 def store(tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Store:
     use(monkeypatch, s3_server.environment())
-    return open_store(f"s3://contract/{tmp_path.name}")
+    return open_store(s3_server.new_uri())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.errors import CatalogUnavailable
 from aboard.store import open_store
-from support.postgres import postgres_server
+from support.postgres import PostgresServer, postgres_server
 from support.processes import until
 from support.stored_runs import serving_runs, store_run
 
@@ -41,12 +41,11 @@ def test_a_database_that_is_down_is_told_and_waited_for(tmp_path: Path):
         until(is_back)
 
 
-def test_a_database_that_was_made_without_a_language(tmp_path: Path):
+def test_a_database_that_was_made_without_a_language(tmp_path: Path, postgres: PostgresServer):
     store = open_store(str(tmp_path / "store"), create=True)
     store_run(store, name="größer")
     with (
-        postgres_server() as database,
-        Catalog.open(database.database_without_language()) as catalog,
+        Catalog.open(postgres.database_without_language()) as catalog,
         serving_runs(catalog, store.uri) as client,
     ):
         until(lambda: [run.name for run in client.runs.list(where='name == "größer"').items] == ["größer"])

@@ -17,6 +17,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -48,6 +49,10 @@ class S3Server:
     endpoint: str
     port: int
     domain: str = "s3.localhost"
+
+    def new_uri(self) -> str:
+        """A place below the bucket `contract` that no other test uses."""
+        return f"s3://contract/{uuid.uuid4().hex}"
 
     def environment(self, keys: Keys = WRITER) -> dict[str, str]:
         """What a person would export to use this server."""
@@ -127,13 +132,13 @@ def why_no_azurite() -> str:
 
 
 @contextlib.contextmanager
-def seaweedfs(folder: Path, volume_megabytes: int = 64) -> Iterator[S3Server]:
-    """A SeaweedFS over `folder`, ended afterwards; it has room for 40 volumes."""
+def seaweedfs(folder: Path, *, bucket: str = "aboard-ready", volume_megabytes: int = 64) -> Iterator[S3Server]:
+    """A SeaweedFS over `folder` with an empty bucket, ended afterwards; it has room for 40 volumes."""
     master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc = free_ports(8)
     server = S3Server(f"http://127.0.0.1:{s3}", s3)
     config = folder / "s3.json"
     config.write_text(json.dumps({"identities": _identities()}))
-    data = folder / "data"
+    data = folder / "seaweedfs"
     data.mkdir()
     options = {
         "ip": "127.0.0.1",
@@ -159,20 +164,20 @@ def seaweedfs(folder: Path, volume_megabytes: int = 64) -> Iterator[S3Server]:
     }
     command = [_weed(), "server", "-s3", *(f"-{name}={value}" for name, value in options.items())]
     with _process(command, folder / "seaweedfs.log") as ended:
-        _wait_until(lambda: server.make_bucket("aboard-ready"), ended, folder / "seaweedfs.log")
+        _wait_until(lambda: server.make_bucket(bucket), ended, folder / "seaweedfs.log")
         yield server
 
 
 @contextlib.contextmanager
-def azurite(folder: Path) -> Iterator[AzureServer]:
-    """An Azurite over `folder`, ended afterwards."""
+def azurite(folder: Path, *, container: str = "aboard-ready") -> Iterator[AzureServer]:
+    """An Azurite over `folder` with an empty container, ended afterwards."""
     (port,) = free_ports(1)
     server = AzureServer(f"http://127.0.0.1:{port}/{AzureServer.account}", port)
-    options = ["--blobHost", "127.0.0.1", "--blobPort", port, "--location", folder / "data"]
+    options = ["--blobHost", "127.0.0.1", "--blobPort", port, "--location", folder / "azurite"]
     flags = ["--silent", "--disableTelemetry", "--skipApiVersionCheck"]
     command = [node(), AZURITE.resolve(), *options, *flags]
     with _process(command, folder / "azurite.log") as ended:
-        _wait_until(lambda: server.make_container("aboard-ready"), ended, folder / "azurite.log")
+        _wait_until(lambda: server.make_container(container), ended, folder / "azurite.log")
         yield server
 
 

@@ -12,8 +12,7 @@ import tempfile
 import uuid
 from collections.abc import Generator
 from pathlib import Path
-
-import psycopg
+from typing import Any, cast
 
 from support.object_servers import free_ports
 from support.processes import needs
@@ -27,7 +26,8 @@ def _program(name: str) -> str | None:
     return str(found[-1]) if found else shutil.which(name)
 
 
-def _reason_against() -> str:
+def why_no_postgres() -> str:
+    """Why PostgreSQL cannot be started here, or nothing."""
     if _program("initdb") is None or _program("pg_ctl") is None:
         return "PostgreSQL is not installed (Debian: postgresql)"
     if os.geteuid() == 0 and not _has_postgres_user():
@@ -70,26 +70,29 @@ class PostgresServer:
     def new_database(self) -> str:
         """The URL of an empty database. Its language is not C, so that a missing collation is noticed."""
         name = f"t{uuid.uuid4().hex}"
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE'")
+        self._execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE'")
         return self.url(name)
 
     def database_without_language(self) -> str:
         """As `initdb` makes it where nothing is said of one."""
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute("CREATE DATABASE plain TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'")
-        return self.url("plain")
+        name = f"t{uuid.uuid4().hex}"
+        self._execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'")
+        return self.url(name)
 
     def copied_database(self, url: str) -> str:
         """The URL of a copy of a database that nobody is connected to."""
         name = f"t{uuid.uuid4().hex}"
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {url.rpartition('/')[2]}")
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {url.rpartition('/')[2]}")
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
+        self._execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+    def _execute(self, statement: str) -> None:
+        import psycopg
+
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+            connection.execute(cast("Any", statement))
 
     def _run(self, program: str, *arguments: object) -> None:
         as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
@@ -104,7 +107,7 @@ class PostgresServer:
 @contextlib.contextmanager
 def postgres_server() -> Generator[PostgresServer]:
     """A server for a while. Where there is none the tests are skipped, except on CI."""
-    needs(_reason_against())
+    needs(why_no_postgres())
     folder = Path(tempfile.mkdtemp(prefix="aboard-postgres-", dir="/tmp"))  # pytest's own folders are closed to others
     server = None
     try:

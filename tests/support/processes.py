@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
-from tensorboard.compat.proto.event_pb2 import Event
 
-from aboard._native import scalars_in_records
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.event_pb2 import Event
 
 FRAME_BYTES = 16  # of a record besides its content
 Scalar = tuple[str, int, float]
@@ -87,6 +87,10 @@ def files(folder: Path) -> list[Path]:
 
 def events(path: Path, *, may_be_cut: bool = False) -> list[Event]:
     """Every event of a file, by TensorBoard's reader. All bytes must be whole records, except where the end is cut."""
+    # Most tests of processes need no TensorBoard, whose import takes longer than they do.
+    from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
+    from tensorboard.compat.proto.event_pb2 import Event
+
     records = list(RawEventFileLoader(str(path)).Load())
     read, size = sum(len(record) + FRAME_BYTES for record in records), path.stat().st_size
     assert read == size or may_be_cut, f"{path}: readable up to byte {read} of {size}"
@@ -114,6 +118,8 @@ def steps(folder: Path, tag: str, *, may_be_cut: bool = False) -> list[int]:
 
 def many_steps(path: Path) -> dict[str, list[int]]:
     """The steps of every series of a file of millions, by aboard's own reader, which checks every checksum."""
+    from aboard._native import scalars_in_records
+
     series: dict[str, list[int]] = {}
     rest = b""
     with path.open("rb") as file:
