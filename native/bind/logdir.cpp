@@ -235,6 +235,14 @@ void bind_logdir(nb::module_& module) {
                      return first ? nb::object(nb::float_(*first)) : nb::none();
                    })
       .def("tags", &tags_of)
+      .def("other_kinds",
+           [](const Logdir& self) {
+             nb::dict result;
+             for (const auto& [tag, kind] : without_gil([&] { return self.other_kinds(); })) {
+               result[nb::int_(tag)] = static_cast<int>(kind);
+             }
+             return result;
+           })
       .def("statuses",
            [](const Logdir& self) {
              nb::list result;

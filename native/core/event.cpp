@@ -35,6 +35,7 @@ constexpr uint32_t dtype = 1, shape = 2, content = 4, first_typed = 5, string_va
 namespace session_field {
 constexpr uint32_t status = 1;
 }
+constexpr int64_t kScalarDataClass = 1;  // of SummaryMetadata
 
 bool is_event_payload(uint32_t number) noexcept {
   return number >= static_cast<uint32_t>(EventKind::file_version) &&
@@ -185,6 +186,16 @@ bool decode_metadata(std::string_view bytes, MetadataView& metadata) noexcept {
     }
   }
   return decoder.ok();
+}
+
+ValueKind data_kind(ValueKind stored_as, std::string_view metadata) noexcept {
+  if (stored_as != ValueKind::tensor) return stored_as;
+  MetadataView view;
+  if (metadata.empty() || !decode_metadata(metadata, view)) return ValueKind::nothing;
+  if (view.plugin_name == "scalars" || view.data_class == kScalarDataClass) return ValueKind::simple_value;
+  if (view.plugin_name == "images") return ValueKind::image;
+  if (view.plugin_name == "histograms") return ValueKind::histogram;
+  return view.plugin_name == "audio" ? ValueKind::audio : ValueKind::tensor;
 }
 
 bool decode_tensor(std::string_view bytes, TensorView& tensor) {

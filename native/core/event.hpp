@@ -56,6 +56,10 @@ struct MetadataView {
   int64_t data_class = 0;
 };
 
+// The kind of data that a value with this metadata holds, however it is stored: a tensor of the plugin `images` is an
+// image. Nothing for a tensor without metadata, which can be of any kind.
+ValueKind data_kind(ValueKind stored_as, std::string_view metadata) noexcept;
+
 // Element type, shape and undecoded elements of a TensorProto.
 struct TensorView {
   int64_t dtype = 0;

@@ -20,15 +20,9 @@ constexpr uint64_t kWorthForesight = 64 << 10;  // bytes of a file behind others
 constexpr double kBoldestForesight = 64;        // times the rows that were seen: the beginning of a file may deceive
 constexpr uint64_t kLeastBytesOfARow = 32;      // in a file; hardly any record is shorter
 constexpr std::string_view kGraphTag = "__run_graph__";
-constexpr int64_t kScalarDataClass = 1;
 constexpr auto kSummarySalt = static_cast<uint64_t>(TagSource::summary);
 
-bool is_scalar(const ValueView& value) {
-  if (value.kind == ValueKind::simple_value) return true;
-  MetadataView metadata;
-  if (value.kind != ValueKind::tensor || !decode_metadata(value.metadata, metadata)) return false;
-  return metadata.plugin_name == "scalars" || metadata.data_class == kScalarDataClass;
-}
+bool is_scalar(const ValueView& value) { return data_kind(value.kind, value.metadata) == ValueKind::simple_value; }
 
 std::optional<double> number_in(const ValueView& value) {
   if (value.kind == ValueKind::simple_value) return value.simple_value;
@@ -116,6 +110,7 @@ void Logdir::Decoder::take_plain(const PlainRecord& record, uint64_t offset) {
   Tag& tag = tag_for(TagSource::summary, record.tag(), &value);
   entry_ = {
       record.step, record.wall_time, offset + kRecordHeaderBytes, record.bytes - kRecordOverheadBytes, entry_.file, 0};
+  if (is_of_other_kind(tag, value)) return;
   if (tag.info.is_scalar) {
     add_scalar(tag, record.value);
   } else {
@@ -208,11 +203,26 @@ void Logdir::Decoder::take_summary(std::string_view summary) {
 
 void Logdir::Decoder::take_value(const ValueView& value) {
   Tag& tag = tag_for(TagSource::summary, value.tag, &value);
+  if (is_of_other_kind(tag, value)) return;
   if (!tag.info.is_scalar) {
     add_media(tag);
   } else if (const auto number = number_in(value)) {
     add_scalar(tag, *number);
   }
+}
+
+// The first value of a tag decides what it holds. Values of another kind are noted, and left out.
+bool Logdir::Decoder::is_of_other_kind(Tag& tag, const ValueView& value) {
+  const TagInfo& info = tag.info;
+  if (value.kind == info.kind && (value.metadata.empty() || value.metadata == info.metadata)) return false;
+  const ValueKind first = data_kind(info.kind, info.metadata);
+  const ValueKind second = data_kind(value.kind, value.metadata);
+  if (first == second || first == ValueKind::nothing || second == ValueKind::nothing) return false;
+  if (info.other_kind == ValueKind::nothing) {
+    const std::lock_guard lock(logdir_.mutex_);
+    tag.info.other_kind = second;
+  }
+  return true;
 }
 
 void Logdir::Decoder::take_restart(int64_t step) {

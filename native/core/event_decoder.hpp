@@ -39,6 +39,7 @@ class Logdir::Decoder final : public RecordTaker {
   void note_time(double wall_time) noexcept;
   void take_summary(std::string_view summary);
   void take_value(const ValueView& value);
+  bool is_of_other_kind(Tag& tag, const ValueView& value);
   void take_restart(int64_t step);
   void add_scalar(Tag& tag, double value);
   void add_media(Tag& tag);

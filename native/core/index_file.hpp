@@ -139,7 +139,12 @@ class IndexFieldReader {
   // One of the values in `known`; any other is not ok.
   template <typename Enum>
   Enum take_one_of(std::initializer_list<Enum> known) {
-    const auto value = take<Enum>();
+    return one_of(static_cast<uint8_t>(take<Enum>()), known);
+  }
+  // The same of a number that was taken before.
+  template <typename Enum>
+  Enum one_of(uint8_t number, std::initializer_list<Enum> known) {
+    const auto value = static_cast<Enum>(number);
     ok_ = ok_ && std::find(known.begin(), known.end(), value) != known.end();
     return value;
   }

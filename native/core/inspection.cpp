@@ -64,14 +64,6 @@ bool is_start(std::string_view session_log) {
   return status == static_cast<int64_t>(SessionStatus::start);
 }
 
-// Numbers are one kind, however they are stored. A tensor without metadata can be of any kind.
-ValueKind kind_of(const ValueView& value) {
-  if (value.kind != ValueKind::tensor) return value.kind;
-  MetadataView metadata;
-  if (value.metadata.empty() || !decode_metadata(value.metadata, metadata)) return ValueKind::nothing;
-  return metadata.plugin_name == "scalars" ? ValueKind::simple_value : ValueKind::tensor;
-}
-
 // The record at the end of a file that was cut off; nothing when the bytes there are part of other damage.
 std::optional<Tail> tail_of(const EventFile& file) {
   const uint64_t bytes = file.tail_bytes();
@@ -186,7 +178,7 @@ class Inspection::Examiner : public ReadObserver {
         if (report_.bad_values++ == 0) report_.first_bad_value = offset_;
         continue;
       }
-      report_.steps.add(value.tag, step, offset_, kind_of(value));
+      report_.steps.add(value.tag, step, offset_, data_kind(value.kind, value.metadata));
       if (value.kind == ValueKind::simple_value) {
         note_number(value.simple_value);
       } else if (value.kind == ValueKind::tensor) {

@@ -247,6 +247,21 @@ std::vector<TagInfo> Logdir::tags(size_t from) const {
   return infos;
 }
 
+std::vector<std::pair<size_t, ValueKind>> Logdir::other_kinds() const {
+  const auto of = state();
+  std::vector<std::pair<size_t, ValueKind>> found;
+  size_t number = 0;
+  for (bool more = true; more;) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < kTagsPerLock && number < of->tags.size(); ++i, ++number) {
+      const TagInfo& info = of->tags[number].info;
+      if (info.present && info.other_kind != ValueKind::nothing) found.emplace_back(number, info.other_kind);
+    }
+    more = number < of->tags.size();
+  }
+  return found;
+}
+
 std::vector<TagStatus> Logdir::tag_statuses() const {
   const auto of = state();
   std::vector<TagStatus> statuses;

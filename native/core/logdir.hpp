@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "columns.hpp"
@@ -33,6 +34,7 @@ struct TagInfo {
   bool is_scalar = false;
   bool present = false;  // false: it was there before the logdir was read anew, and its number is kept for it
   std::string metadata;  // serialized SummaryMetadata; empty when the first value had none
+  ValueKind other_kind = ValueKind::nothing;  // of the first value whose kind is another one; such values are left out
 };
 
 struct TagStatus {
@@ -112,6 +114,8 @@ class Logdir final : private ForkAware {
   // Tags have numbers from 0 in the order in which they were first seen; a number never comes to mean another name,
   // unless far more tags have vanished than are there.
   std::vector<TagInfo> tags(size_t from = 0) const;
+  // The numbers of the tags under which another kind of data was logged as well, and which kind.
+  std::vector<std::pair<size_t, ValueKind>> other_kinds() const;
   std::vector<TagStatus> tag_statuses() const;
   std::optional<TagStatus> tag_status(size_t tag) const;
   // All points of a scalar tag; sorted by step with the newest of each step when `unique`.

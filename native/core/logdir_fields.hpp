@@ -80,7 +80,8 @@ inline void put_info(IndexFields& fields, const TagInfo& info) {
   fields.put(std::string_view(info.metadata));
   fields.put(static_cast<uint8_t>(info.source));
   fields.put(static_cast<uint8_t>(info.kind));
-  fields.put(uint8_t{info.is_scalar});
+  // One byte, as before there were other kinds: files of then are still read.
+  fields.put(static_cast<uint8_t>(uint8_t{info.is_scalar} | static_cast<uint8_t>(info.other_kind) << 1));
 }
 
 inline TagInfo take_info(IndexFieldReader& fields) {
@@ -89,9 +90,13 @@ inline TagInfo take_info(IndexFieldReader& fields) {
   info.metadata = fields.take_text();
   info.source =
       fields.take_one_of({TagSource::summary, TagSource::graph, TagSource::meta_graph, TagSource::run_metadata});
-  info.kind = fields.take_one_of({ValueKind::nothing, ValueKind::simple_value, ValueKind::image, ValueKind::histogram,
-                                  ValueKind::audio, ValueKind::tensor});
-  info.is_scalar = fields.take_flag();
+  static constexpr std::initializer_list<ValueKind> kKinds = {ValueKind::nothing, ValueKind::simple_value,
+                                                              ValueKind::image,   ValueKind::histogram,
+                                                              ValueKind::audio,   ValueKind::tensor};
+  info.kind = fields.take_one_of(kKinds);
+  const auto packed = fields.take<uint8_t>();
+  info.is_scalar = (packed & 1) != 0;
+  info.other_kind = fields.one_of(static_cast<uint8_t>(packed >> 1), kKinds);
   info.present = true;
   return info;
 }

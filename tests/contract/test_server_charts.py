@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
+from aboard import SummaryWriter
 from aboard.api.columns import MAGIC, read_columns
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.store import Store, open_store
 from support.http_asking import ask
-from support.logged_runs import log_more, logged_run
+from support.logged_runs import log_more, logged_run, tb_folder
 from support.processes import until
 from support.stored_runs import serving_runs, store_run
 
@@ -34,7 +35,9 @@ def client(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     first = logged_run(store, name="base", curves={"loss": LONG, "acc/top10": [0.5], "acc/top2": [0.1], "Bias": [1.0]})
     log_more(store, first, curves={"loss": [9.0, 8.0]}, logdir="val")
     log_more(store, first, curves={"cpu": [1.0], "loss": [2.0]}, logdir="system")
-    logged_run(store, name="other", curves={"loss": [5.0, 4.0], "acc/top2": [0.2], "zeta": [7.0]})
+    other = logged_run(store, name="other", curves={"loss": [5.0, 4.0], "acc/top2": [0.2], "zeta": [7.0]})
+    with SummaryWriter(tb_folder(store, other)) as writer:
+        writer.add_histogram("zeta", [7.0], walltime=2000.0)
     store_run(store, name="empty")
     catalog = tmp_path_factory.mktemp("catalog") / "catalog.sqlite"
     with Catalog.open(catalog) as opened, serving_runs(opened, store.uri) as made:
@@ -68,6 +71,12 @@ def test_tags_of_several_runs_are_told_once_with_who_has_them(client: Client):
     assert told["zeta", "scalar"] == ([""], 1)
     assert (found["read"], found["wanted"], found["problems"]) == (2, 2, [])
     assert found["newest"] == 1000.0 + len(LONG) - 1
+
+
+def test_other_kinds_of_data_under_a_tag_are_reported(client: Client):
+    items = shared(client, "base", "other")["items"]
+    assert {one["tag"]: one["other_kinds"] for one in items if one["other_kinds"]} == {"zeta": ["histogram"]}
+    assert {one.tag: one.other_kind for one in client.series.tags("other") if one.other_kind} == {"zeta": "histogram"}
 
 
 def test_tags_stand_as_a_person_orders_them(client: Client):

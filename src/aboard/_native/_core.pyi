@@ -143,6 +143,8 @@ class Logdir:
     def first_wall_time(self) -> float | None: ...
     def tags(self, first: int, /) -> list[tuple[str, int, int, bool, bytes]]:
         """(name, source, kind, is scalar, metadata) of each tag from number `first` on; kind -1: it is gone."""
+    def other_kinds(self) -> dict[int, int]:
+        """The numbers of tags under which another kind of data was logged as well, which is left out, and its kind."""
     def statuses(self) -> list[tuple[int, int, int, float]]:
         """(points, superseded points, last step, last wall time) of each tag."""
     def status(self, tag: int, /) -> tuple[int, int, int, float] | None: ...

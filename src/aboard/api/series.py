@@ -62,6 +62,8 @@ class TagInfo:
     """Seconds since 1970."""
     superseded: int = 0
     """Points of earlier attempts that a later one has logged anew."""
+    other_kind: str = ""
+    """Another kind of data that was logged under this tag and is left out; empty if there is none."""
     description: str = ""
     """As its writer gave it; not to be shown as HTML."""
 
@@ -79,6 +81,8 @@ class SharedTag:
     """How many of the runs have it."""
     superseded: int
     """How many points later attempts of these runs replaced; `GET series` returns them with `superseded`."""
+    other_kinds: tuple[str, ...]
+    """Other kinds of data that were logged under this tag in the same logdir of a run. They are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

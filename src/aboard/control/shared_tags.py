@@ -60,6 +60,7 @@ class _Shared:
     logdirs: dict[str, None] = field(default_factory=dict[str, None])
     runs: int = 0
     superseded: int = 0
+    other_kinds: set[str] = field(default_factory=set[str])
     last: str = ""
 
 
@@ -74,6 +75,7 @@ class _Union:
         uid = run.place.uid
         for logdir, reader in sorted(run.logdirs.items()):
             statuses = reader.logdir.statuses()
+            other_kinds = reader.other_kinds()
             for _, _, _, wall_time in statuses:
                 if math.isfinite(wall_time) and (self.newest is None or wall_time > self.newest):
                     self.newest = wall_time
@@ -86,11 +88,20 @@ class _Union:
                 shared.last = uid
                 # Tags that have come since have no points in it.
                 shared.superseded += statuses[tag.number][1] if tag.number < len(statuses) else 0
+                if tag.number in other_kinds:
+                    shared.other_kinds.add(other_kinds[tag.number])
 
     def items(self) -> tuple[SharedTag, ...]:
         ordered = sorted(self._tags, key=lambda one: (_as_read(one[0]), one))
         return tuple(
-            SharedTag(tag=tag, kind=kind, logdirs=tuple(shared.logdirs), runs=shared.runs, superseded=shared.superseded)
+            SharedTag(
+                tag=tag,
+                kind=kind,
+                logdirs=tuple(shared.logdirs),
+                runs=shared.runs,
+                superseded=shared.superseded,
+                other_kinds=tuple(sorted(shared.other_kinds)),
+            )
             for tag, kind in ordered
             for shared in [self._tags[tag, kind]]
         )

@@ -49,7 +49,9 @@ def list_tags(pool: OpenRuns, place: RunPlace, asked: TagsAsked) -> Page[TagInfo
         begin = bisect.bisect_right(found, asked.after, key=lambda one: one[0]) if asked.after else 0
         page = found[begin : begin + asked.limit]
         more = begin + asked.limit < len(found)
-        return Page(tuple(_info(logdir, tag) for _, logdir, tag in page), page[-1][0] if more else None)
+        others = {logdir: run.logdirs[logdir].other_kinds() for logdir in {logdir for _, logdir, _ in page}}
+        infos = (_info(logdir, tag, others[logdir].get(tag.number, "")) for _, logdir, tag in page)
+        return Page(tuple(infos), page[-1][0] if more else None)
 
 
 def _wanted(run: OpenRun, asked: TagsAsked) -> Iterator[tuple[str, str, Tag]]:
@@ -59,7 +61,7 @@ def _wanted(run: OpenRun, asked: TagsAsked) -> Iterator[tuple[str, str, Tag]]:
                 yield _SEPARATOR.join((logdir, tag.name, str(tag.number))), logdir, tag
 
 
-def _info(logdir: str, tag: Tag) -> TagInfo:
+def _info(logdir: str, tag: Tag, other_kind: str) -> TagInfo:
     status, kind = tag.status, kind_of(tag)
     steps = tag.points().steps if kind == "scalar" else [entry.step for entry in tag.entries()]
     return TagInfo(
@@ -72,5 +74,6 @@ def _info(logdir: str, tag: Tag) -> TagInfo:
         last_step=int(steps[-1]) if len(steps) else None,
         last_wall_time=status.last_wall_time if len(steps) else None,
         superseded=status.superseded,
+        other_kind=other_kind,
         description=tag.meaning.description,
     )

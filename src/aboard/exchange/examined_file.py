@@ -14,6 +14,7 @@ from aboard._native import FileReport
 from aboard.events.file_names import segment_of
 from aboard.exchange.findings import KINDS, Finding, Severity
 from aboard.exchange.wording import count, duration, local_time, quoted, size, utc_time
+from aboard.reader.tag_meaning import KIND_NAMES, Kind
 
 RECENT_SECONDS = 600  # a file written within this time may still be written
 # Damage, by the number that the native core gives it.
@@ -176,12 +177,9 @@ def _steps(path: Path, report: FileReport) -> Iterator[_Counted]:
         yield Finding("steps-back", str(path), message, byte=offset, details=details), report.fallen_tags
 
 
-_VALUE_KINDS = {2: "scalar", 4: "image", 5: "histogram", 6: "audio", 8: "tensor"}  # field numbers of Summary.Value
-
-
 def _kinds(path: Path, report: FileReport) -> Iterator[_Counted]:
     for tag, offset, first, second in report.kind_clashes:
-        kinds = [_VALUE_KINDS[first], _VALUE_KINDS[second]]
+        kinds = [KIND_NAMES[Kind(first)], KIND_NAMES[Kind(second)]]
         message = f"tag {quoted(tag)} holds {kinds[0]} and {kinds[1]} data; only the {kinds[0]} data is shown"
         details = {"tag": tag, "kinds": kinds}
         yield Finding("two-kinds", str(path), message, byte=offset, details=details), report.clashing_tags

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from aboard._native import Logdir, Points
 from aboard.reader.absolute_path import absolute_path
-from aboard.reader.tag_meaning import DataClass, Source, TagMeaning, meaning_of
+from aboard.reader.tag_meaning import KIND_NAMES, DataClass, Kind, Source, TagMeaning, meaning_of
 
 if TYPE_CHECKING:
     from aboard.reader.tensor_values import Array
@@ -160,6 +160,10 @@ class RunReader:
         with self._lock:
             self._take_new_tags()
             return list(self._tags)
+
+    def other_kinds(self) -> dict[int, str]:
+        """Tags by number under which data of another kind was logged as well, and what that is. It is left out."""
+        return {tag: KIND_NAMES[Kind(kind)] for tag, kind in self.logdir.other_kinds().items()}
 
     def _take_new_tags(self) -> None:
         generation = self.logdir.generation

@@ -29,6 +29,16 @@ class Kind(IntEnum):
     TENSOR = 8
 
 
+KIND_NAMES = {
+    Kind.SIMPLE_VALUE: "scalar",
+    Kind.IMAGE: "image",
+    Kind.HISTOGRAM: "histogram",
+    Kind.AUDIO: "audio",
+    Kind.TENSOR: "tensor",
+}
+"""What a tag holds whose values are of this kind. Text is a tensor too."""
+
+
 class DataClass(IntEnum):
     """SummaryMetadata.DataClass."""
 

@@ -2187,6 +2187,8 @@ export interface components {
             runs: components["schemas"]["WholeNumber"];
             /** @description How many points later attempts of these runs replaced; `GET series` returns them with `superseded`. */
             superseded: components["schemas"]["WholeNumber"];
+            /** @description Other kinds of data that were logged under this tag in the same logdir of a run. They are left out. */
+            other_kinds: string[];
         };
         /** @description The tags that some runs have together, in the order of their charts. */
         SharedTags: {
@@ -2242,6 +2244,8 @@ export interface components {
             last_wall_time: components["schemas"]["Number"] | null;
             /** @description Points of earlier attempts that a later one has logged anew. */
             superseded?: components["schemas"]["WholeNumber"];
+            /** @description Another kind of data that was logged under this tag and is left out; empty if there is none. */
+            other_kind?: string;
             /** @description As its writer gave it; not to be shown as HTML. */
             description?: string;
         };

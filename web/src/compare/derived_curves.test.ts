@@ -56,8 +56,8 @@ test("means follow from the means of what is between two points, however the oth
 
 test("which tags are needed", () => {
   const tags = [
-    { tag: "loss", kind: "scalar" as const, logdirs: ["val", "train"], runs: 1, superseded: 0 },
-    { tag: "acc", kind: "scalar" as const, logdirs: [""], runs: 1, superseded: 0 },
+    { tag: "loss", kind: "scalar" as const, logdirs: ["val", "train"], runs: 1, superseded: 0, other_kinds: [] },
+    { tag: "acc", kind: "scalar" as const, logdirs: [""], runs: 1, superseded: 0, other_kinds: [] },
   ];
   expect(tagsBehind(parseDerived("val/loss + 1", ["val/loss"]), tags)).toEqual(["loss"]);
 });
