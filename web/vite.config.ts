@@ -2,8 +2,7 @@
 // Builds the page into the Python package; `npm run dev` serves it beside a running `aboard server`.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { fileURLToPath } from "node:url";
-import type { Plugin, Rolldown } from "vite";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type Plugin, type Rolldown } from "vite";
 
 const MAIN = fileURLToPath(new URL("src/main.ts", import.meta.url));
 const server = process.env["ABOARD_SERVER"] ?? "http://127.0.0.1:8080";
@@ -49,6 +48,4 @@ export default defineConfig({
   },
   worker: { format: "es" },
   server: { proxy: { "/api": server, "/boards": server, "/_tb": server, "/login": server } },
-  // Files are apart from each other without a process for each, which would take most of the time.
-  test: { include: ["src/**/*.test.ts"], environment: "node", pool: "vmThreads" },
 });

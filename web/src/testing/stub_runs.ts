@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs and their curves in memory, and a stub server that answers for them as the real one does.
+import type { Annotation } from "../api/annotations";
+import type { SharedTag, SharedTags } from "../api/series";
+import type { Run, RunsChanged, Told, WireValue } from "../api/wire";
+import { columnsResponse, type PlainCurve } from "./encoded_columns";
+import { makeCurves, makeRun, type RunFacts } from "./run_fixtures";
+import { refuse, StubServer } from "./stub_server";
+
+const NUMBERS = /^number in \[([\d, ]+)\]$/;
+const MOST_CHARTS = 12;
+
+export class StubRuns {
+  readonly server = new StubServer();
+  runs: Run[] = [];
+  curves: PlainCurve[] = [];
+  annotations: Annotation[] = [];
+  /** What filters mean. The stub reads no filter: a test names the ones that the page is to send. */
+  readonly filters = new Map<string, (run: Run) => boolean>();
+  person: Told["Person"] = { name: "tester", administrator: true };
+
+  constructor(facts: readonly RunFacts[] = []) {
+    for (const one of facts) this.add(one);
+    this.answerRuns();
+    this.answerCurves();
+    this.answerRest();
+  }
+
+  add(facts: RunFacts): Run {
+    const run = makeRun(this.runs.length + 1, facts);
+    this.runs.push(run);
+    this.curves.push(...makeCurves(run, facts.curves));
+    return run;
+  }
+
+  /** Say what a filter means. */
+  filter(where: string, matches: (run: Run) => boolean): this {
+    this.filters.set(where, matches);
+    return this;
+  }
+
+  named(name: string): Run {
+    const found = this.runs.find((run) => run.name === name);
+    if (!found) throw new Error(`No run is called ${name}.`);
+    return found;
+  }
+
+  number(name: string): number {
+    return this.named(name).number ?? 0;
+  }
+
+  /** Change a run; the page is not notified. */
+  change(uid: string, change: Partial<Run>): Run {
+    const at = this.runs.findIndex((run) => run.uid === uid);
+    const run = { ...(this.runs[at] as Run), ...change };
+    this.runs[at] = run;
+    return run;
+  }
+
+  private answerRuns(): void {
+    const { server } = this;
+    server.on("get", "/api/v1/runs", ({ query }) => {
+      const found = this.listed(query);
+      return found instanceof Response ? found : pageOf(found, query);
+    });
+    server.on("get", "/api/v1/run-marks", ({ query }) => {
+      const found = this.listed(query);
+      if (found instanceof Response) return found;
+      const every = Number(query.get("every"));
+      const marks = Array.from({ length: Math.max(0, Math.ceil(found.length / every) - 1) }, (_, at) =>
+        String((at + 1) * every),
+      );
+      return { count: found.length, every, marks };
+    });
+    server.on("get", "/api/v1/runs/{run}", ({ path }) => {
+      const name = decodeURIComponent(path["run"] ?? "");
+      const found = this.runs.find((run) => [run.uid, String(run.number), run.name].includes(name));
+      return found ?? refuse(404, "UnknownRunError", `There is no run ${name}.`);
+    });
+    server.on("get", "/api/v1/fields", ({ query }) => {
+      const runs = this.inWorkspace(query);
+      const names = (part: (run: Run) => object) => [...new Set(runs.flatMap((run) => Object.keys(part(run))))].sort();
+      return {
+        hparams: names((run) => run.hparams),
+        metrics: names((run) => run.metrics),
+        tags: names((run) => run.tags),
+      };
+    });
+    server.on("patch", "/api/v1/runs", ({ body }) => {
+      const { runs, set_tags = {}, remove_tags = [], note, ...change } = body as Told["RunChange"];
+      return this.each(runs, (run) => {
+        const tags = Object.entries({ ...run.tags, ...set_tags }).filter(([name]) => !remove_tags.includes(name));
+        const given = Object.entries(change).filter(([, value]) => value !== null && value !== undefined);
+        return {
+          ...(Object.fromEntries(given) as Partial<Run>),
+          tags: Object.fromEntries(tags),
+          notes: note ? [...run.notes, { text: note }] : run.notes,
+        };
+      });
+    });
+    server.on("post", "/api/v1/runs/delete", ({ body }) =>
+      this.each((body as Told["RunsNamed"]).runs, () => ({ deleted: new Date().toISOString() })),
+    );
+    server.on("post", "/api/v1/runs/restore", ({ body }) => {
+      const uids = (body as Told["RunsNamed"]).runs;
+      for (const run of this.runs) if (uids.includes(run.uid)) delete run.deleted;
+      return this.each(uids, () => ({}));
+    });
+  }
+
+  private each(uids: readonly string[], change: (run: Run) => Partial<Run>): RunsChanged {
+    const changed = this.runs.filter((run) => uids.includes(run.uid));
+    return { items: changed.map((run) => this.change(run.uid, change(run))), problems: [] };
+  }
+
+  private inWorkspace(query: URLSearchParams): Run[] {
+    const workspaces = query.getAll("workspace");
+    return this.runs.filter((run) => !workspaces.length || workspaces.includes(run.workspace));
+  }
+
+  /** The runs of a list in its order, or why it cannot be read. */
+  private listed(query: URLSearchParams): Run[] | Response {
+    const where = query.get("where") ?? "";
+    const numbers = NUMBERS.exec(where)?.[1]?.split(",").map(Number);
+    const matches = numbers
+      ? (run: Run) => numbers.includes(run.number ?? 0)
+      : where
+        ? this.filters.get(where)
+        : () => true;
+    if (!matches) {
+      this.server.unanswered.push(`the filter ${where}`);
+      return refuse(400, "FilterError", `The test says nothing about the filter ${where}.`);
+    }
+    const isBin = query.get("bin") === "true";
+    const found = this.inWorkspace(query).filter((run) => Boolean(run.deleted) === isBin && matches(run));
+    const sort = query.get("sort") ?? "-created";
+    const field = sort.replace(/^-/, "");
+    found.sort((one, other) => compare(fieldOf(one, field), fieldOf(other, field)));
+    return sort.startsWith("-") ? found.reverse() : found;
+  }
+
+  private answerCurves(): void {
+    const { server } = this;
+    server.on("get", "/api/v1/tags", ({ query }) => this.sharedTags(this.meant(query)));
+    server.on("get", "/api/v1/series", ({ query }) => columnsResponse(this.points(this.meant(query), query)));
+    server.on("get", "/api/v1/charts", ({ query }) => {
+      const found = this.listed(query);
+      if (found instanceof Response) return found;
+      const runs = pageOf(found, query);
+      const hidden = query.getAll("hidden").map(Number);
+      const plotted = runs.items.filter((run) => !hidden.includes(run.number ?? 0));
+      const tags = this.sharedTags(plotted);
+      const scalars = new Set(tags.items.filter((tag) => tag.kind === "scalar").map((tag) => tag.tag));
+      const first = new Set([...query.getAll("tag").filter((tag) => scalars.has(tag)), ...scalars]);
+      const charts = [...first].slice(0, Math.min(MOST_CHARTS, Number(query.get("charts") ?? 6)));
+      const asked = new URLSearchParams(query);
+      asked.delete("tag");
+      const curves = this.points(plotted, asked).filter((curve) => charts.includes(curve.tag));
+      return columnsResponse(curves, { runs, tags, charts });
+    });
+    server.on("get", "/api/v1/annotations", ({ query }) => {
+      const uids = query.getAll("run");
+      return { items: this.annotations.filter((one) => uids.includes(one.run)), left_out: 0, problems: [] };
+    });
+  }
+
+  private meant(query: URLSearchParams): Run[] {
+    const names = query.getAll("run");
+    return this.runs.filter((run) => names.includes(String(run.number)) || names.includes(run.uid));
+  }
+
+  /** Tags that hold something else than scalars are added by tests, through a handler of their own. */
+  sharedTags(runs: readonly Run[]): Required<SharedTags> {
+    const tags = new Map<string, SharedTag>();
+    for (const curve of this.curves) {
+      if (!runs.some((run) => run.uid === curve.uid)) continue;
+      const known = tags.get(curve.tag);
+      const having = new Set(this.curves.filter((one) => one.tag === curve.tag).map((one) => one.uid));
+      tags.set(curve.tag, {
+        tag: curve.tag,
+        kind: "scalar",
+        logdirs: [...new Set([...(known?.logdirs ?? []), curve.logdir])].sort(),
+        runs: runs.filter((run) => having.has(run.uid)).length,
+        superseded: 0,
+      });
+    }
+    const items = [...tags.values()].sort((one, other) => compare(chartOrder(one.tag), chartOrder(other.tag)));
+    return { items, newest: 1000, read: runs.length, wanted: runs.length, problems: [] };
+  }
+
+  private points(runs: readonly Run[], query: URLSearchParams): PlainCurve[] {
+    const [tags, logdirs, pattern] = [query.getAll("tag"), query.getAll("logdir"), query.get("pattern")];
+    const most = Number(query.get("points") ?? 1000) || Infinity;
+    return runs.flatMap((run, at) => {
+      const mine = this.curves.filter((curve) => curve.uid === run.uid);
+      const meant = mine.filter(
+        ({ tag, logdir }) =>
+          (!tags.length || tags.includes(tag)) &&
+          (!logdirs.length || logdirs.includes(logdir || ".")) &&
+          (pattern === null || RegExp(pattern).test(tag)),
+      );
+      return meant.map((curve) => downsampled(inWindow(curve, windowOf(query, at)), most));
+    });
+  }
+
+  private answerRest(): void {
+    const { server } = this;
+    server.on("get", "/api/v1/workspaces", () => {
+      const names = [...new Set(this.runs.map((run) => run.workspace))];
+      return { items: names.map((name) => ({ name, created: "2026-11-01T00:00:00Z" })), next: null };
+    });
+    server.on("get", "/api/v1/me", () => this.person);
+    server.on("get", "/api/v1/login", () => ({ mode: "private" }));
+    server.on("get", "/api/v1/info", () => ({
+      version: "0",
+      api: 1,
+      pid: 1,
+      private: true,
+      started: "2026-11-01T00:00:00Z",
+      catalog: "",
+      board_executors: ["local"],
+    }));
+    server.on("get", "/api/v1/saved-views", () => ({ items: [], next: null }));
+    server.on("get", "/healthz", () => new Response("ok"));
+  }
+}
+
+function pageOf(found: readonly Run[], query: URLSearchParams): { items: Run[]; next: string | null } {
+  const start = Number(query.get("after") ?? 0);
+  const end = start + Number(query.get("limit") ?? 100);
+  return { items: found.slice(start, end), next: end < found.length ? String(end) : null };
+}
+
+function fieldOf(run: Run, field: string): WireValue | undefined {
+  if (field.startsWith("hparams.")) return run.hparams[field.slice(8)];
+  const metric = /^metrics\.(.+)\.(last|min|max)$/.exec(field);
+  if (metric) return run.metrics[metric[1] as string]?.[metric[2] as "last" | "min" | "max"]?.value;
+  return run[field] as WireValue | undefined;
+}
+
+function compare(one: unknown, other: unknown): number {
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  return String(one ?? "") < String(other ?? "") ? -1 : 1;
+}
+
+/** Tags without a slash come first. */
+function chartOrder(tag: string): string {
+  return `${tag.includes("/") ? 1 : 0}${tag}`;
+}
+
+type Span = readonly [number, number];
+
+/** The steps that are asked for: one window for all runs, or one for each. */
+function windowOf(query: URLSearchParams, at: number): Span {
+  const edge = (name: string, missing: number): number => {
+    const told = query.getAll(name);
+    const one = told.length > 1 ? told[at] : told[0];
+    return one === undefined ? missing : Number(one);
+  };
+  return [edge("from_step", -Infinity), edge("to_step", Infinity)];
+}
+
+/** The points of a window, and one on either side. */
+function inWindow(curve: PlainCurve, [from, to]: Span): PlainCurve {
+  const inside = [...curve.values.keys()].filter((at) => {
+    const step = Number(curve.steps[at]);
+    return step >= from && step <= to;
+  });
+  if (inside.length === curve.values.length || !inside.length) return curve;
+  const edges = [(inside[0] as number) - 1, ...inside, (inside.at(-1) as number) + 1];
+  return part(
+    curve,
+    edges.filter((at) => at >= 0 && at < curve.values.length),
+    inside.length,
+  );
+}
+
+function downsampled(curve: PlainCurve, most: number): PlainCurve {
+  const length = curve.values.length;
+  const total = curve.total ?? length;
+  if (length <= most) return { ...curve, total };
+  const step = (length - 1) / (most - 1);
+  return part(
+    curve,
+    Array.from({ length: most }, (_, at) => Math.round(at * step)),
+    total,
+  );
+}
+
+function part(curve: PlainCurve, places: readonly number[], total: number): PlainCurve {
+  const pick = <T>(column: readonly T[]): T[] => places.map((at) => column[at] as T);
+  const steps = pick(curve.steps as readonly number[]);
+  return { ...curve, steps, walls: pick(curve.walls), values: pick(curve.values), total };
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of the page: modules in Node, components and whole views in Chromium against a stubbed server.
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { playwright } from "@vitest/browser-playwright";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { defineConfig } from "vitest/config";
+import { mouseCommands } from "./src/testing/mouse_commands.ts";
+
+const IN_BROWSER = "src/**/*.browser.test.ts";
+/** The shell draws the same as the whole Chromium and starts with a third of the work. */
+const PROGRAMS = ["chromium-headless-shell", "chromium"];
+
+function chromium(): string {
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  const found = PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) =>
+    existsSync(path),
+  );
+  if (!found) throw new Error(`Component tests need Chromium: no ${PROGRAMS.join(" or ")} on PATH.`);
+  return found;
+}
+
+export default defineConfig({
+  plugins: [svelte()],
+  test: {
+    projects: [
+      {
+        // vmThreads isolates files without a process for each, which would take most of the time.
+        test: { name: "modules", include: ["src/**/*.test.ts"], exclude: [IN_BROWSER], pool: "vmThreads" },
+        plugins: [svelte()],
+      },
+      {
+        plugins: [svelte()],
+        // Optimized before the first test: a dependency found later reloads the page in the middle of one.
+        optimizeDeps: { include: ["marked", "svelte", "uplot"] },
+        test: {
+          name: "page",
+          include: [IN_BROWSER],
+          setupFiles: ["src/testing/setup.ts"],
+          browser: {
+            enabled: true,
+            headless: true,
+            screenshotFailures: false,
+            viewport: { width: 1280, height: 800 },
+            provider: playwright({
+              launchOptions: {
+                executablePath: chromium(),
+                // As tests/support/browsing.py: containers run as root and have little shared memory.
+                args: ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"],
+              },
+              actionTimeout: 10_000,
+            }),
+            instances: [{ browser: "chromium" }],
+            commands: mouseCommands,
+          },
+        },
+      },
+    ],
+  },
+});
