@@ -37,6 +37,9 @@ export default defineConfig({
           name: "page",
           include: [IN_BROWSER],
           setupFiles: ["src/testing/setup.ts"],
+          // Machines are shared; nothing waits so long when all is well.
+          testTimeout: 30_000,
+          expect: { poll: { timeout: 10_000 } },
           browser: {
             enabled: true,
             headless: true,

@@ -16,7 +16,7 @@ export class StubRuns {
   curves: PlainCurve[] = [];
   annotations: Annotation[] = [];
   /** What filters mean. The stub reads no filter: a test names the ones that the page is to send. */
-  readonly filters = new Map<string, (run: Run) => boolean>();
+  private readonly filters = new Map<string, ((run: Run) => boolean) | Response>();
   person: Told["Person"] = { name: "tester", administrator: true };
 
   constructor(facts: readonly RunFacts[] = []) {
@@ -33,8 +33,8 @@ export class StubRuns {
     return run;
   }
 
-  /** Say what a filter means. */
-  filter(where: string, matches: (run: Run) => boolean): this {
+  /** Say which runs a filter matches, or how it is refused. */
+  filter(where: string, matches: ((run: Run) => boolean) | Response): this {
     this.filters.set(where, matches);
     return this;
   }
@@ -131,6 +131,7 @@ export class StubRuns {
       this.server.unanswered.push(`the filter ${where}`);
       return refuse(400, "FilterError", `The test says nothing about the filter ${where}.`);
     }
+    if (matches instanceof Response) return matches.clone();
     const isBin = query.get("bin") === "true";
     const found = this.inWorkspace(query).filter((run) => Boolean(run.deleted) === isBin && matches(run));
     const sort = query.get("sort") ?? "-created";

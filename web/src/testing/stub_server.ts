@@ -19,7 +19,9 @@ export interface StubRequest {
   body: unknown;
 }
 
-export type Handler<Json> = (request: StubRequest) => Json | Response | Promise<Json | Response>;
+type Answer<Json> = Json | Response | Promise<Json | Response>;
+/** `next` is what the handler answers that the route had before. */
+export type Handler<Json> = (request: StubRequest, next: () => Answer<Json>) => Answer<Json>;
 
 interface Route {
   method: Method;
@@ -38,7 +40,7 @@ export class StubServer {
   private routes: Route[] = [];
   private isAway = false;
 
-  /** Answer a route of the API; a later handler of the same route replaces an earlier one. */
+  /** Answer a route of the API; a later handler of the same route comes before an earlier one. */
   on<Path extends keyof paths, M extends Method & keyof paths[Path]>(
     method: M,
     path: Path,
@@ -72,17 +74,21 @@ export class StubServer {
     const method = (init.method ?? "GET").toLowerCase() as Method;
     const body: unknown = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     if (this.isAway) throw new TypeError("Failed to fetch");
-    for (const route of this.routes) {
-      const found = route.method === method && route.pattern.exec(pathname);
-      if (!found) continue;
-      const path = Object.fromEntries(route.names.map((name, at) => [name, decodeURIComponent(found[at + 1] ?? "")]));
-      const request = { method, address, query: searchParams, path, body };
-      this.requests.push(request);
-      return until(init.signal, Promise.resolve(route.handler(request)).then(answerOf));
-    }
+    const routes = this.routes.filter((one) => one.method === method && one.pattern.test(pathname));
+    const answerFrom = ([route, ...others]: Route[]): Answer<unknown> => {
+      if (!route) return this.missing(method, address);
+      const parts = route.pattern.exec(pathname)?.slice(1) ?? [];
+      const path = Object.fromEntries(route.names.map((name, at) => [name, decodeURIComponent(parts[at] ?? "")]));
+      return route.handler({ method, address, query: searchParams, path, body }, () => answerFrom(others));
+    };
+    this.requests.push({ method, address, query: searchParams, path: {}, body });
+    return until(init.signal, Promise.resolve(answerFrom(routes)).then(answerOf));
+  };
+
+  private missing(method: Method, address: string): Response {
     this.unanswered.push(`${method.toUpperCase()} ${address}`);
     return refuse(404, "not-found", `No handler for ${method} ${address}.`);
-  };
+  }
 }
 
 function answerOf(answer: unknown): Response {
