@@ -51,6 +51,8 @@ export default defineConfig({
                 // As tests/support/browsing.py: containers run as root and have little shared memory.
                 args: ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"],
               },
+              // Larger than the page in every test: in a smaller window it would be scaled down, and the mouse be beside it.
+              contextOptions: { viewport: { width: 1600, height: 1000 } },
               actionTimeout: 10_000,
             }),
             instances: [{ browser: "chromium" }],

@@ -221,6 +221,7 @@ export class StubRuns {
       catalog: "",
       board_executors: ["local"],
     }));
+    server.on("get", "/api/v1/stores", () => ({ items: [], next: null }));
     server.on("get", "/api/v1/saved-views", () => ({ items: [], next: null }));
     server.on("get", "/healthz", () => new Response("ok"));
   }
