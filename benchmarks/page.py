@@ -152,7 +152,7 @@ def _beside_tensorboard(folder: Path, visits: Visits, rounds: int, points: int) 
     with (
         stock_tensorboard(Path(store.uri), folder / "tensorboard.log", load_fast=True) as stock,
         aboard_server(folder, "--store", store.uri) as server,
-        viewing(store.uri) as view,
+        viewing(store.uri, interpreter=True) as view,
     ):
         stock.wait_for(lambda one: len(json.loads(one.fetch("/data/runs").body)) == 3, "the runs of TensorBoard")
         theirs = f"http://127.0.0.1:{stock.port}/?forceSVG=true#timeseries"

@@ -16,10 +16,11 @@ import pytest
 from aboard import SummaryWriter
 from aboard._native import frame_record, masked_crc32c
 from support.board_client import SESSION_GROUPS
+from support.commands import aboard
 from support.event_bytes import scalar_value, summary_record, write_event_file
 from support.large_boards import memory_of
-from support.privileges import as_ordinary_user
-from support.viewing import View, eventually, run_aboard, viewing
+from support.privileges import as_ordinary_user, folder_of_an_ordinary_user
+from support.viewing import View, eventually, viewing
 
 POINTS = [summary_record([scalar_value(b"loss", step)], step, 1000.0 + step) for step in range(20)]
 NAMES = [
@@ -59,25 +60,26 @@ def test_an_empty_folder_is_told_and_filled_later(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nowhere", "good/nowhere", "good/events.out.tfevents.1.host/x"])
-def test_no_such_folder(good, name):
-    result = run_aboard("view", name, cwd=good)
-    assert result.returncode == 1
-    assert result.stderr.startswith("error: ")
-    assert "Traceback" not in result.stderr
+def test_no_such_folder(good, monkeypatch, name):
+    monkeypatch.chdir(good)
+    result = aboard("view", name)
+    assert result.code == 1
+    assert result.err.startswith("error: ")
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.parametrize("closed", ["folder", "file", "above"])
-def test_a_root_that_must_not_be_read(good, closed):
-    path = {"folder": good, "file": good / "good" / "events.out.tfevents.1.host", "above": good / "good"}[closed]
-    shut = good if closed == "above" else path
-    shut.chmod(0)
-    try:
-        result = run_aboard("view", path, preexec_fn=as_ordinary_user)
-    finally:
-        shut.chmod(0o700)
-    assert result.returncode == 1
-    assert f"cannot read '{path}': Permission denied" in result.stderr
-    assert "Traceback" not in result.stderr
+def test_a_root_that_must_not_be_read(closed):
+    with folder_of_an_ordinary_user() as good:
+        file = write_event_file(good / "good", POINTS)
+        path = {"folder": good, "file": file, "above": good / "good"}[closed]
+        (good if closed == "above" else path).chmod(0)
+        result = aboard("view", path)
+        good.chmod(0o700)
+        file.chmod(0o600)
+    assert result.code == 1
+    assert f"cannot read '{path}': Permission denied" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_folders_and_files_that_must_not_be_read(good):
@@ -86,7 +88,7 @@ def test_folders_and_files_that_must_not_be_read(good):
     closed.chmod(0)
     (good / "secret").chmod(0)
     try:
-        with viewing(good, as_text=True, preexec_fn=as_ordinary_user) as board:
+        with viewing(good, as_text=True, interpreter=True, preexec_fn=as_ordinary_user) as board:
             progress = board.wait_until_read()
             assert progress["unreadable_files"] == 1
             check_is_well(board)

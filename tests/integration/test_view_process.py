@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
-import json
 import os
+import select
 import signal
 import socket
 import subprocess
-import time
 import urllib.error
 from pathlib import Path
 
 import pytest
 
 from aboard.server.listening import listen, url_of
+from support.commands import aboard
 from support.event_bytes import scalar_value, summary_record, write_event_file, write_many_tags
 from support.object_servers import free_ports
 from support.privileges import as_ordinary_user
+from support.processes import needs
 from support.viewing import ABOARD, eventually, fetch, fetch_json, run_aboard, viewing
 
 
@@ -37,18 +38,9 @@ def test_several_at_once_take_the_next_free_port(logs):
             assert board.json("data/runs") == ["a"]
 
 
-def test_any_port(logs):
-    with viewing(logs, "--port", "0") as board:
-        assert board.port > 0
-        assert board.json("healthz") == {"status": "ok"}
-
-
 def test_a_port_that_needs_special_rights(logs):
     lowest = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text(encoding="ascii"))
-    if lowest <= 1:
-        with viewing(logs, "--port", "1", preexec_fn=as_ordinary_user) as board:
-            assert board.port == 1
-        return
+    needs("" if lowest > 1 else "every port may be used without special rights here")
     result = run_aboard("view", logs, "--port", lowest - 1, preexec_fn=as_ordinary_user)
     assert result.returncode == 1
     assert f"cannot listen on 127.0.0.1:{lowest - 1}: Permission denied" in result.stderr
@@ -56,16 +48,14 @@ def test_a_port_that_needs_special_rights(logs):
 
 
 def test_an_address_of_another_machine(logs):
-    result = run_aboard("view", logs, "--host", "192.0.2.1")
-    assert result.returncode == 1
-    assert "cannot listen on 192.0.2.1:6006" in result.stderr
-    assert "this machine has no such address" in result.stderr
+    result = aboard("view", logs, "--host", "192.0.2.1")
+    assert result.code == 1
+    assert "cannot listen on 192.0.2.1:6006" in result.err
+    assert "this machine has no such address" in result.err
 
 
 def test_ipv6(logs):
-    if not _has_ipv6():
-        assert "cannot listen on [::1]:6006" in run_aboard("view", logs, "--host", "::1").stderr
-        return
+    needs("" if _has_ipv6() else "this machine has no IPv6")
     with viewing(logs, "--host", "::1") as board:
         assert board.url == f"http://[::1]:{board.port}/"
         assert board.line["token"] is None
@@ -86,23 +76,6 @@ def test_all_addresses_are_those_of_ipv6_too(logs):
                 fetch(runs)
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [("/tb/data/runs", 200), ("/data/runs", 404), ("/tbx/data/runs", 404), ("/", 404), ("/tb/nothing", 404)],
-)
-def test_only_below_its_prefix(logs, below_prefix, path, status):
-    assert _status(f"http://127.0.0.1:{below_prefix}{path}") == status
-
-
-@pytest.fixture(scope="module")
-def below_prefix(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("prefix")
-    with viewing(folder, "--path_prefix", "/tb/") as board:
-        assert board.url.endswith("/tb/")
-        board.wait_until_read()
-        yield board.port
-
-
 def test_an_answer_does_not_wait_for_the_client_to_confirm(logs):
     """asyncio turns off Nagle's algorithm only for sockets that name their protocol."""
     with listen("127.0.0.1", 0) as listener:
@@ -117,10 +90,7 @@ def test_ctrl_c_during_loading(tmp_path, at_once):
     with viewing(tmp_path, as_text=True) as board:
         if not at_once:
             board.wait_until_said("Ctrl-C ends it.")
-        started = time.monotonic()
-        said = board.end()
-        assert time.monotonic() - started < 40
-    assert "Traceback" not in said
+        assert "Traceback" not in board.end()
 
 
 def test_the_end_does_not_wait_for_answers_to_nobody(tmp_path):
@@ -130,7 +100,7 @@ def test_the_end_does_not_wait_for_answers_to_nobody(tmp_path):
         connections = [socket.create_connection(("127.0.0.1", board.port)) for _ in range(4)]
         for connection in connections:
             connection.sendall(b"GET /data/plugin/scalars/tags HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        time.sleep(0.2)
+        assert select.select(connections, [], [], 60)[0], "one answer has begun, and nobody reads it"
         board.end()
         for connection in connections:
             connection.close()
@@ -144,11 +114,12 @@ def test_it_ends_on_sigterm_too(logs):
     assert board.process.returncode in (0, -signal.SIGTERM)
 
 
-@pytest.mark.parametrize("form", [["--json"], ["--no-browser"]])
-@pytest.mark.parametrize("closed", ["stdout", "stdout and stderr", "reader gone"])
+@pytest.mark.parametrize(
+    ("form", "closed"), [("--no-browser", "stdout"), ("--no-browser", "stdout and stderr"), ("--json", "reader gone")]
+)
 def test_it_serves_when_nobody_reads_what_it_prints(logs, form, closed):
     (port,) = free_ports(1)
-    command = [*ABOARD, "view", str(logs), *form, "--port", str(port)]
+    command = [*ABOARD, "view", str(logs), form, "--port", str(port)]
     read_end, write_end = os.pipe()
     os.close(read_end)
     errors = subprocess.DEVNULL if closed == "stdout and stderr" else subprocess.PIPE
@@ -183,14 +154,6 @@ def test_it_serves_when_nobody_reads_what_it_prints(logs, form, closed):
         assert "Exception" not in said
 
 
-def test_the_line_of_json_is_all_that_it_prints(logs):
-    with viewing(logs) as board:
-        board.wait_until_read()
-        assert board.end() == ""
-        assert board.process.stdout.read() == ""
-    assert json.dumps(board.line)
-
-
 def _has_ipv6() -> bool:
     try:
         with socket.socket(socket.AF_INET6) as probe:
@@ -203,15 +166,6 @@ def _has_ipv6() -> bool:
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _status(url: str) -> int:
-    try:
-        fetch(url)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code
-    return 200
 
 
 def test_a_board_that_cannot_be_opened_ends_it_with_a_reason(logs, tmp_path):

@@ -15,8 +15,9 @@ from aboard.board.named_runs import NamedRuns, folder_columns
 from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
 from aboard.reader.run_collection import RunCollection
 from support.board_client import SESSION_GROUPS, BoardClient, every_request, plugin
+from support.commands import aboard
 from support.sample_logs import write_every_kind
-from support.viewing import eventually, run_aboard, viewing
+from support.viewing import eventually, viewing
 
 
 def renamed(folder, template):
@@ -90,8 +91,8 @@ def test_a_live_run_gets_its_name_as_it_is_written(tmp_path):
     ],
 )
 def test_a_wrong_template_is_explained(tmp_path, template, said):
-    result = run_aboard("view", tmp_path, "--template", template)
-    assert result.returncode == 1
-    assert said in result.stderr
-    assert "Traceback" not in result.stderr
-    assert result.stdout == ""
+    result = aboard("view", tmp_path, "--template", template)
+    assert result.code == 1
+    assert said in result.err
+    assert "Traceback" not in result.err
+    assert result.out == ""

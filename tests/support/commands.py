@@ -16,6 +16,7 @@ from support.processes import Ended
 def aboard(*arguments: object, typed: str = "") -> Ended:
     """What `aboard` with these arguments says and how it ends; `typed` is its standard input, which is no terminal."""
     out, err, code = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO(), 0
+    switch_interval = sys.getswitchinterval()  # commands that serve change it for their process
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode()), "utf-8"))
         patch.setattr(sys, "argv", ["aboard", *map(str, arguments)])
@@ -23,4 +24,6 @@ def aboard(*arguments: object, typed: str = "") -> Ended:
             main()
         except SystemExit as end:
             code = int(end.code or 0)
+        finally:
+            sys.setswitchinterval(switch_interval)
     return Ended(code, out.buffer.getvalue().decode(), err.getvalue())

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
+from support.forked_commands import ForkedCommand
+
 FROM_AFAR = {"Accept-Encoding": "gzip", "X-Forwarded-For": "192.0.2.1"}
 """Headers of a browser behind a proxy."""
 ABOARD = [sys.executable, "-c", "from aboard.cli import main; main()"]
@@ -24,7 +26,7 @@ ABOARD = [sys.executable, "-c", "from aboard.cli import main; main()"]
 class View:
     """A running `aboard view`: the line that it printed, its process, and what it says besides."""
 
-    def __init__(self, line: dict[str, Any], process: subprocess.Popen[str]) -> None:
+    def __init__(self, line: dict[str, Any], process: subprocess.Popen[str] | ForkedCommand) -> None:
         self.line, self.process = line, process
         self._said: list[str] = []
         self._listening = threading.Thread(target=self._listen)
@@ -82,17 +84,21 @@ class View:
 
 
 @contextlib.contextmanager
-def viewing(*arguments: object, as_text: bool = False, **options: Any) -> Iterator[View]:
-    """A running `aboard view`, ended by Ctrl-C; `options` are those of Popen."""
+def viewing(*arguments: object, as_text: bool = False, interpreter: bool = False, **options: Any) -> Iterator[View]:
+    """A running `aboard view`, ended by Ctrl-C.
+
+    With `interpreter` it is started as from a shell, and `options` are those of Popen; without it it is a fork of a
+    process that has imported all of it, which saves most of the time, and `env` and `cwd` are the options.
+    """
     form = ["--no-browser"] if as_text else ["--json"]
     port = [] if "--port" in arguments else ["--port", "0"]
-    process = subprocess.Popen(
-        [*ABOARD, "view", *form, *port, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+    command = ["view", *form, *port, *map(str, arguments)]
+    process: subprocess.Popen[str] | ForkedCommand
+    if interpreter:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen([*ABOARD, *command], **pipes, **options)
+    else:
+        process = ForkedCommand(*command, **options)
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr:
