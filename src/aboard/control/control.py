@@ -25,7 +25,7 @@ from aboard.control.curves import CurvesAsked, FoundCurves, curves_of
 from aboard.control.following import StoreFollower
 from aboard.control.hosting import Hosting
 from aboard.control.indexing import RunIndexer
-from aboard.control.job_reconciler import JobReconciler
+from aboard.control.job_reconciler import JobPace, JobReconciler
 from aboard.control.lease_keeper import LeaseKeeper
 from aboard.control.login_tries import LoginTries
 from aboard.control.logins import LoginOptions, Logins
@@ -90,6 +90,7 @@ class ControlOptions:
     """Where boards that are processes keep copies of their runs, on a disk of this machine; None: there are none."""
     jobs_home: Path | None = None
     """The home folder whose jobs are looked after; None: nobody's."""
+    job_pace: JobPace = field(default_factory=JobPace)
 
 
 class Control:
@@ -138,7 +139,9 @@ class Control:
         )
         self._jobs: JobReconciler | None = None
         if options.jobs_home is not None:
-            self._jobs = JobReconciler(catalog, JobRecords(options.jobs_home), self._indexer.noticed)
+            self._jobs = JobReconciler(
+                catalog, JobRecords(options.jobs_home), self._indexer.noticed, pace=options.job_pace
+            )
         self._bridge: ChangeBridge | None = None
         if catalog.is_shared:
             self._bridge = bridge = ChangeBridge(catalog.notices, self.changes, self._heard)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from aboard.catalog.catalog import Catalog
 from aboard.control.repeated_rounds import RepeatedRounds
@@ -25,9 +26,7 @@ from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus
 
 _log = logging.getLogger("aboard.control")
-_REST, _SHARE = 3.0, 20  # schedulers are asked by processes: at most this part of the time
-_SHIPPING = timedelta(seconds=10)
-"""What a run has said at its very end may be on its way into the catalog for so long."""
+_SHARE = 20  # schedulers are asked by processes: at most this part of the time
 _WITHOUT_RUN = timedelta(hours=1)
 _TAKEN_UP = timedelta(hours=1)
 """What was preempted has by then been queued again, or is not any more."""
@@ -50,20 +49,39 @@ _ENDS = {
 """Ends that say something of the run. One that completed ships the rest later; a lost one may go on unseen."""
 
 
+@dataclass(frozen=True)
+class JobPace:
+    """How often jobs are checked, and how soon what an executor says of an end counts."""
+
+    rest: float = 3.0
+    """Seconds between two rounds."""
+    upload_time: timedelta = timedelta(seconds=10)
+    """The last words of a run may be on their way into the catalog for this long."""
+
+
 class JobReconciler:
     """A thread that looks at the jobs of one home folder, of all server processes one at a time."""
 
-    def __init__(self, catalog: Catalog, records: JobRecords, told: Callable[[Run], None]) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        records: JobRecords,
+        told: Callable[[Run], None],
+        *,
+        pace: JobPace | None = None,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
         """`told` hears of runs whose state was changed here."""
         self._catalog, self._records, self._told = catalog, records, told
+        self._pace, self._clock = pace or JobPace(), clock
         self._lock_name = f"jobs {socket.gethostname()}:{records.folder}"
         self._settled: set[str] = set()
         self._rounds = RepeatedRounds(
             "aboard-jobs",
             self._round,
             looks_after="jobs",
-            rest_after_failure=_REST,
-            first_after=_REST,
+            rest_after_failure=self._pace.rest,
+            first_after=self._pace.rest,
             rest_share=_SHARE,
         )
 
@@ -80,7 +98,7 @@ class JobReconciler:
         with self._catalog.alone(self._lock_name) as is_alone:
             if is_alone:
                 self.look()
-        return _REST
+        return self._pace.rest
 
     def look(self) -> None:
         """One round over all jobs of which more is expected."""
@@ -105,12 +123,12 @@ class JobReconciler:
             return True  # what its run has still to say comes from the store
         run = self._run_of(record)
         if run is None:
-            return now() - parse_time(record.created) > _WITHOUT_RUN
+            return self._clock() - parse_time(record.created) > _WITHOUT_RUN
         if run.status not in _OPEN:
             return True
         state = _ENDS.get(status.reason) if status.reason is not None else None
         if state is RunState.PREEMPTED and run.status is state:
-            return status.ended is not None and now() - status.ended > _TAKEN_UP
+            return status.ended is not None and self._clock() - status.ended > _TAKEN_UP
         if state is not None:
             self._end(run, state, status)
         return False
@@ -128,13 +146,13 @@ class JobReconciler:
         return None
 
     def _end(self, run: Run, state: RunState, status: UnitStatus) -> None:
-        if run.number is None or (status.ended and now() - status.ended < _SHIPPING):
+        if run.number is None or (status.ended and self._clock() - status.ended < self._pace.upload_time):
             return
         words = status.message or (f"exit code {status.exit_code}" if status.exit_code is not None else "")
         reason = f"Its job ended ({str(status.reason).replace('_', ' ')}){f': {words}' if words else ''}."
         try:
             ended = self._catalog.runs.change_status(
-                run.number, state, at=status.ended or now(), reason=reason, exit_code=status.exit_code
+                run.number, state, at=status.ended or self._clock(), reason=reason, exit_code=status.exit_code
             )
         except Conflict:
             return  # it has said it by itself meanwhile
