@@ -183,6 +183,7 @@ export class StubRuns {
         logdirs: [...new Set([...(known?.logdirs ?? []), curve.logdir])].sort(),
         runs: runs.filter((run) => having.has(run.uid)).length,
         superseded: 0,
+        other_kinds: [],
       });
     }
     const items = [...tags.values()].sort((one, other) => compare(chartOrder(one.tag), chartOrder(other.tag)));
