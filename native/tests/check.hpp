@@ -13,6 +13,7 @@
 namespace check {
 
 struct Test {
+  const char* file;
   const char* name;
   void (*run)();
 };
@@ -26,7 +27,7 @@ inline std::vector<Test>& tests() {
 inline std::atomic<int> failures{0};
 
 struct Registration {
-  Registration(const char* name, void (*run)()) { tests().push_back({name, run}); }
+  Registration(const char* file, const char* name, void (*run)()) { tests().push_back({file, name, run}); }
 };
 
 // Thrown by REQUIRE: what follows in the test would only crash.
@@ -77,9 +78,9 @@ inline void skip(const std::string& why) { std::printf("  not tested here: %s\n"
 
 }  // namespace check
 
-#define TEST(name)                                                      \
-  static void name();                                                   \
-  static const ::check::Registration name##_registration(#name, &name); \
+#define TEST(name)                                                                \
+  static void name();                                                             \
+  static const ::check::Registration name##_registration(__FILE__, #name, &name); \
   static void name()
 
 #define CHECK(condition) ((condition) ? true : (::check::fail(__FILE__, __LINE__, "CHECK(" #condition ")"), false))

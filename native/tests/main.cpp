@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs every test, or those whose name contains the first argument.
+// Runs every test; with an argument `wire` those of test_wire.cpp, with a second one those whose name contains it.
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <string_view>
 
 #include "check.hpp"
 
 int main(int argc, char** argv) {
-  const std::string_view wanted = argc > 1 ? argv[1] : "";
+  const std::string file = argc > 1 ? std::string("/test_") + argv[1] + ".cpp" : "";
+  const std::string_view name = argc > 2 ? argv[2] : "";
   int passed = 0, failed = 0;
   for (const auto& test : check::tests()) {
-    if (std::string_view(test.name).find(wanted) == std::string_view::npos) continue;
+    if (!std::string_view(test.file).ends_with(file)) continue;
+    if (std::string_view(test.name).find(name) == std::string_view::npos) continue;
     const int before = check::failures.load();
     const auto start = std::chrono::steady_clock::now();
     try {
