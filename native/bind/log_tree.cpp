@@ -77,7 +77,7 @@ void bind_log_tree(nb::module_& module) {
       .def("wait", &LogTree::wait, nb::call_guard<WithoutGil>())
       .def("wake", &LogTree::wake)
       .def("look_again", &LogTree::look_again, nb::call_guard<WithoutGil>())
-      .def_prop_ro("counts", [](const LogTree& self) {
+      .def_prop_ro("counts", [](LogTree& self) {
         LogTree::Counts counts;
         {
           const WithoutGil release;

@@ -31,7 +31,9 @@ constexpr int kOpenFlags = O_RDONLY | O_NONBLOCK;
 
 }  // namespace
 
-FolderWatches::FolderWatches() {
+FolderWatches::FolderWatches() { open_pipe(); }
+
+void FolderWatches::open_pipe() {
   int ends[2];
 #if defined(__linux__)
   // In one step: a program that another thread starts in between would inherit the pipe.
@@ -53,6 +55,21 @@ FolderWatches::FolderWatches() {
 FolderWatches::~FolderWatches() {
   for (const int descriptor : {notifications_, wake_read_, wake_write_}) {
     if (descriptor >= 0) ::close(descriptor);
+  }
+}
+
+// Events and wakes that are read here would be missing in the parent: both processes have the same descriptors.
+void FolderWatches::leave_to_parent() noexcept {
+  for (int* const descriptor : {&notifications_, &wake_read_, &wake_write_}) {
+    if (*descriptor >= 0) ::close(*descriptor);
+    *descriptor = -1;
+  }
+  woken_ = false;
+  next_try_ = 0;
+  try {
+    open_pipe();
+  } catch (const std::system_error&) {
+    // Too many open files: `open_missing` tries again.
   }
 }
 

@@ -61,10 +61,19 @@ class FolderWatches {
   // Whether a call of `wake` has not ended a sleep yet.
   bool is_woken() const noexcept { return woken_.load(); }
 
+  // For the child of a fork: forgets all watches, which its parent goes on using, and what woke the parent.
+  void leave_to_parent() noexcept;
+  // Throws when what `leave_to_parent` could not open cannot be opened now.
+  void open_missing() {
+    if (wake_read_ < 0) open_pipe();
+  }
+
   // Three quarters of the watches that the system grants a person: editors want some too.
   static size_t fair_share();
 
  private:
+  void open_pipe();
+
   int notifications_ = -1;
   [[maybe_unused]] double next_try_ = 0;
   int wake_read_ = -1, wake_write_ = -1;

@@ -29,10 +29,21 @@ bool means_gone(int error) noexcept {
 
 LogTree::LogTree(std::vector<std::string> roots, Options options)
     : options_(std::move(options)),
-      most_watches_(options_.most_watches ? *options_.most_watches : FolderWatches::fair_share()) {
-  for (std::string& path : roots) {
+      most_watches_(options_.most_watches ? *options_.most_watches : FolderWatches::fair_share()),
+      root_paths_(std::move(roots)) {
+  add_roots();
+  enroll_for_fork(*this);
+}
+
+LogTree::~LogTree() {
+  retire_from_fork(*this);
+  if (inherited_ == Inherited::half_changed) abandon_all();
+}
+
+void LogTree::add_roots() {
+  for (const std::string& path : root_paths_) {
     Folder& root = new_folder();
-    root.name = std::move(path);
+    root.name = path;
     root.root = static_cast<uint32_t>(roots_.size());
     roots_.push_back(root.slot);
   }
@@ -75,17 +86,17 @@ std::string LogTree::name_of(const Folder& folder) const {
 }
 
 void LogTree::look() {
-  const std::lock_guard lock(mutex_);
+  const auto locked = lock();
   request_look();
 }
 
-bool LogTree::is_looking() const {
-  const std::lock_guard lock(mutex_);
+bool LogTree::is_looking() {
+  const auto locked = lock();
   return looking_;
 }
 
 LogTree::Changes LogTree::take(double seconds) {
-  const std::lock_guard lock(mutex_);
+  const auto locked = lock();
   work(seconds);
   Changes changes;
   changes.gone = gone_;
@@ -103,6 +114,8 @@ LogTree::Changes LogTree::take(double seconds) {
       to_read.bytes += file.bytes;
     }
   }
+  std::set<Id> added;
+  for (const Found& logdir : changes.found) added.insert(logdir.id);
   // Memory may have run out before, but not from here on: either all of it is handed out, or none.
   for (const Id id : pending_) {
     Folder* folder = find(id);
@@ -113,6 +126,10 @@ LogTree::Changes LogTree::take(double seconds) {
   }
   pending_.clear();
   gone_.clear();
+  const std::lock_guard known_lock(known_mutex_);
+  for (const Id id : changes.gone) known_.erase(id);
+  for (const Id id : added) latest_serial_ = std::max(latest_serial_, static_cast<uint32_t>(id >> 32));
+  known_.merge(added);
   return changes;
 }
 
@@ -128,7 +145,7 @@ LogTree::Found LogTree::found(const Folder& folder) const {
 void LogTree::look_again(Id id) {
   constexpr uint8_t kMostDoublings = 12;
   constexpr double kLongestSeconds = 3600;
-  const std::lock_guard lock(mutex_);
+  const auto locked = lock();
   Folder* folder = find(id);
   if (!folder) return;
   const double at = now() + std::min(static_cast<double>(1 << folder->tries), kLongestSeconds);
@@ -140,8 +157,8 @@ void LogTree::look_again(Id id) {
   due_.push({at, id, LookReason::behind});
 }
 
-LogTree::Counts LogTree::counts() const {
-  const std::lock_guard lock(mutex_);
+LogTree::Counts LogTree::counts() {
+  const auto locked = lock();
   return {folders_.size() - free_.size(), first_of_watch_.size()};
 }
 
@@ -343,7 +360,9 @@ LogTree::Slot LogTree::child_named(Folder& folder, const std::string& name) {
 LogTree::Folder& LogTree::new_folder() {
   if (free_.empty()) {
     const auto slot = static_cast<Slot>(folders_.size());
-    folders_.emplace_back().slot = slot;
+    Folder& added = folders_.emplace_back();
+    added.slot = slot;
+    added.serial = first_serial_;
     free_.push_back(slot);
   }
   Folder& folder = folders_[free_.back()];

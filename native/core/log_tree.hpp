@@ -11,6 +11,9 @@
 // only when its times changed.
 //
 // Any function may be called from any thread; `take` hands each change to one caller.
+//
+// A child of a fork goes on by itself, with watches of its own, and takes nothing from its parent. When another thread
+// of the parent was just at work, the child begins again: all folders that were found are gone, and found once more.
 #pragma once
 
 #include <chrono>
@@ -19,6 +22,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -26,11 +30,12 @@
 
 #include "folder_listing.hpp"
 #include "folder_watches.hpp"
+#include "fork_safety.hpp"
 #include "look_schedule.hpp"
 
 namespace aboard {
 
-class LogTree {
+class LogTree : private ForkAware {
  public:
   using Id = uint64_t;  // of a folder, for as long as it is there; never used again
 
@@ -63,13 +68,14 @@ class LogTree {
   // Each root is a folder or a single event file, which may come to be later.
   explicit LogTree(std::vector<std::string> roots) : LogTree(std::move(roots), Options()) {}
   LogTree(std::vector<std::string> roots, Options options);
+  ~LogTree();
   LogTree(const LogTree&) = delete;
   LogTree& operator=(const LogTree&) = delete;
 
   // Asks for a look at everything; `take` and `wait` do it.
   void look();
   // Whether some of it is still to be done.
-  bool is_looking() const;
+  bool is_looking();
   // What changed since the last call. Before, it goes on looking for `seconds` at the most, if there is reason to.
   Changes take(double seconds);
 
@@ -90,7 +96,7 @@ class LogTree {
     size_t folders;
     size_t watched;
   };
-  Counts counts() const;
+  Counts counts();
 
  private:
   using Slot = uint32_t;
@@ -147,6 +153,14 @@ class LogTree {
     bool relist = false;  // whatever its times say
   };
 
+  void before_fork() noexcept override { known_mutex_.lock(); }
+  void after_fork_in_parent() noexcept override { known_mutex_.unlock(); }
+  void after_fork_in_child() noexcept override;
+  // Every function begins with it.
+  std::unique_lock<ForkableMutex> lock();
+  void go_on_in_child();
+  void abandon_all();
+  void add_roots();
   double now() const;
   static Id id_of(const Folder& folder) noexcept { return Id{folder.serial} << 32 | folder.slot; }
   Folder* find(Id id);
@@ -200,9 +214,17 @@ class LogTree {
   const Options options_;
   const size_t most_watches_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const std::vector<std::string> root_paths_;
   FolderWatches watches_;  // `sleep` and `wake` without the lock
 
-  mutable std::mutex mutex_;  // guards everything below
+  // Lock order: mutex_, known_mutex_. A fork takes known_mutex_ only.
+  std::mutex known_mutex_;
+  std::set<Id> known_;          // folders that were found and are not gone, for who takes changes
+  uint32_t latest_serial_ = 0;  // of all that ever were in `known_`
+
+  ForkableMutex mutex_;  // guards everything below; held while the file system is read
+  enum class Inherited : uint8_t { nothing, whole, half_changed } inherited_ = Inherited::nothing;  // from a parent
+  uint32_t first_serial_ = 0;
   std::deque<Folder> folders_;
   std::vector<Slot> free_;
   std::vector<Slot> roots_;

@@ -21,7 +21,7 @@ constexpr int kRestAfterOverflow = 10;  // times as long as a complete look take
 }  // namespace
 
 void LogTree::watch() {
-  const std::lock_guard lock(mutex_);
+  const auto locked = lock();
   following_ = true;
   next_notified_look_ = now() + options_.distrust_seconds;
   watching_ = options_.notifications;
@@ -34,7 +34,7 @@ bool LogTree::wait(double pause, double longest) {
     double until;
     int descriptor;
     {
-      const std::lock_guard lock(mutex_);
+      const auto locked = lock();
       pause_ = pause;
       if (now() >= drain_after_ && drain()) drain_after_ = now() + std::min(kDrainEvery, pause_);
       run_due();
@@ -49,7 +49,7 @@ bool LogTree::wait(double pause, double longest) {
     const auto slept = watches_.sleep(std::min(until, end) - now(), descriptor);
     if (slept == FolderWatches::Slept::until_woken || now() >= end) return false;
     if (slept == FolderWatches::Slept::until_told) {
-      const std::lock_guard lock(mutex_);
+      const auto locked = lock();
       drain_after_ = now() + std::min(kGatherFor, pause_);
     }
   }

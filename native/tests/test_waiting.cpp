@@ -8,10 +8,13 @@
 #include <cstdlib>
 #include <functional>
 #include <future>
+#include <map>
+#include <memory>
 #include <new>
 #include <thread>
 
 #include "check.hpp"
+#include "log_tree.hpp"
 #include "logdir.hpp"
 #include "reader_support.hpp"
 #include "tag_index.hpp"
@@ -222,6 +225,101 @@ TEST(a_child_has_ranges_of_values_while_its_parent_makes_them) {
     });
     in_child([&] { CHECK_EQ(read(), 1.0); });
   }
+}
+
+// What a thread knows that takes changes.
+struct Taker {
+  LogTree& tree;
+  std::map<LogTree::Id, std::string> names = {};
+  std::map<std::string, uint64_t> bytes = {};
+  size_t gone = 0;
+
+  void take() {
+    const LogTree::Changes changes = tree.take(1);
+    gone += changes.gone.size();
+    for (const auto id : changes.gone) CHECK_EQ(names.erase(id), 1u);
+    for (const auto& found : changes.found) CHECK(names.emplace(found.id, found.name).second);
+    for (const auto& to_read : changes.to_read) bytes[names.at(to_read.id)] = to_read.bytes;
+  }
+  // Ends with the time limit of the test, if at all.
+  void follow_until(const std::function<bool()>& condition) {
+    while (!condition()) {
+      tree.wait(0.05, 1);
+      take();
+    }
+  }
+};
+
+TEST(a_child_follows_folders_as_its_parent_does) {
+  for (const bool notifications : {true, false}) {
+    Folder folder;
+    const fs::path a = folder.path() / "a", b = folder.path() / "b";
+    fs::create_directory(a);
+    write_file(a / "x.tfevents", "1");
+    LogTree::Options options;
+    options.notifications = notifications;
+    options.distrust_seconds = 1e6;  // what the kernel does not report is never seen
+    LogTree tree({folder.path().string()}, options);
+    tree.watch();
+    Taker taker{tree};
+    taker.follow_until([&] { return taker.bytes["a"] == 1; });
+    // The child inherits whatever the kernel has reported and nobody has read.
+    write_file(a / "x.tfevents", "22");
+    in_child([&] {
+      taker.follow_until([&] { return taker.bytes["a"] == 2; });
+      write_file(a / "x.tfevents", "333");
+      taker.follow_until([&] { return taker.bytes["a"] == 3; });
+      fs::create_directory(b);
+      write_file(b / "x.tfevents", "1");
+      taker.follow_until([&] { return taker.bytes["b"] == 1; });
+      fs::remove_all(b);
+      taker.follow_until([&] { return taker.names.size() == 1; });
+      CHECK_EQ(taker.gone, 1u);
+      CHECK_EQ(tree.counts().watched, notifications ? size_t{2} : size_t{0});
+      tree.wake();
+    });
+    // Nothing was taken from the parent.
+    taker.follow_until([&] { return taker.bytes["a"] == 3; });
+    CHECK_EQ(tree.counts().watched, notifications ? size_t{2} : size_t{0});
+  }
+}
+
+TEST(a_child_follows_folders_while_its_parent_looks_at_them) {
+  Folder folder;
+  for (const char* name : {"a", "b"}) {
+    fs::create_directory(folder.path() / name);
+    write_file(folder.path() / name / "x.tfevents", "1");
+  }
+  auto tree = std::make_unique<LogTree>(std::vector<std::string>{folder.path().string()});
+  tree->watch();
+  Taker taker{*tree};
+  taker.follow_until([&] { return taker.names.size() == 2; });
+  tree->look();
+  const auto names = taker.names;
+  {
+    const Standstill looking([&](auto& stand) {
+      least_bytes = 0;
+      on_allocation = &stand;
+      taker.take();
+      on_allocation = nullptr;
+    });
+    in_child([&] {
+      taker.follow_until([&] { return taker.names.size() == 2 && taker.gone == 2; });
+      for (const auto& [id, name] : taker.names) CHECK(!names.contains(id));
+      write_file(folder.path() / "a/x.tfevents", "333");
+      taker.follow_until([&] { return taker.bytes["a"] == 3; });
+      in_child([&] {
+        fs::create_directory(folder.path() / "c");
+        write_file(folder.path() / "c/x.tfevents", "1");
+        taker.follow_until([&] { return taker.bytes["c"] == 1; });
+      });
+      taker.follow_until([&] { return taker.bytes["c"] == 1; });
+      tree.reset();
+    });
+    in_child([&] { tree.reset(); });
+  }
+  taker.follow_until([&] { return taker.bytes["a"] == 3 && taker.bytes["c"] == 1; });
+  CHECK_EQ(taker.gone, 0u);
 }
 
 }  // namespace

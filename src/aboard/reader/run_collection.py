@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakSet
 
 from aboard._native import LogTree, refresh_logdirs
 from aboard.model.name_template import Value
@@ -88,16 +89,33 @@ class RunCollection:
             for place, _ in self._places
         ]
         self._within = within
-        self._tree = LogTree(folders, notifications, most_watches, None if within is None else absolute_path(within))
-        self._refreshing = threading.Lock()
+        self._new_tree = partial(
+            LogTree, folders, notifications, most_watches, None if within is None else absolute_path(within)
+        )
         self._runs: dict[str, RunReader] = {}  # replaced as a whole
+        self._renamed = 0  # as the roots count it
+        self._cycles = 0
+        self._refreshing = threading.Lock()
+        self._begin()
+        _collections.add(self)
+
+    def _begin(self) -> None:
+        self._tree = self._new_tree()
         self._order: list[Place] = []
         self._logdirs: dict[int, _Logdir] = {}
         self._by_name: dict[str, list[int]] = {}  # logdirs, the one that is shown last
         self._unread: dict[int, _Unread] = {}  # kept until it was read, whatever happens
-        self._renamed = 0  # as the roots count it
         self._tally = ReadingTally()
-        self._cycles = 0
+
+    def continue_in_child(self) -> None:
+        """Go on in the child of a fork. Where another thread of the parent was reading, all folders are read again.
+
+        A follower of the parent does not follow here. This is for folders: what stores fetch in the background ends.
+        """
+        was_refreshing = self._refreshing.locked()
+        self._refreshing = threading.Lock()
+        if was_refreshing:
+            self._begin()
 
     @property
     def roots(self) -> Mapping[str, Root]:
@@ -411,5 +429,15 @@ def _joined(root_name: str, name: str) -> str:
         return name
     return root_name if name == "." else f"{root_name}/{name}"
 
+
+_collections: WeakSet[RunCollection] = WeakSet()
+
+
+def _continue_in_child() -> None:
+    for collection in list(_collections):
+        collection.continue_in_child()
+
+
+os.register_at_fork(after_in_child=_continue_in_child)
 
 __all__ = ["Follower", "Progress", "RunCollection"]

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard._native import Logdir, LogTree, TagIndex, hop_records, masked_crc32c, scalars_in_records
+from aboard.reader.run_collection import RunCollection
 from aboard.reader.run_reader import RunReader
 
 _MOST_CALLS = 2_000_000
@@ -149,9 +152,47 @@ def test_objects_end_wherever_they_are_let_go(logdir: Logdir, tmp_path: Path) ->
 def test_a_child_lists_tags_while_another_thread_of_its_parent_does(logdir: Logdir, tmp_path: Path) -> None:
     run = RunReader("run", tmp_path)
     run.logdir.refresh([name for name, *_ in logdir.files()])
-    with run._lock, warnings.catch_warnings():  # as the other thread would, which is not there in the child
+    with run._lock:  # as the other thread would, which is not there in the child
+        assert holds_in_child(lambda: [tag.name for tag in run.tags()] == ["loss", "note/text_summary"])
+
+
+@pytest.mark.parametrize("is_refreshing", [False, True])
+def test_a_child_goes_on_following_folders(logdir: Logdir, tmp_path: Path, *, is_refreshing: bool) -> None:
+    collection = RunCollection({"": tmp_path})
+    collection.watch()
+    collection.refresh()
+    reader = collection.runs["."]
+
+    def sees_what_comes() -> bool:
+        with SummaryWriter(tmp_path / "later") as writer:
+            writer.add_scalar("loss", 1.0, 1)
+        collection.refresh()
+        read_again = collection.runs["."] is not reader
+        tags = [tag.name for tag in collection.runs["."].tags()]
+        assert tags == ["loss", "note/text_summary"]
+        return set(collection.runs) == {".", "later"} and read_again == is_refreshing
+
+    if is_refreshing:
+        with collection._refreshing:
+            assert holds_in_child(sees_what_comes)
+    else:
+        assert holds_in_child(sees_what_comes)
+    while "later" not in collection.runs:  # which the child has taken from nobody
+        collection.wait(0.01)
+        collection.read_new(lambda: False)
+    assert collection.runs["."] is reader
+
+
+def holds_in_child(condition: Callable[[], bool]) -> bool:
+    """Whether a condition holds in the child of a fork."""
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, of a fork beside threads
         child = os.fork()
-        if child == 0:
-            os._exit(0 if [tag.name for tag in run.tags()] == ["loss", "note/text_summary"] else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    if child == 0:
+        signal.alarm(60)
+        try:
+            os._exit(0 if condition() else 1)
+        finally:
+            traceback.print_exc()
+            os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
