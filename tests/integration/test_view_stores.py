@@ -3,7 +3,6 @@
 
 import json
 import os
-import threading
 import time
 
 import pytest
@@ -12,10 +11,11 @@ from aboard import SummaryWriter
 from aboard.errors import AccessDenied
 from aboard.store import Connection, open_store
 from support.clouds import PREFIXES, PROXIES
+from support.commands import aboard
 from support.fault_proxy import fault_proxy
 from support.object_servers import LISTLESS, READER
 from support.trained_runs import StoredRun, stored_run
-from support.viewing import eventually, run_aboard, viewing
+from support.viewing import eventually, viewing
 
 
 @pytest.fixture
@@ -70,17 +70,12 @@ def test_a_board_over_a_store(store, reader, proxy, tmp_path):
         runs = {f"{name}/done/train", f"{name}/done/test", f"{name}/live/train", "here/local"}
         assert set(view.json("data/runs")) == runs
         assert len(view.scalars(f"{name}/done/train")) == 500
-        stop = threading.Event()
-        shipping = threading.Thread(target=live.shipper.run, args=(stop,))
-        shipping.start()
-        for step in range(4, 7):
-            live.log(range(step, step + 1))
-            eventually(lambda step=step: len(view.scalars(f"{name}/live/train")) == step + 1)
-        stop.set()
-        shipping.join()
         later = StoredRun.begin(store, tmp_path, "later")
         later.log(range(2))
         later.finish()
+        live.log(range(4, 7))
+        live.ship()
+        eventually(lambda: len(view.scalars(f"{name}/live/train")) == 7)
         live.finish()
         eventually(lambda: f"{name}/later/train" in view.json("data/runs"))
         said = view.end()
@@ -104,7 +99,8 @@ def test_a_board_over_a_store(store, reader, proxy, tmp_path):
     assert set(asked) <= {"summary.json", "manifest.json"}, asked  # of live and later, which the first process saw open
 
 
-def test_idle_boards_ask_little(store, reader, proxy, tmp_path):
+def test_idle_boards_ask_only_for_the_manifests_of_live_runs(store, reader, proxy, tmp_path):
+    """And get them only if they have changed; tests/unit/reader/test_pace.py has how often."""
     for number in range(4):
         stored_run(store, tmp_path, f"sealed{number}", lambda run: run.log(range(3)))
     live = [StoredRun.begin(store, tmp_path, f"live{number}") for number in range(3)]
@@ -114,13 +110,10 @@ def test_idle_boards_ask_little(store, reader, proxy, tmp_path):
     with viewing(store.uri, env=reader) as view:
         view.wait_until_read()
         proxy.forget()
-        time.sleep(4)
-        soon = len([one for one in proxy.requests if not listing(one)])
         uids = {run.uid for run in live}
         eventually(lambda: {one.path.split("/")[-2] for one in proxy.requests if not listing(one)} == uids)
         asked = [one for one in proxy.requests if not listing(one)]
-    assert {one.path.rpartition("/")[2] for one in asked} <= {"manifest.json"}
-    assert soon <= 4 * len(live)
+    assert {one.path.rpartition("/")[2] for one in asked} == {"manifest.json"}
     assert all("if-none-match" in one.headers for one in asked)
 
 
@@ -134,18 +127,18 @@ def test_other_commands(store, reader, tmp_path):
     damaged = bytearray(path.read_bytes())
     damaged[1000] ^= 255
     store.put(f"others/a/{name}", bytes(damaged))
-    exported = run_aboard("export", store.uri, "--run", "done/*", env=reader)
-    assert exported.returncode == 0, exported.stderr
-    assert len(exported.stdout.splitlines()) == 51
-    doctor = run_aboard("doctor", store.uri, env=reader)
-    assert doctor.returncode == 1, doctor.stderr
-    assert f"{store.uri}/others/a/{name}" in doctor.stdout
-    assert str(tmp_path) not in doctor.stdout
-    told = json.loads(run_aboard("doctor", "--json", store.uri, env=reader).stdout)
-    assert told["paths"] == [store.uri]
-    assert told["examined"]["files"] == 2
-    repaired = run_aboard("doctor", store.uri, "--repair", tmp_path / "clean", env=reader)
-    assert repaired.returncode == 0, repaired.stdout + repaired.stderr
+    exported = aboard("export", store.uri, "--run", "done/*", env=reader)
+    assert exported.code == 0, exported.err
+    assert len(exported.out.splitlines()) == 51
+    doctor = aboard("doctor", store.uri, env=reader)
+    assert doctor.code == 1, doctor.err
+    assert f"{store.uri}/others/a/{name}" in doctor.out
+    assert str(tmp_path) not in doctor.out
+    document = json.loads(aboard("doctor", "--json", store.uri, env=reader).out)
+    assert document["paths"] == [store.uri]
+    assert document["examined"]["files"] == 2
+    repaired = aboard("doctor", store.uri, "--repair", tmp_path / "clean", env=reader)
+    assert repaired.code == 0, repaired.out + repaired.err
     assert len(list((tmp_path / "clean").rglob("*tfevents*"))) == 2
 
 
@@ -158,8 +151,8 @@ def test_the_identity_of_these_tests_cannot_write(store, s3_server):
 def test_one_run_needs_no_permission_to_list(store, reader, s3_server, tmp_path):
     run = stored_run(store, tmp_path, "done", lambda run: run.log(range(5)))
     listless = {**reader, **s3_server.environment(LISTLESS)}
-    assert run_aboard("export", f"{store.uri}/{run.uid}", env=listless).stdout.count("\n") == 6
-    refused = run_aboard("export", store.uri, env=listless)
-    assert refused.returncode == 1
-    assert "s3:ListBucket" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    assert aboard("export", f"{store.uri}/{run.uid}", env=listless).out.count("\n") == 6
+    refused = aboard("export", store.uri, env=listless)
+    assert refused.code == 1
+    assert "s3:ListBucket" in refused.err
+    assert "Traceback" not in refused.err

@@ -24,11 +24,9 @@ from typing import Any
 PRELOADED = [
     "aboard.board.hosting",
     "aboard.board.named_runs",
-    "aboard.cli.catalog_serving",
     "aboard.cli.reading_report",
     "aboard.cli.traffic_report",
     "aboard.cli.view",
-    "aboard.control.hosted_board",
     "aboard.reader.remote.store_root",
     "aboard.server.view",
     "aboard.server.wsgi_bridge",

@@ -69,14 +69,8 @@ class Machine:
 
     def ask(self, *arguments: object, **environment: str) -> Ended:
         """As `aboard`, within the process of the test, for commands that only ask a server: it saves their start."""
-        with pytest.MonkeyPatch.context() as patch:
-            given = self._environment(environment)
-            for name in os.environ.keys() - given.keys():
-                patch.delenv(name)
-            for name, value in given.items():
-                patch.setenv(name, value)
-            patch.chdir(self.folder)
-            return aboard(*arguments)
+        with contextlib.chdir(self.folder):
+            return aboard(*arguments, env=self._environment(environment))
 
     def run(self, script: str, *options: object, **environment: str) -> Ended:
         """A script under `aboard run`."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 
 
 class Pace:
     """Times of questions, in seconds of the monotonic clock."""
 
-    def __init__(self, shortest: float, longest: float, growth: float = 1.5) -> None:
-        self._shortest, self._longest, self._growth = shortest, longest, growth
+    def __init__(
+        self, shortest: float, longest: float, growth: float = 1.5, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._shortest, self._longest, self._growth, self._clock = shortest, longest, growth, clock
         self._pause = shortest
         self.due_at = float("-inf")
 
     def is_due(self) -> bool:
         """Whether it is time."""
-        return time.monotonic() >= self.due_at
+        return self._clock() >= self.due_at
 
     def changed(self) -> None:
         """There was something new: ask again soon."""
@@ -40,4 +43,4 @@ class Pace:
 
     def _rest(self) -> None:
         # Many runs must not all be asked in the same moment.
-        self.due_at = time.monotonic() + self._pause * random.uniform(0.9, 1.0)
+        self.due_at = self._clock() + self._pause * random.uniform(0.9, 1.0)
