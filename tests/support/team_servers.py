@@ -27,6 +27,7 @@ from aboard.server.by_port import ByPort
 from aboard.server.guarded import Place, board_origin, connection_limits, guarded, login_options, second_origin
 from aboard.server.listening import listen, url_of
 from aboard.server.path_prefix import prefix_of
+from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.serving import server_config
 from support.processes import until
 
@@ -164,6 +165,7 @@ def team_server(
         is_loopback=True,
         token="of-the-account-that-runs-it",
         person=Access.whole(ensure_administrator(catalog, BOSS)),
+        under_way=RequestsUnderWay(connection_limits(settings).most_here()),
         boards_port=boards_port,
     )
     outer = guarded(app, control, replace(settings), place, settings.login.mode)

@@ -35,6 +35,8 @@ from aboard.board.tensorboard_parts import (
 )
 from aboard.reader.run_reader import DataClass
 
+_MOST_POINTS = 1_000_000  # of a response whose points are Python objects
+
 
 class BoardMetricsPlugin(MetricsPlugin):
     """The Time Series dashboard."""
@@ -181,11 +183,15 @@ class BoardCustomScalarsPlugin(CustomScalarsPlugin):
             run_tag_filter=provider.RunTagFilter(runs=[run]),
         ).get(run, {})
         scalars = self._get_scalars_plugin()
-        events = {
-            tag: scalars.scalars_impl(ctx, tag, run, experiment, "json")[0]
-            for tag in tags
-            if pattern.is_at_start_of(tag)
-        }
+        events: dict[str, Any] = {}
+        points = 0
+        for tag in filter(pattern.is_at_start_of, tags):
+            events[tag] = scalars.scalars_impl(ctx, tag, run, experiment, "json")[0]
+            points += len(events[tag])
+            if points > _MOST_POINTS:
+                raise errors.InvalidArgumentError(
+                    f"The pattern matches more than {_MOST_POINTS:,} points. Use one that matches fewer tags."
+                )
         return {"regex_valid": True, "tag_to_events": events}
 
 

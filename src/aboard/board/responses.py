@@ -12,7 +12,10 @@ from werkzeug.wrappers import Request, Response
 
 from aboard.board.answer_cache import ANSWERS
 from aboard.board.nearness import is_near
+from aboard.board.tensorboard_parts import errors
 
+LARGEST_RESPONSE = 256 << 20
+"""Bytes of JSON, before it is compressed. One question may name the same curves many times."""
 PIECE_BYTES = 1 << 19  # of what is still to be compressed: it stays in the cache of the processor meanwhile
 
 _isal_zlib: Any = importlib.import_module("isal.isal_zlib")  # has no types
@@ -35,12 +38,25 @@ def json_response(request: Request, question: Question, answer: Callable[[], Ite
     if body is None:
         # As one: every piece more costs a tenth of a millisecond on its way through threads, and the lack of a length
         # (sent while it is made) a copy of every byte.
-        body = b"".join(_compressed(answer()) if compressed else answer())
+        pieces = _bounded(answer())
+        body = b"".join(_compressed(pieces) if compressed else pieces)
         ANSWERS.keep(key, question.stamp, body)
     headers = {**_HEADERS, "Content-Length": str(len(body))}
     if compressed:
         headers["Content-Encoding"] = "gzip"
     return Response(body if request.method != "HEAD" else None, headers=headers, content_type="application/json")
+
+
+def _bounded(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > LARGEST_RESPONSE:
+            raise errors.InvalidArgumentError(
+                f"The response has more than {LARGEST_RESPONSE:,} bytes. Ask for fewer curves, or start the board with "
+                "fewer samples."
+            )
+        yield piece
 
 
 def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

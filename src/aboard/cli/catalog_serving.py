@@ -44,6 +44,7 @@ from aboard.server.page_files import is_page_built
 from aboard.server.path_prefix import prefix_of
 from aboard.server.registration import Registration
 from aboard.server.request_log import RequestLog
+from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.serving import serve
 
 _ANY_NUMBER = 10**9
@@ -84,6 +85,7 @@ class CatalogServer:
             second_origin=second_origin(self._settings, second_port),
             prefix=prefix_of(self._settings.serve.url),
         )
+        limits = connection_limits(self._settings)
         where = Place(
             host=self._host,
             port=listener.getsockname()[1],
@@ -91,6 +93,7 @@ class CatalogServer:
             is_loopback=is_loopback(self._host),
             token=self._token.text,
             person=Access.whole(person),
+            under_way=RequestsUnderWay(limits.most_here()),
             boards_port=second_port,
         )
         app = guarded(inner, control, self._settings, where, self._mode)
@@ -103,7 +106,6 @@ class CatalogServer:
             found = Announcement(own, url=url, token=self._token.text, catalog=str(catalog))
             stack.callback(found.withdraw)
         self._announce(url, second_port, control, person, is_first=was_closed)
-        limits = connection_limits(self._settings)
         if options.private and registration is not None:
             is_needed = catalog.boards.has_living
             idle = IdleStop(app, options.idle_timeout, registration.is_published, is_needed)

@@ -59,9 +59,11 @@ class OriginPlace:
 class BoardOrigin:
     """An ASGI application. What it needs to know of people it asks of the same doors as the first origin."""
 
-    def __init__(self, control: Control, doors: Doors, place: OriginPlace, framed_by: str) -> None:
+    def __init__(
+        self, control: Control, doors: Doors, place: OriginPlace, framed_by: str, under_way: RequestsUnderWay
+    ) -> None:
         self._control, self._doors, self._place, self._framed_by = control, doors, place, framed_by
-        self._under_way = RequestsUnderWay()
+        self._under_way = under_way
         self._below = BelowPrefix(self._within, place.names.prefix)
 
     async def close(self) -> None:

@@ -22,7 +22,7 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.parameters import Limit, said
 from aboard.server.runs_asked import Which
-from aboard.server.series_answers import as_columns
+from aboard.server.series_answers import as_columns, response_of
 from aboard.server.series_routes import MEANS
 
 _MOST_CHARTS = 100
@@ -88,4 +88,4 @@ class ChartRoutes:
         wanted = FirstAsked(charts=charts, points=points, means=means, pinned=pinned)
         first = first_charts(pool, runs, tags, wanted)
         head = {"runs": to_wire(Page(tuple(page.items), page.next)), "tags": tags, "charts": first.tags}
-        return Response(as_columns(first.curves, head), media_type=COLUMNS_TYPE)
+        return response_of(as_columns(first.curves, head), COLUMNS_TYPE)

@@ -27,6 +27,7 @@ from aboard.server.oidc_people import OidcPeople
 from aboard.server.oidc_provider import OidcProvider, has_jwt
 from aboard.server.path_prefix import BelowPrefix
 from aboard.server.peers import Proxies
+from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.security_headers import SecurityHeaders
 from aboard.server.short_answers import ASGIApp
 
@@ -45,6 +46,8 @@ class Place:
     token: str
     """Known to the account that runs the server, or to all whom it was told."""
     person: Access
+    under_way: RequestsUnderWay
+    """Of both origins together."""
     boards_port: int = 0
     """Of the second origin."""
 
@@ -77,7 +80,7 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
         leads_to=origin_of(serve.boards_url) or f"http://*:{place.boards_port}",
         only_person=place.person.name if mode == "personal" else "",
     )
-    guard = LoginGuard(app, doors, pages, names, largest_request=serve.largest_request)
+    guard = LoginGuard(app, doors, pages, names, place.under_way, largest_request=serve.largest_request)
     # A notebook on the same machine may show the boards of its own person.
     origins = (*serve.origins, *_NOTEBOOKS) if mode == "personal" else serve.origins
     return BelowPrefix(SecurityHeaders(guard, is_secure=names.is_secure, origins=origins), names.prefix)
@@ -102,7 +105,7 @@ def board_origin(control: Control, settings: Settings, place: Place, port: int) 
     where = OriginPlace(
         port=port, names=names, front=serve.url, front_port=place.port, largest_request=serve.largest_request
     )
-    return BoardOrigin(control, doors, where, framed_by)
+    return BoardOrigin(control, doors, where, framed_by, place.under_way)
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:

@@ -48,11 +48,18 @@ class LoginGuard:
     """Passes requests on, with who asks in their scope. Login pages are answered before the application."""
 
     def __init__(
-        self, app: ASGIApp, doors: Doors, pages: LoginPages, names: OwnNames, *, largest_request: int = 64 << 20
+        self,
+        app: ASGIApp,
+        doors: Doors,
+        pages: LoginPages,
+        names: OwnNames,
+        under_way: RequestsUnderWay,
+        *,
+        largest_request: int = 64 << 20,
     ) -> None:
         self._app, self._doors, self._pages, self._names = app, doors, pages, names
         self._largest_request = largest_request
-        self._under_way = RequestsUnderWay()
+        self._under_way = under_way
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):

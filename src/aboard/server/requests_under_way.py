@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of what one person has under way: excess requests wait for their turn, so that others are served meanwhile.
 
-Curves and the data of boards are made in memory as a whole and stay there until the client has read them. Other
-requests hold a thread only until their response begins, so event streams and downloads hold no turn.
+Media and the data of boards are made in memory as a whole and stay there until the client has read them. Large curves
+are sent in pieces, but downsampled ones are in memory as well. Such requests hold their turn until they are answered;
+others only until their response begins, so event streams and downloads hold none. SECURITY.md has the resulting bounds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from aboard.errors import AboardError
 from aboard.server.short_answers import ASGIApp, Message, Receive, Scope, Send, text_answer
 
 _MOST = 256
-_AT_ONCE = {"series": 4, "boards": 16, "others": 32}
+_FEWEST = 16
+_SHARE = 4
+_AT_ONCE = {"series": 4, "media": 8, "boards": 8, "others": 32}
+_MEDIA = ("/media/content", "/histograms", "/texts")
 _READING = frozenset({"GET", "HEAD"})
 _CLIENT_HAS_GONE = 499
 
@@ -29,9 +33,9 @@ class TooManyRequests(AboardError):
     code = "TooManyRequests"
     seconds = 1
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         hint = f"Wait for some of them, and try again in {self.seconds} s."
-        super().__init__(f"You have {_MOST} requests and streams under way, which is the maximum.", hint=hint)
+        super().__init__(f"You have {most} requests and streams under way, which is the maximum.", hint=hint)
 
 
 @dataclass(slots=True)
@@ -43,7 +47,9 @@ class _Person:
 class RequestsUnderWay:
     """Counts requests by person. It belongs to one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, connections: int) -> None:
+        """One person may keep a quarter of the `connections` of the server busy, at most 256."""
+        self.most = min(_MOST, max(_FEWEST, connections // _SHARE))
         self._people: dict[str, _Person] = {}
 
     def limited(self, app: ASGIApp, person: str, refusal: Callable[[Scope, AboardError], ASGIApp]) -> ASGIApp:
@@ -52,7 +58,7 @@ class RequestsUnderWay:
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             with self._counted(person) as found:
                 if found is None:
-                    await refusal(scope, TooManyRequests())(scope, receive, send)
+                    await refusal(scope, TooManyRequests(self.most))(scope, receive, send)
                 elif scope["type"] != "http":
                     await app(scope, receive, send)
                 else:
@@ -65,14 +71,14 @@ class RequestsUnderWay:
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             with self._counted(person) as found:
-                await (app if found is not None else refusal(scope, TooManyRequests()))(scope, receive, send)
+                await (app if found is not None else refusal(scope, TooManyRequests(self.most)))(scope, receive, send)
 
         return answer
 
     @contextlib.contextmanager
     def _counted(self, name: str) -> Generator[_Person | None]:
         person = self._people.setdefault(name, _Person())
-        if person.count >= _MOST:
+        if person.count >= self.most:
             yield None
             return
         person.count += 1
@@ -87,8 +93,11 @@ class RequestsUnderWay:
 def _kind_of(path: str) -> str:
     if path.startswith("/boards/"):
         return "boards"
-    is_run = path.startswith(f"{PREFIX}/runs/") and path.endswith("/series")
-    return "series" if is_run or path in (f"{PREFIX}/series", f"{PREFIX}/charts") else "others"
+    is_run = path.startswith(f"{PREFIX}/runs/")
+    if is_run and path.endswith(_MEDIA):
+        return "media"
+    is_series = (is_run and path.endswith("/series")) or path in (f"{PREFIX}/series", f"{PREFIX}/charts")
+    return "series" if is_series else "others"
 
 
 async def _in_turn(person: _Person, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

@@ -43,7 +43,7 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, Identifier, InBin, Limit, RunName, Workspaces, said
 from aboard.server.runs_asked import Which
-from aboard.server.series_answers import whole_json
+from aboard.server.series_answers import response_of, whole_json
 
 _Columns = Annotated[
     list[str],
@@ -149,7 +149,7 @@ class RunRoutes:
     def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: Asking) -> Response:
         """Every point of the named curves of a run, or of all."""
         found = self._control.seen_by(access).series(self.get(run, access), tags, logdirs)
-        return Response(whole_json(found), media_type="application/json")
+        return response_of(whole_json(found), "application/json")
 
     def compare(
         self,

@@ -19,7 +19,7 @@ from aboard.control.tag_listing import TagsAsked, list_tags
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.parameters import RunName, said
-from aboard.server.series_answers import ENCODERS
+from aboard.server.series_answers import ENCODERS, response_of
 
 _MOST_POINTS = 1_000_000
 _MOST_TAGS = 10_000
@@ -126,7 +126,7 @@ class SeriesRoutes:
         if if_none_match and if_none_match.removeprefix("W/") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         content_type, encode = ENCODERS[kind]
-        return Response(encode(found), media_type=content_type, headers=headers)
+        return response_of(encode(found), content_type, headers)
 
     def tags(
         self,

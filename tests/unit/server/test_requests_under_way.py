@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aboard.server.requests_under_way import _AT_ONCE, _MOST, RequestsUnderWay, TooManyRequests
+from aboard.server.requests_under_way import _AT_ONCE, RequestsUnderWay, TooManyRequests
 from aboard.server.short_answers import text_answer
 
 SERIES, OTHER = "/api/v1/series", "/api/v1/runs"
@@ -19,7 +19,7 @@ class Bench:
     """Requests whose responses end when a test says so."""
 
     def __init__(self) -> None:
-        self.under_way = RequestsUnderWay()
+        self.under_way = RequestsUnderWay(1024)
         self.running = self.ran = 0
         self.end = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
@@ -92,6 +92,20 @@ async def test_large_responses_wait_until_others_of_the_same_person_are_sent(ben
     assert bench.statuses == [200] * (3 * most + 2)
 
 
+@pytest.mark.parametrize(("connections", "most"), [(4096, 256), (512, 128), (100, 25), (3, 16)])
+def test_one_person_leaves_connections_for_others(connections: int, most: int) -> None:
+    """At `ulimit -n 1024`, a server has 512 connections."""
+    assert RequestsUnderWay(connections).most == most
+
+
+@with_bench
+async def test_media_keep_their_turn_until_they_are_sent(bench: Bench) -> None:
+    for path in ["media/content", "histograms", "texts"] * _AT_ONCE["media"]:
+        bench.ask(f"/api/v1/runs/run1/{path}")
+    await settle()
+    assert bench.running == _AT_ONCE["media"]
+
+
 @with_bench
 async def test_boards_have_turns_of_their_own(bench: Bench) -> None:
     for _ in range(30):
@@ -114,15 +128,15 @@ async def test_streams_and_downloads_keep_no_turn(bench: Bench) -> None:
 
 @with_bench
 async def test_who_has_too_many_is_told_to_come_back(bench: Bench) -> None:
-    for _ in range(_MOST):
+    for _ in range(bench.under_way.most):
         bench.ask("/api/v1/events")
     await settle()
     for kind in ("http", "websocket"):
         bench.ask(OTHER, kind=kind)
     bench.ask(OTHER, "bob")
     await settle()
-    assert bench.statuses == [200] * _MOST + [429, 429, 200]
-    assert TooManyRequests().seconds == 1
+    assert bench.statuses == [200] * bench.under_way.most + [429, 429, 200]
+    assert TooManyRequests(1).seconds == 1
 
 
 @with_bench
