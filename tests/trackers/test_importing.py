@@ -131,6 +131,22 @@ def test_wandb_killed_in_the_middle(tmp_path: Path) -> None:
     assert str(_runs(tmp_path)["first"].status) == "lost"
 
 
+def test_wandb_records_longer_than_a_block(tmp_path: Path) -> None:
+    _python(tmp_path, WANDB.replace('"adam"', '"adam" * 20_000'))
+    code, (item,), _ = _import(tmp_path, "wandb", "wandb")
+    assert (code, item["state"]) == (0, "shipped")
+    run = _runs(tmp_path)["first"]
+    assert run.hparams["optimizer.name"] == "adam" * 20_000
+    assert len(_points(tmp_path, run.uid, "loss")) == 6
+
+
+def test_a_file_that_is_not_of_wandb(tmp_path: Path) -> None:
+    (tmp_path / "run-1.wandb").write_bytes(b"not a log")
+    code, items, messages = _import(tmp_path, "wandb", "run-1.wandb")
+    assert (code, items) == (1, [])
+    assert "run-1.wandb is not a file of wandb" in messages
+
+
 def test_mlflow(tmp_path: Path) -> None:
     _python(tmp_path, MLFLOW)
     code, items, _ = _import(tmp_path, "mlflow", "mlflow.db", "--workspace", "lab")

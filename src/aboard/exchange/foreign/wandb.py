@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+import struct
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +19,11 @@ from aboard.exchange.foreign.foreign_run import ForeignPoint, ForeignRun
 from aboard.exchange.foreign.library import library
 from aboard.model.hparams import HparamValue, flat_hparams
 from aboard.model.run_states import RunState
+
+_HEADER = b":W&B\xe1\xbe\x00"
+_BLOCK = 32 * 1024
+_FRAGMENT = struct.Struct("<IHB")
+_WHOLE, _FIRST, _LAST = 1, 2, 4
 
 
 @dataclass
@@ -76,26 +83,38 @@ def _run(file: Path) -> ForeignRun:
 
 
 def _read(file: Path) -> _Log:
-    store: Any = library("wandb.sdk.internal.datastore", "wandb").DataStore()
     messages: Any = library("wandb.proto.wandb_internal_pb2", "wandb")
     log = _Log()
-    try:
-        store.open_for_scan(str(file))
-        while (data := _next(store)) is not None:
-            record = messages.Record()
-            record.ParseFromString(data)
-            _take(log, record)
-    finally:
-        store.close()
+    for data in _records(file.read_bytes(), file):
+        record = messages.Record()
+        record.ParseFromString(data)
+        _take(log, record)
     return log
 
 
-def _next(store: Any) -> bytes | None:
-    """The next record; None at the end, which in a run that was killed may be in the middle of one."""
-    try:
-        return store.scan_data()
-    except (AssertionError, OSError, ValueError):
-        return None
+def _records(data: bytes, file: Path) -> Iterator[bytes]:
+    """The records of a file of wandb, up to the first that is not whole: a killed run ends in the middle of one.
+
+    The format is LevelDB's log: blocks of 32 KiB hold fragments, each after its checksum, length and kind.
+    wandb's own reader of it was never public and is gone since 0.31.
+    """
+    if data[: len(_HEADER)] != _HEADER:
+        raise InvalidValue(f"{file} is not a file of wandb.", hint="Name the folder `wandb` of a project.")
+    position, record = len(_HEADER), b""
+    while position + _FRAGMENT.size <= len(data):
+        left_in_block = _BLOCK - position % _BLOCK
+        if left_in_block < _FRAGMENT.size:
+            position += left_in_block
+            continue
+        checksum, length, kind = _FRAGMENT.unpack_from(data, position)
+        position += _FRAGMENT.size
+        fragment = data[position : position + length]
+        position += length
+        if len(fragment) < length or zlib.crc32(fragment, zlib.crc32(bytes([kind]))) != checksum:
+            return
+        record = fragment if kind in (_WHOLE, _FIRST) else record + fragment
+        if kind in (_WHOLE, _LAST):
+            yield record
 
 
 def _take(log: _Log, record: Any) -> None:
