@@ -60,9 +60,17 @@ class NamedRuns:
     """The runs of another source, renamed. Safe to use from any thread."""
 
     def __init__(
-        self, source: RunSource, template: NameTemplate, columns: Columns, identity: tuple[str, ...] = ("run",)
+        self,
+        source: RunSource,
+        template: NameTemplate,
+        columns: Columns,
+        identity: tuple[str, ...] = ("run",),
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Rename the runs of `source`; `identity` are the columns that together no two runs share."""
+        self._monotonic, self._wall_clock = monotonic, wall_clock
         self._source, self._template, self._columns = source, template, columns
         self._apart = template.lacks(identity)
         self._wanted = {
@@ -79,17 +87,19 @@ class NamedRuns:
     def runs(self) -> Mapping[str, RunReader]:
         """The runs by their names now; looking up an earlier name finds the run too."""
         with self._lock:
-            source, waited = self._source.runs, time.monotonic() - self._looked_at
+            source, waited = self._source.runs, self._monotonic() - self._looked_at
             if source is not self._seen[0] or waited >= _LOOK_AGAIN_SECONDS:
                 seen = source, sum(run.logdir.version for run in source.values())
                 is_new = source is not self._seen[0] or seen[1] != self._seen[1]
                 if is_new or waited >= _SETTLED_SECONDS:
                     self._rename(source)
-                    self._seen, self._looked_at = seen, time.monotonic()
+                    self._seen, self._looked_at = seen, self._monotonic()
             return self._named
 
     def _rename(self, source: Mapping[str, RunReader]) -> None:
-        self._naming = {name: self._naming.get(name) or _Naming({}) for name in source}
+        self._naming = {
+            name: self._naming.get(name) or _Naming({}, self._monotonic, self._wall_clock) for name in source
+        }
         for name, naming in self._naming.items():
             naming.columns = self._columns(name)  # a run may be called otherwise by now
         hparams = self._hparams(source)
@@ -119,6 +129,8 @@ class _Naming:
     """What is known for the name of one run, and what it was called."""
 
     columns: Mapping[str, Value]
+    monotonic: Callable[[], float]
+    wall_clock: Callable[[], float]
     known: dict[Field, Value] = field(default_factory=dict[Field, Value])
     taken_at: dict[Field, float] = field(default_factory=dict[Field, float])
     name: str | None = None
@@ -153,7 +165,7 @@ class _Naming:
                 waiting = True
             elif (value := metric_of(run, one)) is not None:
                 self.known[one] = value
-                self.taken_at[one] = time.monotonic()
+                self.taken_at[one] = self.monotonic()
         self._metrics_of = -1 if waiting else version
 
     def call(self, name: str) -> None:
@@ -165,10 +177,10 @@ class _Naming:
         self.name = name
 
     def _may_follow(self, wanted: Field, run: RunReader) -> bool:
-        if wanted not in self.known or time.monotonic() - self.taken_at[wanted] > _MOVING_SECONDS:
+        if wanted not in self.known or self.monotonic() - self.taken_at[wanted] > _MOVING_SECONDS:
             return True
         tag = find_tag(run, "scalars", wanted.key)
-        return tag is not None and time.time() - tag.status.last_wall_time > _RESTING_SECONDS
+        return tag is not None and self.wall_clock() - tag.status.last_wall_time > _RESTING_SECONDS
 
 
 class _Runs(Mapping[str, RunReader]):

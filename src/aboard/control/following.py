@@ -56,11 +56,13 @@ class StoreFollower:
         interval: float,
         may_be_missing: bool = False,
         lease: Callable[[str, Callable[[], Mapping[str, Any]]], Lease] = lambda name, _: Lease(name, is_ours=True),
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.store = store
         self._catalog, self._indexer = catalog, indexer
         self._interval = interval
         self._may_be_missing = may_be_missing
+        self._monotonic = monotonic
         self._begin_anew()
         self._problem = ""
         self._seen: datetime | None = None
@@ -132,7 +134,7 @@ class StoreFollower:
 
     def _round_takes(self) -> float:
         """Seconds that the round under way has taken so far, or the last took; if that failed, the longer of both."""
-        so_far = time.monotonic() - self._round_began if self._is_looking else self._round_took
+        so_far = self._monotonic() - self._round_began if self._is_looking else self._round_took
         return max(so_far, self._round_took) if self._problem else so_far
 
     def _follow(self) -> float:
@@ -162,7 +164,7 @@ class StoreFollower:
 
     def _round(self) -> str:
         problem = ""
-        self._round_began = time.monotonic()
+        self._round_began = self._monotonic()
         self._is_looking = True
         try:
             self.look()
@@ -177,7 +179,7 @@ class StoreFollower:
             _log.warning("%s", problem)
         with self._state:
             self._is_looking = False
-            self._round_took = time.monotonic() - self._round_began
+            self._round_took = self._monotonic() - self._round_began
             self._problem = problem
             self._rounds += 1
             if not problem:
@@ -227,8 +229,8 @@ class StoreFollower:
             self._watched.pop(loaded.uid, None)
             return
         is_first = loaded.uid not in self._watched
-        watched = self._watched.setdefault(loaded.uid, WatchedRun(loaded.uid))
-        watched.loaded, watched.is_stale = time.monotonic(), False
+        watched = self._watched.setdefault(loaded.uid, WatchedRun(loaded.uid, self._monotonic))
+        watched.loaded, watched.is_stale = self._monotonic(), False
         if loaded.manifest is not None:
             if not is_first and loaded.manifest.etag != watched.etag:
                 watched.hear()
@@ -250,7 +252,7 @@ class StoreFollower:
 
     def _ask(self, watched: WatchedRun) -> None:
         """Look whether the manifest of a run has changed."""
-        watched.looked = time.monotonic()
+        watched.looked = self._monotonic()
         try:
             read = RunFolder(self.store, watched.uid).read_manifest_if_changed(watched.etag)
         except DamagedDocument as error:
@@ -264,7 +266,7 @@ class StoreFollower:
         watched.hear()
         # The end and a new attempt are not put off.
         if manifest.sealed or manifest.status is not watched.status or manifest.attempt != watched.attempt:
-            watched.loaded = 0.0
+            watched.loaded = float("-inf")
 
     def _tell_lost(self) -> None:
         for watched in list(self._watched.values()):

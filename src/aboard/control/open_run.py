@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _POINT_BYTES = 24
 _TAG_BYTES = 300
 _RUN_BYTES = 50_000
-_REST_AFTER_FAILURE = 3.0
+REST_AFTER_FAILURE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ class RunPlace:
 class OpenRun:
     """A run of the pool. `leases` and `followers` are the pool's, under its lock."""
 
-    def __init__(self, place: RunPlace, readers: StoreReaders) -> None:
+    def __init__(
+        self, place: RunPlace, readers: StoreReaders, *, rest_after_failure: float = REST_AFTER_FAILURE
+    ) -> None:
         self.place = place
         self.leases = 0
         self.followers = 0
@@ -65,6 +67,7 @@ class OpenRun:
         self.problem: AboardError | None = None
         """Why it could not be read the last time."""
         self._readers = readers
+        self._rest_after_failure = rest_after_failure
         self._collection: RunCollection | None = None
         self._logdirs: Mapping[str, RunReader] = {}
         self._lock = threading.Lock()
@@ -134,7 +137,7 @@ class OpenRun:
             self.problem = AboardError(f"{self.place.uid} cannot be read", hint="see the log of the server")
         with self._lock:
             if self.problem is not None:
-                self._rest_until = time.monotonic() + _REST_AFTER_FAILURE
+                self._rest_until = time.monotonic() + self._rest_after_failure
             reading, self._reading = self._reading, None
             if self._is_closed and self._collection is not None:
                 self._collection.close()

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from aboard.control.open_run import OpenRun, RunPlace
+from aboard.control.open_run import REST_AFTER_FAILURE, OpenRun, RunPlace
 from aboard.control.store_readers import StoreReaders
 
 _MEMORY_LIMIT = 1 << 30
@@ -26,10 +26,21 @@ _AGAIN_SECONDS = 2.0  # what was read before can be shown
 
 
 class OpenRuns:
-    """The pool. `memory_limit` is for what runs have decoded, `most_open` for how many are open that nobody uses."""
+    """The pool. `memory_limit` is for what runs have decoded, `most_open` for how many are open that nobody uses.
 
-    def __init__(self, *, memory_limit: int = _MEMORY_LIMIT, most_open: int = _MOST_OPEN) -> None:
+    Followed runs are read every `follow_seconds`; a run that failed is left alone for `rest_after_failure` seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory_limit: int = _MEMORY_LIMIT,
+        most_open: int = _MOST_OPEN,
+        follow_seconds: float = _FOLLOW_SECONDS,
+        rest_after_failure: float = REST_AFTER_FAILURE,
+    ) -> None:
         self._memory_limit, self._most_open = memory_limit, most_open
+        self._follow_seconds, self._rest_after_failure = follow_seconds, rest_after_failure
         self._lock = threading.Lock()
         self._runs: OrderedDict[RunPlace, OpenRun] = OrderedDict()
         self._stores: dict[str, StoreReaders] = {}
@@ -44,7 +55,8 @@ class OpenRuns:
         with self._lock:
             run = self._runs.get(place)
             if run is None:
-                run = self._runs[place] = OpenRun(place, self._readers(place.store))
+                readers = self._readers(place.store)
+                run = self._runs[place] = OpenRun(place, readers, rest_after_failure=self._rest_after_failure)
             self._runs.move_to_end(place)
             run.leases += 1
             run.followers += follow
@@ -127,11 +139,11 @@ class OpenRuns:
         return readers
 
     def _follow(self) -> None:
-        while not self._ended.wait(_FOLLOW_SECONDS):
+        while not self._ended.wait(self._follow_seconds):
             with self._lock:
                 followed = [run for run in self._runs.values() if run.followers]
             for run in followed:
-                run.want(_FOLLOW_SECONDS)
+                run.want(self._follow_seconds)
 
     def _make_room(self) -> None:
         with self._lock:

@@ -26,11 +26,17 @@ class RepeatedRounds:
         rest_after_failure: float,
         first_after: float = 0.0,
         rest_share: float = 0.0,
+        monotonic: Callable[[], float] = time.monotonic,
+        woken: threading.Event | None = None,
     ) -> None:
-        """`looks_after` stands in the log. It rests at least `rest_share` times as long as a round took."""
+        """`looks_after` stands in the log. It rests at least `rest_share` times as long as a round took.
+
+        It measures rounds with `monotonic` and rests by waiting for `woken`.
+        """
         self._work, self._looks_after = work, looks_after
         self._rest_after_failure, self._first_after, self._rest_share = rest_after_failure, first_after, rest_share
-        self._woken = threading.Event()
+        self._monotonic = monotonic
+        self._woken = woken or threading.Event()
         self._thread = threading.Thread(target=self._repeat, name=name, daemon=True)
         self.is_stopped = False
         """For work that takes long: nothing more is to be begun."""
@@ -48,9 +54,14 @@ class RepeatedRounds:
         self.is_stopped = True
         self._woken.set()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._thread.is_alive()
+
     def join(self, seconds: float) -> None:
         """Wait for the end of what is being done, but no longer than this."""
-        if self._thread.is_alive():
+        if self.is_alive:
             self._thread.join(seconds)
 
     def _repeat(self) -> None:
@@ -60,10 +71,10 @@ class RepeatedRounds:
             self._woken.clear()  # before the look at `is_stopped`, or a stop in between would wait for a whole rest
             if self.is_stopped:
                 return
-            began = time.monotonic()
+            began = self._monotonic()
             rest = self._round()
             if self._rest_share:
-                rest = max(rest, min((time.monotonic() - began) * self._rest_share, _LONGEST_REST))
+                rest = max(rest, min((self._monotonic() - began) * self._rest_share, _LONGEST_REST))
 
     def _round(self) -> float:
         try:

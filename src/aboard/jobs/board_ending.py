@@ -40,7 +40,7 @@ class BoardEnding:
         write_owned(path, json.dumps(asdict(self)))
 
 
-def work(ending: BoardEnding) -> None:
+def work(ending: BoardEnding, poll_seconds: float = _POLL_SECONDS) -> None:
     """Wait for one of the two ends."""
     handle = UnitHandle.parse(ending.board)
     over_since: float | None = None
@@ -51,7 +51,7 @@ def work(ending: BoardEnding) -> None:
             over_since = time.monotonic()
         if over_since is not None and time.monotonic() - over_since >= ending.delay:
             is_asked = is_asked or _is_told_to_end(handle)
-        time.sleep(_POLL_SECONDS)
+        time.sleep(poll_seconds)
 
 
 def _is_told_to_end(handle: UnitHandle) -> bool:

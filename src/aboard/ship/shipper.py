@@ -39,6 +39,7 @@ class Shipper:
 
     `spool` is the run's folder on this machine, or a `Spool` for other layouts. `claim` and `run` are read there unless
     given. Each destination needs a `journal` name of its own. `summary` is asked for `summary.json` every ten seconds.
+    Each loop has a `pace` of its own.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Shipper:
         journal: str = "journal",
         summary: Callable[[], Summary | None] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        pace: Callable[[], Pace] = Pace,
     ) -> None:
         spool = spool if isinstance(spool, Spool) else Spool.at(spool)
         claim = claim or spool.read_attempt()
@@ -61,6 +63,7 @@ class Shipper:
             )
         folder = RunFolder(store, spool.uid)
         self._transfer = Transfer(spool, folder, claim, run or spool.read_run(), journal, summary, monotonic)
+        self._pace = pace
         self._turns = {_GROWING: threading.Lock(), _OUTPUTS: threading.Lock()}
         self._is_superseded = False
 
@@ -114,7 +117,7 @@ class Shipper:
         return self.state
 
     def _finish(self, over: threading.Event) -> None:
-        pace, tries = Pace(), 0
+        pace, tries = self._pace(), 0
         while not over.is_set() and not self._is_superseded:
             try:
                 left = self._finish_once()
@@ -148,7 +151,7 @@ class Shipper:
         return True
 
     def _loop(self, ship: Callable[[], float], stop: threading.Event) -> None:
-        pace, pause = Pace(), 0.0
+        pace, pause = self._pace(), 0.0
         while not stop.wait(pause) and not self._is_superseded:
             try:
                 pause = pace.after_success(ship())

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 
 from aboard import SummaryWriter
-from aboard.board import named_runs
 from aboard.board.named_runs import NamedRuns, folder_columns
 from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
 from aboard.reader.run_collection import RunCollection
+from support.shipping import Hands
 
-LONG_AGO = 1_000_000.0
+LONG_AGO = 0.0
 
 
 class Board:
@@ -24,11 +23,18 @@ class Board:
     def __init__(self, template: str, **roots: Path) -> None:
         by_name = {name.removeprefix("_"): path for name, path in roots.items()}
         self.collection = RunCollection(by_name)
-        self.named = NamedRuns(self.collection, NameTemplate(template, FOLDER_FIELDS), folder_columns(by_name))
+        self.clock = Hands()
+        self.named = NamedRuns(
+            self.collection,
+            NameTemplate(template, FOLDER_FIELDS),
+            folder_columns(by_name),
+            monotonic=self.clock,
+            wall_clock=self.clock,
+        )
 
-    def names(self) -> list[str]:
+    def names(self, *, after: float = 1.0) -> list[str]:
         self.collection.refresh()
-        self.named._looked_at = float("-inf")
+        self.clock.move(after)
         return sorted(self.named.runs)
 
 
@@ -118,20 +124,24 @@ def test_earlier_names_are_understood_but_not_listed(tmp_path):
     assert runs.get("a=.2") is None
 
 
-def test_a_metric_that_rests_is_followed_and_one_that_moves_only_now_and_then(tmp_path, monkeypatch):
-    now = time.time()
-    log(tmp_path / "a", 5.0, walltime=now)
+def test_a_metric_that_rests_is_followed_and_one_that_moves_only_now_and_then(tmp_path):
     board = Board("{metrics.loss.last}", _=tmp_path)
+
+    def log_now(loss: float, step: int) -> None:
+        log(tmp_path / "a", loss, step=step, walltime=board.clock())
+
+    log_now(5.0, 0)
     assert board.names() == ["5"]
-    log(tmp_path / "a", 4.0, step=1, walltime=now + 1)
+    log_now(4.0, 1)
     assert board.names() == ["5"], "the run is live"
-    monkeypatch.setattr(named_runs, "_MOVING_SECONDS", 0.0)
-    assert board.names() == ["4"], "it was shown long enough"
-    monkeypatch.setattr(named_runs, "_MOVING_SECONDS", 1e9)
-    log(tmp_path / "a", 3.0, step=2, walltime=now + 2)
-    assert board.names() == ["4"]
-    monkeypatch.setattr(named_runs, "_RESTING_SECONDS", -1e9)
-    assert board.names() == ["3"], "it rests"
+    board.clock.move(590)
+    log_now(3.0, 2)
+    assert board.names() == ["5"], "points come, and it was shown for less than ten minutes"
+    board.clock.move(20)
+    assert board.names() == ["3"], "it was shown for ten minutes"
+    log_now(2.0, 3)
+    assert board.names() == ["3"]
+    assert board.names(after=61) == ["2"], "no point came for a minute"
 
 
 def test_a_value_that_was_known_stays_when_the_run_is_read_anew(tmp_path):

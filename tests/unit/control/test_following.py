@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.control import indexing, watched_run
+from aboard.control import indexing
 from aboard.control.following import StoreFollower
 from aboard.control.indexing import RunIndexer
 from aboard.errors import UnknownName
@@ -25,7 +26,7 @@ from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import announce, claim_attempt
 from aboard.store.run.loading import LoadedRun
 from aboard.store.run.run_folder import RunFolder
-from support.processes import until
+from support.shipping import Hands
 from support.stored_runs import put_manifest, store_run
 
 
@@ -40,8 +41,8 @@ def store() -> Store:
     return open_store(f"memory://{new_uid().lower()}/runs")
 
 
-def follower(catalog: Catalog, store: Store) -> StoreFollower:
-    return StoreFollower(catalog, RunIndexer(catalog), store, interval=60)
+def follower(catalog: Catalog, store: Store, clock: Callable[[], float] = time.monotonic) -> StoreFollower:
+    return StoreFollower(catalog, RunIndexer(catalog), store, interval=60, monotonic=clock)
 
 
 def status(catalog: Catalog, uid: str) -> RunState:
@@ -77,11 +78,9 @@ def test_sealed_runs_cost_nothing_and_live_ones_one_request_each(catalog: Catalo
     assert requests(store) - before == listings + 3
 
 
-def test_a_run_that_changes_all_the_time_is_read_whole_now_and_then_only(
-    catalog: Catalog, store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(watched_run, "_RELOAD_SECONDS", 1000.0)  # however long these rounds take
-    following = follower(catalog, store)
+def test_a_run_that_changes_all_the_time_is_read_whole_now_and_then_only(catalog: Catalog, store: Store):
+    clock = Hands()
+    following = follower(catalog, store, clock)
     live = store_run(store, status=RunState.RUNNING)
     following.look()
     before = requests(store)
@@ -90,39 +89,39 @@ def test_a_run_that_changes_all_the_time_is_read_whole_now_and_then_only(
         following.look()
     puts, polls = 10, 10 * 2
     assert requests(store) - before == puts + polls
-    following._watched[live].loaded -= 1001
+    clock.move(10)
     put_manifest(store, live, serial=12, size=4096)
     following.look()
     assert catalog.runs.by_uid(live).bytes == 4096
 
 
-def test_silence_is_told_and_what_is_heard_later_counts(
-    catalog: Catalog, store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    following = follower(catalog, store)
+def test_silence_is_told_and_what_is_heard_later_counts(catalog: Catalog, store: Store):
+    clock = Hands()
+    following = follower(catalog, store, clock)
     live = store_run(store, status=RunState.RUNNING)
     following.look()
-    following._watched[live].heard -= 80
+    clock.move(80)
     following.look()
     assert status(catalog, live) is RunState.RUNNING
-    following._watched[live].heard -= 80
+    clock.move(80)
     following.look()
     lost = catalog.runs.by_uid(live)
     assert lost.status is RunState.LOST
     assert lost.ended == lost.heartbeat
     assert "No sign of life since" in lost.reason
     put_manifest(store, live, serial=2)
-    following._watched[live].looked = 0  # lost ones are asked for once a minute
+    clock.move(60)  # lost ones are asked for once a minute
     following.look()
     back = catalog.runs.by_uid(live)
     assert (back.status, back.ended, back.reason) == (RunState.RUNNING, None, "")
 
 
 def test_a_heartbeat_that_comes_another_way_keeps_a_run_from_being_lost(catalog: Catalog, store: Store):
-    following = follower(catalog, store)
+    clock = Hands()
+    following = follower(catalog, store, clock)
     live = store_run(store, status=RunState.RUNNING)
     following.look()
-    following._watched[live].heard -= 1000
+    clock.move(1000)
     following.heard_of(live)
     following.look()
     assert status(catalog, live) is RunState.RUNNING
@@ -171,14 +170,15 @@ def test_a_run_that_is_just_being_made_is_waited_for(catalog: Catalog, store: St
 
 
 def test_a_mended_document_is_read(catalog: Catalog, store: Store):
-    following = follower(catalog, store)
+    clock = Hands()
+    following = follower(catalog, store, clock)
     uid = store_run(store, name="mended")
     good = store.get(f"{uid}/run.json")
     store.put(f"{uid}/run.json", b"{")
     following.look()
     assert uid in (following.status().damaged or {})
     store.put(f"{uid}/run.json", good)
-    following._watched[uid].loaded -= 60
+    clock.move(10)
     following.look()
     assert not following.status().damaged
     assert catalog.runs.by_uid(uid).name == "mended"
@@ -238,13 +238,16 @@ def test_a_uid_from_the_future_does_not_hide_other_runs(catalog: Catalog, store:
 
 @pytest.mark.parametrize("uid", FAR_FUTURES, ids=["last", "beyond-year-9999", "in-two-days"])
 def test_a_folder_from_the_future_without_a_document_is_forgotten_with_it(catalog: Catalog, store: Store, uid: str):
-    following = follower(catalog, store)
+    clock = Hands()
+    following = follower(catalog, store, clock)
     store.put(f"{uid}/manifest.json", b"{")
     following.look()
     assert following.status().waiting == 0
     assert set(following.status().damaged) == {uid}
     store.delete(f"{uid}/manifest.json")
-    until(lambda: following.look() is None and not following.status().damaged)
+    clock.move(10)
+    following.look()
+    assert not following.status().damaged
     good = store_run(store, name="good")
     following.look()
     assert catalog.runs.by_uid(good).name == "good"

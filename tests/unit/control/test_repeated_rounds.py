@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 
 import pytest
 
 from aboard.control.repeated_rounds import RepeatedRounds
 from aboard.errors import CatalogUnavailable
 from support.processes import until
+from support.shipping import Hands
 
 
 def test_it_goes_on_after_failures_and_tells_them(caplog: pytest.LogCaptureFixture):
@@ -50,24 +50,43 @@ def test_a_wake_or_a_stop_during_a_round_is_not_lost():
     rounds.wake()
     go_on.release()
     assert begun.acquire(timeout=60), "another round follows at once"
-    began = time.monotonic()
     rounds.stop()
     go_on.release()
-    rounds.join(60)
-    assert (len(calls), rounds.is_stopped, time.monotonic() - began < 30) == (2, True, True)
+    rounds.join(30)  # half of a rest
+    assert (len(calls), rounds.is_stopped, rounds.is_alive) == (2, True, False)
+
+
+class Rests(threading.Event):
+    """Notes for how long somebody would rest, and lets nobody rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted = list[float | None]()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.noted.append(timeout)
+        return self.is_set()
 
 
 def test_it_rests_for_longer_after_a_long_round():
-    at = list[float]()
+    clock, rests, took = Hands(), Rests(), iter([10.0, 1.0, 1000.0])
 
     def work() -> float:
-        at.append(time.monotonic())
-        time.sleep(0.1)
-        return 0.0
+        seconds = next(took, None)
+        if seconds is None:
+            rounds.stop()
+        clock.move(seconds or 0.0)
+        return 7.0
 
-    rounds = RepeatedRounds("test", work, looks_after="test things", rest_after_failure=0.0, rest_share=4)
+    rounds = RepeatedRounds(
+        "test",
+        work,
+        looks_after="test things",
+        rest_after_failure=0.0,
+        rest_share=4,
+        monotonic=clock,
+        woken=rests,
+    )
     rounds.start()
-    until(lambda: len(at) >= 2)
-    rounds.stop()
     rounds.join(60)
-    assert at[1] - at[0] >= 0.5
+    assert rests.noted[:4] == [0.0, 40.0, 7.0, 300.0]

@@ -64,9 +64,8 @@ HANDLE = UnitHandle(executor="slurm", unit=new_uid(), options={}, place={})
 
 
 @pytest.fixture(autouse=True)
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path))
-    monkeypatch.setattr(board_ending, "_POLL_SECONDS", 0.01)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +80,15 @@ def test_calls_without_an_answer_are_made_again(
 ) -> None:
     board = Board(stops=stops, looks=looks)
     monkeypatch.setattr(board_ending, "executor_of", lambda _: board)
-    board_ending.work(BoardEnding(board=HANDLE.text(), experiment="nobody", lock=str(tmp_path / "absent" / "open")))
+    ending = BoardEnding(board=HANDLE.text(), experiment="nobody", lock=str(tmp_path / "absent" / "open"))
+    board_ending.work(ending, poll_seconds=0)
     assert (board.states, stops, looks) == ([UnitState.RUNNING, UnitState.STOPPED], [], [])
 
 
 def test_a_board_that_is_not_known_any_more_needs_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     board = Board(looks=[UnknownName("no such unit")])
     monkeypatch.setattr(board_ending, "executor_of", lambda _: board)
-    board_ending.work(BoardEnding(board=HANDLE.text(), experiment="nobody"))
+    board_ending.work(BoardEnding(board=HANDLE.text(), experiment="nobody"), poll_seconds=0)
     assert board.states == [UnitState.RUNNING]
 
 

@@ -2,7 +2,7 @@
 """Shipping in the background, to one store or several, and the way it ends."""
 
 import threading
-import time
+from functools import partial
 
 import pytest
 
@@ -16,6 +16,7 @@ from aboard.store.run.summary import Summary
 from support.processes import until
 from support.shipping import Trip, append, records
 
+QUICK = partial(Pace, usual_seconds=0.01)
 SOURCE = "output/tensorboard/a.tfevents.1"
 
 
@@ -25,7 +26,7 @@ def trip(tmp_path):
 
 
 def test_what_is_written_is_in_the_store_soon(trip):
-    shipper = Shipper(trip.spool, trip.store)
+    shipper = Shipper(trip.spool, trip.store, pace=QUICK)
     stop = threading.Event()
     thread = threading.Thread(target=shipper.run, args=(stop,))
     thread.start()
@@ -45,62 +46,71 @@ def test_what_is_written_is_in_the_store_soon(trip):
     assert not trip.manifest().sealed
 
 
-def test_an_idle_shipper_hardly_works(trip):
+def test_an_idle_shipper_sends_a_sign_of_life_and_nothing_else(trip):
+    """How often it looks is up to its pace, see below."""
     append(trip.spool.folder / SOURCE, records(0, 1))
-    shipper = Shipper(trip.spool, trip.store)
+    shipper = trip.shipper()
     shipper.ship_once()
-    stop = threading.Event()
-    thread = threading.Thread(target=shipper.run, args=(stop,))
-    before, cpu = trip.store.traffic.count(), time.process_time()
-    thread.start()
-    time.sleep(3)
-    stop.set()
-    thread.join(60)
-    assert time.process_time() - cpu < 1.0
-    assert (trip.store.traffic.count() - before).total_requests <= 2
+    before = trip.store.traffic.count()
+    for _ in range(60):
+        trip.clock.move(1)
+        shipper.ship_once()
+    sent = trip.store.traffic.count() - before
+    assert sent.total_requests == 7, "three manifests, and four looks for a later attempt"
 
 
-def test_the_trouble_of_one_destination_does_not_delay_the_other(trip, tmp_path, monkeypatch):
-    mirror = open_store(f"memory://mirror-{tmp_path.name}")
-    may_go_on = threading.Event()
+@pytest.fixture
+def away(tmp_path, monkeypatch):
+    """A store whose answers do not come before `come` is set."""
+    store = open_store(f"memory://mirror-{tmp_path.name}")
+    store.come, put = threading.Event(), store.put
 
-    def hang(*_, **__):
-        may_go_on.wait(30)
-        raise StoreUnreachable("no answer")
+    def late(*arguments, **options):
+        store.come.wait(60)
+        return put(*arguments, **options)
 
-    monkeypatch.setattr(mirror, "put", hang)
-    shippers = [Shipper(trip.spool, trip.store), Shipper(trip.spool, mirror, journal="journal-mirror")]
+    monkeypatch.setattr(store, "put", late)
+    yield store
+    store.come.set()
+
+
+def test_the_trouble_of_one_destination_does_not_delay_the_other(trip, away):
+    shippers = [
+        Shipper(trip.spool, trip.store, pace=QUICK),
+        Shipper(trip.spool, away, journal="journal-mirror", pace=QUICK),
+    ]
     destinations = Destinations(shippers)
     destinations.start()
-    try:
-        append(trip.spool.folder / SOURCE, records(0, 5))
-        until(lambda: shippers[0].state.bytes == len(records(0, 5)))
-        first, second = destinations.finish("completed", timeout=5)
-        assert first.is_sealed
-        assert not second.is_sealed
-        assert (second.files_left, second.bytes_left) == (1, len(records(0, 5)))
-    finally:
-        may_go_on.set()
-    monkeypatch.undo()
-    late = Shipper(trip.spool, mirror, journal="journal-mirror")
-    assert late.finish(timeout=30).is_sealed
-    copy = Trip(trip.spool, mirror, trip.claim)
+    append(trip.spool.folder / SOURCE, records(0, 5))
+    until(lambda: shippers[0].state.bytes == len(records(0, 5)))
+    assert shippers[1].state.bytes == 0
+    finished = []
+    finishing = threading.Thread(target=lambda: finished.extend(destinations.finish("completed")))
+    finishing.start()
+    until(lambda: shippers[0].state.is_sealed)
+    assert not shippers[1].state.is_sealed
+    away.come.set()
+    finishing.join(60)
+    assert [state.is_sealed for state in finished] == [True, True]
+    copy = Trip(trip.spool, away, trip.claim)
     copy.check_equal()
     assert copy.manifest().status == "completed"
     assert copy.folder.read_run() is not None
 
 
-def test_finishing_within_a_time_limit_tells_what_is_left(trip, monkeypatch):
+def test_finishing_within_a_time_limit_tells_what_is_left(trip, away):
     append(trip.spool.folder / SOURCE, records(0, 5))
     append(trip.output / "model.pt", b"x" * 1000)
-    hold = threading.Event()
-    monkeypatch.setattr(trip.store, "put", lambda *_, **__: hold.wait(20))
-    start = time.monotonic()
-    state = Shipper(trip.spool, trip.store).finish("completed", timeout=0.5)
-    assert time.monotonic() - start < 10
-    assert (state.files_left, state.bytes_left) == (2, 1000 + len(records(0, 5)))
-    assert "2 files, 1.3 KB left" in str(state)
-    hold.set()
+    shippers = [Shipper(trip.spool, trip.store), Shipper(trip.spool, away, journal="journal-mirror")]
+    assert shippers[0].finish("completed").is_sealed
+    first, second = Destinations(shippers).finish("completed", timeout=0.05)
+    assert (first.is_sealed, second.is_sealed) == (True, False)
+    assert (second.files_left, second.bytes_left) == (2, 1000 + len(records(0, 5)))
+    assert "2 files, 1.3 KB left" in str(second)
+    away.come.set()
+    late = Shipper(trip.spool, away, journal="journal-mirror")
+    assert late.finish().is_sealed
+    Trip(trip.spool, away, trip.claim).check_equal()
 
 
 def test_a_status_that_does_not_exist(trip):
