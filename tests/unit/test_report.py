@@ -1,22 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a test run says what its executors stood on."""
+"""The report of a test run says what its executors were tried on, also by workers."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
 
-ROOT = Path(__file__).parents[2]
+import pytest
+
+from support import what_was_real
+
+CONFTEST = str(Path(__file__).parents[1] / "conftest.py")
 
 
-def test_what_was_real_stands_at_the_end_of_a_report() -> None:
-    wanted = "tests/contract/test_kubernetes_objects.py::test_what_belongs_to_a_unit_goes_with_it"
-    command = [sys.executable, "-m", "pytest", "--numprocesses", "1", wanted]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stdout
-    told = done.stdout.partition("executors: what was real")[2]
-    assert "kubernetes: real: the official client " in told
-    assert "the tests' own: API server at the HTTP level" in told
+class Reporter:
+    """The terminal at the end of a test run."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.section = self.write_line = self.lines.append
+
+
+def test_what_was_real_stands_at_the_end_of_a_report(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(what_was_real, "_SEEN", {})
+    hooks = pytestconfig.pluginmanager.get_plugin(CONFTEST)
+    reporter = Reporter()
+    hooks.pytest_terminal_summary(reporter)
+    assert reporter.lines == [], "no executor was tried"
+    what_was_real.kubernetes_stood_on_own_server(has_node=False)
+    session = SimpleNamespace(config=SimpleNamespace(workeroutput={}))
+    hooks.pytest_sessionfinish(session)
+    monkeypatch.setattr(what_was_real, "_SEEN", {})  # the worker has ended
+    sent = {"executors": session.config.workeroutput["executors"]}
+    hooks.pytest_testnodedown(SimpleNamespace(workeroutput=sent))
+    hooks.pytest_terminal_summary(reporter)
+    title, line = reporter.lines
+    assert title == "executors: what was real"
+    assert line.startswith("kubernetes: real: the official client ")
+    assert "the tests' own: API server at the HTTP level" in line

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from aboard.errors import InvalidValue, StorageUnavailable
+from aboard.git_tree import may_be_work_tree
 
 SOURCE_LIMIT = 200 << 20
 _NEVER = frozenset(
@@ -52,6 +53,8 @@ def source_files(root: Path, limit: int = SOURCE_LIMIT) -> list[str]:
 
 def _git_files(root: Path) -> list[str] | None:
     """None where there is no git or no work tree."""
+    if not may_be_work_tree(root):
+        return None
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         told = subprocess.run(command, capture_output=True, check=False)

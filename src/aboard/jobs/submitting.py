@@ -17,6 +17,7 @@ from aboard.config.settings import Settings
 from aboard.config.sizes import parse_size
 from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable
 from aboard.executors.executor import Executor
+from aboard.git_tree import may_be_work_tree
 from aboard.jobs.cancel_marks import mark_variables
 from aboard.jobs.executor_text import executor_from
 from aboard.jobs.job import Job
@@ -265,9 +266,9 @@ def _resources(asked: JobAsked) -> Resources:
 
 def _commit_of(source_dir: str | os.PathLike[str] | None) -> str:
     """The commit of a source folder, because its copy is no work tree of git."""
-    if source_dir is None:
+    if source_dir is None or not may_be_work_tree(_folder(source_dir)):
         return ""
-    command = ["git", "-C", str(Path(source_dir).expanduser()), "describe", "--always", "--dirty", "--abbrev=40"]
+    command = ["git", "-C", str(_folder(source_dir)), "describe", "--always", "--dirty", "--abbrev=40"]
     try:
         told = subprocess.run([*command, "--exclude=*"], capture_output=True, check=False)
     except OSError:

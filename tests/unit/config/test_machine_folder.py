@@ -3,20 +3,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from aboard import file_systems
-from aboard.cli.catalog_serving import CatalogServer
-from aboard.cli.server import ServerOptions, ServerToken
-from aboard.client.private_server import PrivateServer
 from aboard.config import machine_folder as module
 from aboard.config.machine_folder import machine_folder
-from aboard.config.settings import load_settings
 from aboard.errors import StorageUnavailable
-from aboard.server.listening import listen
 
 
 @pytest.fixture
@@ -42,21 +36,6 @@ def test_a_home_that_machines_share_has_a_folder_on_each(shared: Path, tmp_path:
     assert folder == machine_folder(shared)
     assert folder.parent.stat().st_mode & 0o777 == 0o700
     assert folder != machine_folder(shared / "other")
-
-
-def test_server_and_programs_meet_there(shared: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("ABOARD_HOME", str(shared))
-    found = []
-    monkeypatch.setattr(
-        "aboard.cli.catalog_serving.serve", lambda *_, **__: found.append(PrivateServer(shared, "store")._written())
-    )
-    options = ServerOptions(port=0, idle_timeout=60, as_json=True)
-    with ExitStack() as stack:
-        listener = stack.enter_context(listen("127.0.0.1", 0))
-        CatalogServer(options, load_settings(), ServerToken("secret", is_settled=False)).serve(listener, stack)
-    assert [address.token for address in found] == ["secret"]
-    assert (machine_folder(shared) / "catalog.sqlite").exists()
-    assert not list(shared.iterdir())
 
 
 def test_a_folder_that_others_have_made_is_not_trusted(shared: Path):

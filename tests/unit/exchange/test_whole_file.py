@@ -2,6 +2,7 @@
 """A file that is there wholly or not at all."""
 
 import os
+import resource
 import threading
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import pytest
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.whole_file import check_output, whole_file
 from support.privileges import folder_of_an_ordinary_user
-from support.processes import succeed
 
 
 def names(folder):
@@ -138,19 +138,16 @@ def test_a_folder_without_permission_is_said():
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
     """A real limit: no file of the process may grow beyond a few bytes."""
-    script = """
-        import resource, signal, sys
-        from aboard.errors import StorageUnavailable
-        from aboard.exchange.whole_file import whole_file
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-        try:
-            with whole_file(sys.argv[1], force=False) as file:
-                file.write(b"x" * 10_000_000)
-        except StorageUnavailable as error:
-            print(error)
-    """
-    (tmp_path / "out").mkdir()
-    ended = succeed(tmp_path, script, tmp_path / "out" / "x.csv", PYTHONDONTWRITEBYTECODE="1")
-    assert ended.out == f"'{tmp_path / 'out' / 'x.csv'}' cannot be written: File too large\n"
-    assert names(tmp_path / "out") == []
+    path, limits = tmp_path / "x.csv", resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def write_much():
+        with whole_file(str(path), force=False) as file:
+            file.write(b"x" * 10_000_000)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # Python ignores SIGXFSZ
+    try:
+        with pytest.raises(StorageUnavailable, match=f"'{path}' cannot be written: File too large"):
+            write_much()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert names(tmp_path) == []

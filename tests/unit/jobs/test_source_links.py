@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ from aboard.jobs.sent_source import VARIABLE, SentSource, enter_source
 from aboard.store import open_store
 
 
-@pytest.fixture(params=["git", "plain"])
-def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "images").write_text("images")
     folder = tmp_path / "source"
@@ -24,8 +23,6 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     (folder / "package" / "train.py").write_text("print(1)")
     (folder / "train.py").symlink_to("package/train.py")
     (folder / "same").symlink_to("package")
-    if request.param == "git":
-        subprocess.run(["git", "init", "-q", str(folder)], check=True)
     return folder
 
 
@@ -54,13 +51,6 @@ def test_many_links_are_counted(source: Path) -> None:
         (source / f"link{number}").symlink_to("/usr/share")
     with pytest.raises(InvalidValue, match="link4 -> /usr/share and 2 more"):
         SentSource.of(source)
-
-
-@pytest.mark.parametrize("source", ["git"], indirect=True)
-def test_a_link_that_git_ignores_stays_here(source: Path) -> None:
-    (source / "data").symlink_to("/usr/share")
-    (source / ".gitignore").write_text("data\n")
-    assert SentSource.of(source).key
 
 
 @pytest.mark.parametrize("target", ["../data/images", "/etc/hostname"])

@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,15 +13,7 @@ from aboard.executors.source_archive import source_archive
 from aboard.jobs import unpacked_sources
 from aboard.jobs.unpacked_sources import enter_unpacked
 
-WEEK = 7 * 86400.0
-HOLDS = """
-import sys
-from pathlib import Path
-from aboard.jobs.unpacked_sources import enter_unpacked
-enter_unpacked(Path(sys.argv[1]), lambda: b"")
-print("held", flush=True)
-sys.stdin.read()
-"""
+DAY = 86400.0
 
 
 @pytest.fixture(autouse=True)
@@ -43,20 +32,8 @@ def _unpacked(folder: Path, *, days: float = 0.0) -> Path:
     """One that an ended job has left."""
     folder.mkdir(parents=True)
     (folder / "train.py").write_text("print(0)")
-    os.utime(folder, (time.time() - days * 86400,) * 2)  # pyright: ignore[reportArgumentType]
+    os.utime(folder, (time.time() - days * DAY,) * 2)  # pyright: ignore[reportArgumentType]
     return folder
-
-
-@pytest.fixture
-def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another job, in the folder `held`."""
-    words = [sys.executable, "-c", HOLDS, str(tmp_path / "sources" / "held")]
-    _unpacked(tmp_path / "sources" / "held")
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    yield process
-    process.communicate()
 
 
 def test_what_nobody_has_used_for_long_goes(tmp_path: Path, packed: bytes) -> None:
@@ -70,22 +47,25 @@ def test_what_nobody_has_used_for_long_goes(tmp_path: Path, packed: bytes) -> No
 
 
 def test_what_a_job_runs_in_stays_as_long_as_it_runs(
-    tmp_path: Path, packed: bytes, holder: subprocess.Popen[str]
+    tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = tmp_path / "sources" / "held"
+    held, opened = _unpacked(tmp_path / "sources" / "held"), list[int]()
+    flock = unpacked_sources.fcntl.flock
+    with monkeypatch.context() as patch:
+        patch.setattr(unpacked_sources.fcntl, "flock", lambda file, how: (opened.append(file), flock(file, how)))
+        enter_unpacked(held, lambda: pytest.fail("it is there"))  # the job: its lock belongs to what it has opened
     os.utime(held, (0, 0))
     enter_unpacked(tmp_path / "sources" / "mine", lambda: packed)
     assert (held / "train.py").exists()
-    holder.communicate()
+    os.close(opened.pop())  # as the end of the job does
     enter_unpacked(tmp_path / "sources" / "mine", lambda: packed)
     assert not held.exists()
 
 
-def test_one_that_is_used_again_is_young_again(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
-    held = tmp_path / "sources" / "held"
-    os.utime(held, (0, 0))
+def test_one_that_is_used_again_is_young_again(tmp_path: Path) -> None:
+    held = _unpacked(tmp_path / "sources" / "held", days=6)
     enter_unpacked(held, lambda: pytest.fail("it is there"))
-    assert time.time() - held.stat().st_mtime < WEEK
+    assert time.time() - held.stat().st_mtime < DAY
 
 
 def test_on_a_disk_that_machines_share_nothing_is_removed(

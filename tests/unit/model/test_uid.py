@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import os
 import threading
 from datetime import UTC, datetime, timedelta
 
@@ -31,19 +30,6 @@ def test_a_clock_that_goes_back_does_not_break_the_order(monkeypatch):
     earlier = uid_module.time.time_ns() - 3600 * 10**9
     monkeypatch.setattr(uid_module.time, "time_ns", lambda: earlier)
     assert before < new_uid() < new_uid()
-
-
-def test_a_forked_child_does_not_repeat_its_parents_uids(monkeypatch):
-    moment = uid_module.time.time_ns() + 10**9  # parent and child make theirs in the same millisecond
-    monkeypatch.setattr(uid_module.time, "time_ns", lambda: moment)
-    new_uid()
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writing, new_uid().encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reading, 100).decode() != new_uid()
 
 
 def test_the_time_is_in_the_uid():

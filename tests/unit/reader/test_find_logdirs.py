@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
-
-from tensorboard.backend.event_processing import io_wrapper
 
 from aboard.reader.find_logdirs import find_logdirs
 from support.privileges import folder_of_an_ordinary_user
@@ -24,6 +21,8 @@ def names(root: Path) -> list[str]:
 
 
 def tensorboards_names(root: Path) -> set[str]:
+    from tensorboard.backend.event_processing import io_wrapper
+
     return {os.path.relpath(folder, root) for folder in io_wrapper.GetLogdirSubdirectories(str(root))}
 
 
@@ -92,14 +91,17 @@ def test_few_links_do_not_make_endless_runs(tmp_path: Path) -> None:
 
 def test_deep_trees() -> None:
     # Not in tmp_path, which pytest cannot clear away when it is deeper than Python's stack.
-    root = Path(tempfile.mkdtemp())
+    root, depth = tempfile.mkdtemp(), 1500
+    folders = [f"{root}{'/d' * level}" for level in range(1, depth + 1)]
+    for folder in folders:
+        Path(folder).mkdir()
+    file = Path(folders[-1], "a.tfevents")
+    file.touch()
     try:
-        deep = root.joinpath(*["d"] * 1500)
-        subprocess.run(["mkdir", "-p", deep], check=True)
-        (deep / "a.tfevents").touch()
-        assert names(root) == ["/".join(["d"] * 1500)]
+        assert names(Path(root)) == ["/".join(["d"] * depth)]
     finally:
-        subprocess.run(["rm", "-rf", root], check=True)
+        file.unlink()
+        os.removedirs(folders[-1])
 
 
 def test_what_may_not_be_read_is_left_out() -> None:

@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from aboard.model.secret_names import is_secret_name
 from aboard.run.secrets import MASK, MaskedStream, Secrets
-from aboard.run.supervisor.code_state import code_state
 
 SECRET_NAMES = [
     "AWS_SECRET_ACCESS_KEY",
@@ -193,21 +189,6 @@ def test_options(command: list[str], expected: list[str]) -> None:
 def test_lines_of_diffs(line: str, expected: str) -> None:
     around = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n{}\n+last\n"
     assert Secrets([]).mask_diff(around.format(line)) == around.format(expected)
-
-
-def test_files_of_secrets_are_not_in_the_diff(tmp_path: Path) -> None:
-    for name in (".env", "sub/.env.local", "sub/prod.env", "id.pem", "train.py"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("before\n")
-    author = ("-c", "user.name=me", "-c", "user.email=me@example.com")
-    for arguments in (("init", "-q"), ("add", "."), (*author, "commit", "-q", "-m", "first")):
-        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True)
-    for path in [one for one in tmp_path.rglob("*") if one.is_file() and ".git" not in one.parts]:
-        path.write_text("after\n")
-    state = code_state(tmp_path / "sub")
-    assert state is not None
-    assert [line for line in state.diff.decode().splitlines() if line.startswith("+++")] == ["+++ b/train.py"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])

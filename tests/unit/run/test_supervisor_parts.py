@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small parts of the supervisor: the kept output, GPUs, the Python of a command, runs found by name, locks."""
+"""Small parts of the supervisor: the kept output, the Python of a command, runs found by name, locks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from aboard.run.facts import FactLog, FactReader
 from aboard.run.local_json import read_json, write_json
 from aboard.run.secrets import Secrets
 from aboard.run.supervisor.find_run import find_run
-from aboard.run.supervisor.gpus import Gpus
 from aboard.run.supervisor.output_log import OutputLog
 from aboard.run.supervisor.python_state import interpreter_of
 from aboard.run.supervisor.spool_lock import spool_locked
@@ -64,28 +63,6 @@ def test_output_that_a_full_disk_did_not_take_is_counted_and_the_rest_is_kept(
     assert [record.getMessage() for record in caplog.records] == [
         "The output of the command is not kept for now: No space left on device."
     ]
-
-
-def test_gpus_that_tell_only_some_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho '0, 71, 1024, 16384, 55, 120.5'\necho '1, 3, 5, 16384, 40, [N/A]'\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    values = Gpus().sample()
-    assert values["gpu0/utilization_percent"] == 71
-    assert values["gpu0/power_watts"] == 120.5
-    assert values["gpu1/temperature_celsius"] == 40
-    assert "gpu1/power_watts" not in values
-
-
-def test_a_program_for_gpus_that_fails_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program, calls = tmp_path / "nvidia-smi", tmp_path / "calls"
-    program.write_text(f"#!/bin/sh\necho x >> {calls}\nexit 9\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    gpus = Gpus()
-    assert [gpus.sample() for _ in range(6)] == [{}] * 6
-    assert calls.read_text() == "x\n" * 3
 
 
 def test_the_python_of_a_command(tmp_path: Path) -> None:

@@ -75,7 +75,8 @@ def test_the_cookie_is_for_this_host_and_tls_where_there_is_tls():
     assert plain.read({"cookie": "aboard_session_6007=secret"}) == ""
 
 
-def test_names_and_origins_of_a_server_behind_a_proxy():
+def test_names_and_origins_of_a_server_behind_a_proxy(monkeypatch):
+    monkeypatch.setattr("aboard.server.hosts.socket.getfqdn", lambda: "Machine.example.org")
     names = OwnNames.of(
         "0.0.0.0",
         is_loopback=False,
@@ -83,7 +84,12 @@ def test_names_and_origins_of_a_server_behind_a_proxy():
         hosts=["inside"],
         origins=["https://notebooks.example.org"],
     )
-    assert all(map(names.has, ["aboard.example.org", "ABOARD.example.org:443", "inside:6006", "192.0.2.7:6006"]))
+    assert all(
+        map(
+            names.has,
+            ["aboard.example.org", "ABOARD.example.org:443", "inside:6006", "192.0.2.7:6006", "machine.example.org"],
+        )
+    )
     assert not any(map(names.has, ["evil.example", "aboard.example.org.evil.example", ""]))
     own = ["https://aboard.example.org", "https://notebooks.example.org", "http://inside:6006"]
     assert all(names.is_own_origin(origin, "inside:6006") for origin in own)

@@ -3,50 +3,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import gzip
 import hashlib
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import pytest
-from starlette.applications import Starlette
 
 from aboard.server.page_files import PageFiles, is_page_built
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
+from support.asgi_requests import Answer, send_request
 
 Get = Callable[..., Answer]
 
 
 def getting(folder: Path, prefix: str = "") -> Get:
     """Asks the application over these files, with the encodings that a browser accepts."""
+    from starlette.applications import Starlette
+
     app = Starlette(routes=[*PageFiles(folder, prefix=prefix).routes()])
 
     def get(path: str, accepted: str = "identity") -> Answer:
-        told: list[Any] = []
-
-        async def receive() -> dict[str, str]:
-            return {"type": "http.request"}
-
-        async def send(message: Any) -> None:
-            told.append(message)
-
-        headers = [(b"accept-encoding", accepted.encode()), (b"host", b"x")]
-        scope = {"type": "http", "method": "GET", "path": unquote(path), "query_string": b"", "headers": headers}
-        asyncio.run(app(scope, receive, send))
-        said = {name.decode(): value.decode() for name, value in told[0]["headers"]}
-        return Answer(told[0]["status"], said, b"".join(one.get("body", b"") for one in told[1:]))
+        return send_request(app, "GET", path, headers={"accept-encoding": accepted})
 
     return get
 
@@ -120,18 +98,3 @@ def test_without_the_page_the_server_says_how_to_get_it(tmp_path: Path):
     assert b"install aboard again" in said
     (tmp_path / "index.html").touch()
     assert is_page_built(tmp_path)
-
-
-@pytest.mark.parametrize(("state", "has_page", "warns"), [("wheel", 0, 1), ("wheel", 1, 0), ("editable", 0, 0)])
-def test_a_wheel_without_the_page_is_told_while_it_is_built(tmp_path: Path, state: str, has_page: int, warns: int):
-    root = Path(__file__).parents[3]
-    (tmp_path / "CMakeLists.txt").write_text((root / "CMakeLists.txt").read_text())
-    (tmp_path / "native").symlink_to(root / "native")
-    page = tmp_path / "src" / "aboard" / "server" / "_web" / "index.html"
-    page.parent.mkdir(parents=True)
-    if has_page:
-        page.touch()
-    options = [f"-DSKBUILD_STATE={state}", "-DABOARD_BUILD_EXTENSION=OFF"]
-    command = [Path(sys.executable).parent / "cmake", "-S", tmp_path, "-B", tmp_path / "build", *options]
-    configured = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    assert ("is not built" in configured.stderr) == bool(warns)

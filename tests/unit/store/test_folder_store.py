@@ -4,8 +4,6 @@
 import errno
 import os
 import stat
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -349,48 +347,3 @@ def test_names_that_are_no_keys_are_skipped(store, root):
     (root / "back\\slash").write_bytes(b"")
     store.put("x", b"")
     assert [entry.key for entry in store.list()] == ["x"]
-
-
-def test_a_folder_store_costs_no_obstore_and_survives_a_fork(tmp_path):
-    script = """
-        import os, sys
-        from aboard.store import open_store
-        store = open_store(sys.argv[1], create=True)
-        store.put("x", b"parent")
-        child = os.fork()
-        if child == 0:
-            store.put("y", b"child")
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-        assert store.get("y") == b"child"
-        assert not {"obstore", "numpy", "asyncio"} & set(sys.modules), sys.modules.keys()
-    """
-    import textwrap
-
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script), tmp_path / "s"], check=True, timeout=60)
-
-
-def test_an_object_store_refuses_to_hang_in_a_forked_child(tmp_path):
-    script = """
-        import os, sys
-        from aboard.store import Connection, Patience, open_store
-        from aboard.errors import StoreError
-        here = Connection(endpoint="http://127.0.0.1:9", key_id="a", secret="b")
-        quick = Patience(retries=0, connect_seconds=1)
-        store = open_store("s3://bucket", connection=here, patience=quick)
-        try:
-            store.get("x")
-        except StoreError as error:
-            assert "refused" in str(error), error
-        child = os.fork()
-        if child == 0:
-            try:
-                store.get("x")
-            except StoreError as error:
-                os._exit(7 if "forked" in str(error) else 8)
-            os._exit(9)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    """
-    import textwrap
-
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=60)

@@ -13,17 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from aboard.errors import InvalidValue, StorageUnavailable, UnitRefused
-from aboard.executors import Docker, Executor, Local, Ssh
+from aboard.errors import UnitRefused
 from aboard.executors.keeper.process_tree import marked
 from aboard.executors.keeper.unit_folder import UnitFolder
 from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Mount, Port, Resources
+from aboard.model.unit_parts import Port, Resources
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
 from support.executor_benches import PATIENCE, Bench, local_bench
 from support.object_servers import free_ports
-from support.privileges import folder_of_an_ordinary_user
 from support.processes import until
 
 
@@ -32,31 +30,6 @@ def bench(tmp_path: Path) -> Generator[Bench]:
     with local_bench(tmp_path) as opened:
         yield opened
         opened.clear()
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"image": "python:3"},
-        {"mounts": (Mount(source="/a", target="/b"),)},
-        {"service_account": "someone"},
-    ],
-)
-def test_what_a_process_cannot_have_is_refused(bench: Bench, parts: dict[str, object]) -> None:
-    with pytest.raises(InvalidValue, match=f"value for '{next(iter(parts))}'") as refused:
-        bench.submit("true", **parts)
-    assert refused.value.hint
-
-
-@pytest.mark.parametrize(
-    "executor", [Local(), Ssh(host="absent.invalid"), Docker(address="unix:///absent")], ids=lambda one: one.name
-)
-def test_a_type_of_gpu_that_cannot_be_chosen_is_refused(executor: Executor) -> None:
-    image = {"image": "python:3"} if executor.takes_images else {}
-    spec = Bench(executor, image).spec("true", resources=Resources(gpus=1, gpu_type="a100"))
-    with pytest.raises(InvalidValue, match=f"type a100, and {executor.name} cannot") as refused:
-        executor.submit(spec)
-    assert "slurm" in refused.value.hint
 
 
 def test_a_folder_that_is_not_there_is_refused_before_anything_starts(bench: Bench, tmp_path: Path) -> None:
@@ -78,11 +51,6 @@ def test_a_port_that_is_taken_is_refused(bench: Bench) -> None:
         with pytest.raises(UnitRefused, match=f"port {number} .* is taken") as refused:
             bench.submit("true", ports=(Port(number=number),))
     assert "0 for any" in refused.value.hint
-
-
-def test_a_port_of_a_process_cannot_appear_elsewhere(bench: Bench) -> None:
-    with pytest.raises(InvalidValue, match="cannot appear elsewhere"):
-        bench.submit("true", ports=(Port(number=6006, host=8080),))
 
 
 def test_every_port_has_a_number_of_its_own(bench: Bench) -> None:
@@ -184,14 +152,6 @@ def test_what_a_unit_may_hold_is_readable_by_its_owner_alone(bench: Bench) -> No
     assert (folder / "inherited.json").exists()
     for path in [folder, *folder.iterdir()]:
         assert path.stat().st_mode & 0o077 == 0, path
-
-
-def test_a_folder_that_cannot_be_written_is_an_error_that_names_it() -> None:
-    with folder_of_an_ordinary_user() as folder:
-        folder.chmod(0o500)
-        place = folder / "units"
-        with pytest.raises(StorageUnavailable, match=str(place)):
-            Local(folder=str(place)).submit(Bench(Local()).spec("true"))
 
 
 def _is_alive(pid: int) -> bool:
