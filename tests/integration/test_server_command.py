@@ -131,7 +131,7 @@ def test_a_second_server_on_one_catalog_is_refused(machine: Machine, tmp_path: P
     ("arguments", "token", "said"),
     [
         (["--host", "0.0.0.0"], "", "no token is set"),
-        (["--host", "0.0.0.0"], "short", "which can be guessed"),
+        (["--host", "0.0.0.0"], "short", "so it can be guessed"),
         (["--host", "192.0.2.7"], SHARED, "cannot listen on 192.0.2.7"),
         (["--catalog", "mysql://x/y"], SHARED, "a catalog cannot be in 'mysql'"),
         (["--catalog", "postgresql://app@127.0.0.1:9/none"], SHARED, "see that PostgreSQL runs"),

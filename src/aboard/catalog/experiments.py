@@ -59,10 +59,10 @@ class Experiments:
             raise self.unknown(name, workspace=workspace)
         return found[0]
 
-    def all_named(self, name: str, *, workspace: str = "") -> Sequence[Experiment]:
+    def all_named(self, name: str, *, workspace: str = "", in_bin: bool = False) -> Sequence[Experiment]:
         """The experiments of that name in one workspace, or in all."""
         with self._database.reading() as connection:
-            inside = self._inside(connection, workspace)
+            inside = self._inside(connection, workspace, in_bin=in_bin)
             return _read(connection, [*inside, experiments.c.name_key == stored_fold(name)], 100)
 
     def unknown(self, name: str, *, workspace: str = "") -> UnknownName:
@@ -118,11 +118,12 @@ class Experiments:
             self._database.write(lambda connection: _change(connection, number, given))
         return self.get(number)
 
-    def _inside(self, connection: Connection, workspace: str) -> list[ColumnElement[bool]]:
-        live = experiments.c.deleted.is_(None)
+    def _inside(self, connection: Connection, workspace: str, *, in_bin: bool = False) -> list[ColumnElement[bool]]:
+        deleted = experiments.c.deleted
+        where = deleted.is_not(None) if in_bin else deleted.is_(None)
         if workspace:
-            return [experiments.c.workspace_id == workspace_id(connection, workspace, self._seen), live]
-        return [live, *self._visible()]
+            return [experiments.c.workspace_id == workspace_id(connection, workspace, self._seen), where]
+        return [where, *self._visible()]
 
     def _visible(self) -> list[ColumnElement[bool]]:
         return inside_seen(experiments.c.workspace_id, self._seen)

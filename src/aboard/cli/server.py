@@ -10,11 +10,10 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
+from aboard.config.chosen_secrets import check_chosen_secret
 from aboard.config.server_settings import LoginSettings, ServeSettings
 from aboard.config.settings import Settings, load_settings
 from aboard.errors import InvalidValue, MissingPackage
-
-_SHORTEST_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +83,7 @@ def server_token(settings: Settings, *, is_loopback: bool, is_private: bool = Fa
     if is_private or settings.login.mode != "personal":
         return ServerToken(secrets.token_urlsafe(32), is_settled=False)
     if settings.token is not None:
-        if len(settings.token) < _SHORTEST_TOKEN:
-            raise InvalidValue(
-                f"the token of the server has {len(settings.token)} characters, which can be guessed",
-                hint=f"use at least {_SHORTEST_TOKEN}: ABOARD_TOKEN=$(openssl rand -hex 24)",
-            )
+        check_chosen_secret(settings.token, "The token of the server", "ABOARD_TOKEN=$(openssl rand -hex 24)")
         return ServerToken(settings.token, is_settled=True)
     if not is_loopback:
         raise InvalidValue(

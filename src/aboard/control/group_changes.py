@@ -77,7 +77,9 @@ class GroupChanges:
 
     def restore_experiment(self, text: str) -> Experiment:
         """Take an experiment out of the bin, and the runs that went with it."""
-        number = self._experiment(text).number
+        found = self._references.experiment_in_bin(text)
+        self._access.check(Role.EDITOR, found.workspace)
+        number = found.number
         binned = self._runs_of(number, in_bin=True)
         self._catalog.bin.restore_experiment(number)
         self._unbin(binned)

@@ -83,6 +83,12 @@ class References:
         """The one experiment that is meant, also when it is in the bin; `exact` as for `experiment_of`."""
         return self.experiment_of(self._one(text, NumberKind.EXPERIMENT), exact=exact)
 
+    def experiment_in_bin(self, text: str) -> Experiment:
+        """The one experiment that is meant; of several with a name, those in the bin come first."""
+        entry = self._one(text, NumberKind.EXPERIMENT)
+        found = self._experiments_named(entry, in_bin=True) if isinstance(entry, Named) else ()
+        return found[0] if found else self.experiment_of(entry, exact=True)
+
     def experiment_of(self, entry: Numbers | Named, *, exact: bool) -> Experiment:
         """The one experiment that has this number or name.
 
@@ -130,10 +136,11 @@ class References:
             hint = f"the newest are {', '.join(map(in_workspace, newest))}" if newest else "there is none yet"
         return UnknownName(f"there is no experiment {experiment_name(entry.first)}", hint=hint)
 
-    def _experiments_named(self, entry: Named) -> Sequence[Experiment]:
-        found = self._catalog.experiments.all_named(entry.name, workspace=entry.workspace)
+    def _experiments_named(self, entry: Named, *, in_bin: bool = False) -> Sequence[Experiment]:
+        found = self._catalog.experiments.all_named(entry.name, workspace=entry.workspace, in_bin=in_bin)
         if len(found) > 1:
-            raise several("experiments", str(entry), [in_workspace(one) for one in found])
+            what = "experiments in the trash" if in_bin else "experiments"
+            raise several(what, str(entry), [in_workspace(one) for one in found])
         return found
 
     def _hint_by_name(self, entry: Numbers | Named) -> str:

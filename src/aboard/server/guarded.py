@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import urlsplit
 
+from aboard.config.chosen_secrets import check_chosen_secret
 from aboard.config.server_settings import OidcSettings
 from aboard.config.settings import Settings
 from aboard.control.control import Control
@@ -32,7 +33,6 @@ from aboard.server.security_headers import SecurityHeaders
 from aboard.server.short_answers import ASGIApp
 
 _NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
-_SHORTEST_SECRET = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,6 @@ def _header_door(settings: Settings) -> HeaderDoor:
     if not (settings.serve.proxies or settings.login.proxy_secret):
         hint = "name its address in serve.proxies, or set login.proxy_secret and have it send X-Aboard-Proxy-Secret"
         raise InvalidValue("the login mode header believes a proxy, and none is named", hint=hint)
-    if 0 < len(settings.login.proxy_secret) < _SHORTEST_SECRET:
-        hint = f"use at least {_SHORTEST_SECRET} characters: openssl rand -hex 24"
-        raise InvalidValue("login.proxy_secret can be guessed", hint=hint)
+    if settings.login.proxy_secret:
+        check_chosen_secret(settings.login.proxy_secret, "login.proxy_secret", "openssl rand -hex 24")
     return HeaderDoor(header=settings.login.header, secret=settings.login.proxy_secret)
