@@ -29,6 +29,11 @@ export const mouseCommands = {
   mouseWheel: defineBrowserCommand<[number]>(({ page }, deltaY) => page.mouse.wheel(0, deltaY)),
   touchTap: defineBrowserCommand<[number, number]>(async (context, x, y) => {
     const start = await origin(context);
-    await context.page.touchscreen.tap(start.x + x, start.y + y);
+    // By the protocol: playwright's touchscreen wants a context that has one from the beginning.
+    const session = await context.context.newCDPSession(context.page);
+    const touchPoints = [{ x: start.x + x, y: start.y + y }];
+    await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints });
+    await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    await session.detach();
   }),
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs and their curves in memory, and a stub server that answers for them as the real one does.
 import type { Annotation } from "../api/annotations";
-import type { SharedTag, SharedTags } from "../api/series";
 import type { Run, RunsChanged, Told, WireValue } from "../api/wire";
 import { columnsResponse, type PlainCurve } from "./encoded_columns";
 import { makeCurves, makeRun, type RunFacts } from "./run_fixtures";
+import { compare, pointsOf, sharedTags, type StubMedia } from "./stub_curves";
 import { refuse, StubServer } from "./stub_server";
 
 const NUMBERS = /^number in \[([\d, ]+)\]$/;
@@ -15,6 +15,8 @@ export class StubRuns {
   runs: Run[] = [];
   curves: PlainCurve[] = [];
   annotations: Annotation[] = [];
+  /** What runs logged that is no scalar; `answerMedia` answers for its contents. */
+  media: StubMedia[] = [];
   /** What filters mean. The stub reads no filter: a test names the ones that the page is to send. */
   private readonly filters = new Map<string, ((run: Run) => boolean) | Response>();
   person: Told["Person"] = { name: "tester", administrator: true };
@@ -74,7 +76,7 @@ export class StubRuns {
     });
     server.on("get", "/api/v1/runs/{run}", ({ path }) => {
       const name = decodeURIComponent(path["run"] ?? "");
-      const found = this.runs.find((run) => [run.uid, String(run.number), run.name].includes(name));
+      const found = this.runs.find((run) => [run.uid, String(run.number), `run${run.number}`, run.name].includes(name));
       return found ?? refuse(404, "UnknownRunError", `There is no run ${name}.`);
     });
     server.on("get", "/api/v1/fields", ({ query }) => {
@@ -142,21 +144,21 @@ export class StubRuns {
 
   private answerCurves(): void {
     const { server } = this;
-    server.on("get", "/api/v1/tags", ({ query }) => this.sharedTags(this.meant(query)));
-    server.on("get", "/api/v1/series", ({ query }) => columnsResponse(this.points(this.meant(query), query)));
+    server.on("get", "/api/v1/tags", ({ query }) => sharedTags(this.meant(query), this.curves, this.media));
+    server.on("get", "/api/v1/series", ({ query }) => columnsResponse(pointsOf(this.meant(query), this.curves, query)));
     server.on("get", "/api/v1/charts", ({ query }) => {
       const found = this.listed(query);
       if (found instanceof Response) return found;
       const runs = pageOf(found, query);
       const hidden = query.getAll("hidden").map(Number);
       const plotted = runs.items.filter((run) => !hidden.includes(run.number ?? 0));
-      const tags = this.sharedTags(plotted);
+      const tags = sharedTags(plotted, this.curves, this.media);
       const scalars = new Set(tags.items.filter((tag) => tag.kind === "scalar").map((tag) => tag.tag));
       const first = new Set([...query.getAll("tag").filter((tag) => scalars.has(tag)), ...scalars]);
       const charts = [...first].slice(0, Math.min(MOST_CHARTS, Number(query.get("charts") ?? 6)));
       const asked = new URLSearchParams(query);
       asked.delete("tag");
-      const curves = this.points(plotted, asked).filter((curve) => charts.includes(curve.tag));
+      const curves = pointsOf(plotted, this.curves, asked).filter((curve) => charts.includes(curve.tag));
       return columnsResponse(curves, { runs, tags, charts });
     });
     server.on("get", "/api/v1/annotations", ({ query }) => {
@@ -168,41 +170,6 @@ export class StubRuns {
   private meant(query: URLSearchParams): Run[] {
     const names = query.getAll("run");
     return this.runs.filter((run) => names.includes(String(run.number)) || names.includes(run.uid));
-  }
-
-  /** Tags that hold something else than scalars are added by tests, through a handler of their own. */
-  sharedTags(runs: readonly Run[]): Required<SharedTags> {
-    const tags = new Map<string, SharedTag>();
-    for (const curve of this.curves) {
-      if (!runs.some((run) => run.uid === curve.uid)) continue;
-      const known = tags.get(curve.tag);
-      const having = new Set(this.curves.filter((one) => one.tag === curve.tag).map((one) => one.uid));
-      tags.set(curve.tag, {
-        tag: curve.tag,
-        kind: "scalar",
-        logdirs: [...new Set([...(known?.logdirs ?? []), curve.logdir])].sort(),
-        runs: runs.filter((run) => having.has(run.uid)).length,
-        superseded: 0,
-        other_kinds: [],
-      });
-    }
-    const items = [...tags.values()].sort((one, other) => compare(chartOrder(one.tag), chartOrder(other.tag)));
-    return { items, newest: 1000, read: runs.length, wanted: runs.length, problems: [] };
-  }
-
-  private points(runs: readonly Run[], query: URLSearchParams): PlainCurve[] {
-    const [tags, logdirs, pattern] = [query.getAll("tag"), query.getAll("logdir"), query.get("pattern")];
-    const most = Number(query.get("points") ?? 1000) || Infinity;
-    return runs.flatMap((run, at) => {
-      const mine = this.curves.filter((curve) => curve.uid === run.uid);
-      const meant = mine.filter(
-        ({ tag, logdir }) =>
-          (!tags.length || tags.includes(tag)) &&
-          (!logdirs.length || logdirs.includes(logdir || ".")) &&
-          (pattern === null || RegExp(pattern).test(tag)),
-      );
-      return meant.map((curve) => downsampled(inWindow(curve, windowOf(query, at)), most));
-    });
   }
 
   private answerRest(): void {
@@ -239,59 +206,4 @@ function fieldOf(run: Run, field: string): WireValue | undefined {
   const metric = /^metrics\.(.+)\.(last|min|max)$/.exec(field);
   if (metric) return run.metrics[metric[1] as string]?.[metric[2] as "last" | "min" | "max"]?.value;
   return run[field] as WireValue | undefined;
-}
-
-function compare(one: unknown, other: unknown): number {
-  if (typeof one === "number" && typeof other === "number") return one - other;
-  return String(one ?? "") < String(other ?? "") ? -1 : 1;
-}
-
-/** Tags without a slash come first. */
-function chartOrder(tag: string): string {
-  return `${tag.includes("/") ? 1 : 0}${tag}`;
-}
-
-type Span = readonly [number, number];
-
-/** The steps that are asked for: one window for all runs, or one for each. */
-function windowOf(query: URLSearchParams, at: number): Span {
-  const edge = (name: string, missing: number): number => {
-    const told = query.getAll(name);
-    const one = told.length > 1 ? told[at] : told[0];
-    return one === undefined ? missing : Number(one);
-  };
-  return [edge("from_step", -Infinity), edge("to_step", Infinity)];
-}
-
-/** The points of a window, and one on either side. */
-function inWindow(curve: PlainCurve, [from, to]: Span): PlainCurve {
-  const inside = [...curve.values.keys()].filter((at) => {
-    const step = Number(curve.steps[at]);
-    return step >= from && step <= to;
-  });
-  if (inside.length === curve.values.length || !inside.length) return curve;
-  const edges = [(inside[0] as number) - 1, ...inside, (inside.at(-1) as number) + 1];
-  return part(
-    curve,
-    edges.filter((at) => at >= 0 && at < curve.values.length),
-    inside.length,
-  );
-}
-
-function downsampled(curve: PlainCurve, most: number): PlainCurve {
-  const length = curve.values.length;
-  const total = curve.total ?? length;
-  if (length <= most) return { ...curve, total };
-  const step = (length - 1) / (most - 1);
-  return part(
-    curve,
-    Array.from({ length: most }, (_, at) => Math.round(at * step)),
-    total,
-  );
-}
-
-function part(curve: PlainCurve, places: readonly number[], total: number): PlainCurve {
-  const pick = <T>(column: readonly T[]): T[] => places.map((at) => column[at] as T);
-  const steps = pick(curve.steps as readonly number[]);
-  return { ...curve, steps, walls: pick(curve.walls), values: pick(curve.values), total };
 }

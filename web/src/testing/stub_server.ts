@@ -17,6 +17,8 @@ export interface StubRequest {
   /** The parts of the path that the template names. */
   path: Record<string, string>;
   body: unknown;
+  /** Aborted when the page takes the request back. */
+  signal: AbortSignal | undefined;
 }
 
 type Answer<Json> = Json | Response | Promise<Json | Response>;
@@ -75,14 +77,15 @@ export class StubServer {
     const method = (init.method ?? "GET").toLowerCase() as Method;
     const body: unknown = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     if (this.isAway) throw new TypeError("Failed to fetch");
+    const request = { method, address, query: searchParams, body, signal: init.signal ?? undefined };
     const routes = this.routes.filter((one) => one.method === method && one.pattern.test(pathname));
     const answerFrom = ([route, ...others]: Route[]): Answer<unknown> => {
       if (!route) return this.missing(method, address);
       const parts = route.pattern.exec(pathname)?.slice(1) ?? [];
       const path = Object.fromEntries(route.names.map((name, at) => [name, decodeURIComponent(parts[at] ?? "")]));
-      return route.handler({ method, address, query: searchParams, path, body }, () => answerFrom(others));
+      return route.handler({ ...request, path }, () => answerFrom(others));
     };
-    this.requests.push({ method, address, query: searchParams, path: {}, body });
+    this.requests.push({ ...request, path: {} });
     return until(init.signal, Promise.resolve(answerFrom(routes)).then(answerOf));
   };
 
