@@ -202,6 +202,13 @@ def test_streams_find_secrets_wherever_they_are_cut(size: int) -> None:
     assert shown.endswith(b" end sec")
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_streams_find_secrets_of_several_words_wherever_they_are_cut(size: int) -> None:
+    assert _streamed(Secrets(["correct horse battery"]), b"it is correct horse battery, really", size) == (
+        f"it is {MASK}, really".encode()
+    )
+
+
 def test_streams_hold_back_only_what_may_be_a_secret() -> None:
     stream = MaskedStream(Secrets(["password"]))
     assert stream.feed(b"\xff\x00progress 10%\r") == b"\xff\x00progress 10%\r"
