@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, event
 
@@ -121,7 +122,7 @@ class Plans:
     def __exit__(self, *_: object) -> None:
         event.remove(self._engine, "before_cursor_execute", self._explain)
 
-    def _explain(self, connection: Connection, cursor: object, statement: str, values: object, *_: object) -> None:
+    def _explain(self, connection: Connection, cursor: object, statement: str, values: Any, *_: object) -> None:
         if statement.lstrip().upper().startswith(("SELECT", "WITH")):
             own = connection.connection.cursor()
             word = "EXPLAIN QUERY PLAN " if connection.dialect.name == "sqlite" else "EXPLAIN (ANALYZE, COSTS OFF) "
@@ -176,7 +177,7 @@ def _processor_seconds(catalog: Catalog) -> float:
     return own + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _timed(catalog: Catalog, asked: dict[str, object]) -> float:
+def _timed(catalog: Catalog, asked: dict[str, Any]) -> float:
     start = time.perf_counter()
     catalog.runs.list(**asked)
     return time.perf_counter() - start

@@ -266,7 +266,8 @@ def measure(framework: str, rounds: int) -> dict[str, float]:
         run = Run()
         inside = Inside()
         train = FRAMEWORKS[framework](inside)
-        train(True), train(False)
+        train(True)
+        train(False)
         inside.seconds, steps, with_it, without = 0.0, 0, [], []
         for _ in range(rounds):
             count, seconds = train(False)

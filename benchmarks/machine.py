@@ -65,7 +65,8 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    fields = dict(map(str.strip, line.split(":", 1)) for line in reversed(lines) if ":" in line)
+    pairs = (line.partition(":") for line in reversed(lines))
+    fields = {name.strip(): value.strip() for name, _, value in pairs}
     return f"{fields.get('model name', platform.machine())}, {fields.get('cpu MHz', '?')} MHz"
 
 

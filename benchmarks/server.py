@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def _measure(url: str, rounds: int) -> None:
         print(f"{where or '-'} | {order} | " + " | ".join(f"{number:.1f}" for number in numbers), flush=True)
 
 
-def _timed(work: object) -> float:
+def _timed(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return (time.perf_counter() - start) * 1e3

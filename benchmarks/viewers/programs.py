@@ -64,11 +64,11 @@ class Server:
 
     def first_answer(self, path: str, *, browser: Browser | None = None, timeout: float = 120) -> float:
         """Seconds from the start of the process to the first whole answer of a route."""
-        browser, deadline = browser or self.browser, time.monotonic() + timeout
+        visitor, deadline = browser or self.browser, time.monotonic() + timeout
         while time.monotonic() < deadline:
             self.child.must_live()
             try:
-                browser.get(path)
+                visitor.get(path)
             except NotYet:
                 time.sleep(0.002)
             else:

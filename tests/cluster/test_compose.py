@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 import yaml
+from psycopg import sql
 
 from aboard.client.client import Client
 from support.commands import aboard as command
@@ -71,7 +72,8 @@ def test_the_services_work_together(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     needs(why_no_seaweedfs())
     with postgres_server() as postgres:
         with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE ROLE aboard LOGIN PASSWORD '{SECRETS['DATABASE_PASSWORD']}'")
+            password = sql.Literal(SECRETS["DATABASE_PASSWORD"])
+            connection.execute(sql.SQL("CREATE ROLE aboard LOGIN PASSWORD {}").format(password))
             connection.execute("CREATE DATABASE aboard OWNER aboard")
             _ask_for_passwords(connection)
             port = str(connection.info.port)

@@ -77,7 +77,7 @@ def _runs(executor: Kubernetes, handle: UnitHandle) -> None:
 
 def _quota(cluster: ExistingCluster, **hard: str) -> None:
     body = {"metadata": {"name": "little"}, "spec": {"hard": hard}}
-    core = client.CoreV1Api(cluster.admin)
+    core: Any = client.CoreV1Api(cluster.admin)
     core.create_namespaced_resource_quota(cluster.namespace, body)
     until(lambda: core.read_namespaced_resource_quota("little", cluster.namespace).status.hard, PATIENCE)
 

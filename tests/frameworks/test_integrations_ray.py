@@ -35,12 +35,14 @@ def _no_network_of_its_own() -> str:
 
 def _search(folder: Path) -> Trained:
     """The example under `aboard run`. Ray prints the trace of the trial that fails: no other trace is allowed."""
-    for place in range(TRIES):
+    place = 0
+    while True:
+        place += 1
         machine = Machine(folder / str(place) / "machine", str(folder / str(place) / "store"), dict(QUIET))
         options = ("--name", "example", "--resources-every", "0", "--no-code")
         command = (*ALONE, LOOPBACK, sys.executable, EXAMPLES / "ray_search.py")
         ended = finish(machine.start("run", *options, "--", *command), SECONDS)
-        if TOO_SLOW not in ended.err:
+        if TOO_SLOW not in ended.err or place == TRIES:
             break
     assert ended.code == 0, ended.err
     assert ended.err.count("Traceback") <= 1, ended.err
@@ -53,7 +55,7 @@ def test_ray_tune(tmp_path: Path) -> None:
     needs(_no_network_of_its_own())
     trained = _search(tmp_path)
     assert "'x': 0.5" in trained.ended.out
-    trials = {run.hparams["x"]: run for run in trained.runs().values() if run.experiment == "parabola"}
+    trials = {float(str(run.hparams["x"])): run for run in trained.runs().values() if run.experiment == "parabola"}
     assert {x: str(run.status) for x, run in trials.items()} == {0.0: "completed", 0.5: "completed", 2.0: "failed"}
     assert "x is out of range" in trials[2.0].reason
     for x, run in trials.items():

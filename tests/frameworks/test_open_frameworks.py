@@ -35,7 +35,7 @@ def test_torch(tmp_path):
     assert np.array_equal(run.images["picture"][0].array(), pixels)
     assert run.histograms["weights"][0].counts.sum() == 1000
     assert run.text["note/text_summary"][0].text == "words"
-    assert trial.scalars["acc"].last.value == 0.5
+    assert trial.scalars["acc"].values[-1] == 0.5
 
 
 def test_tensorflow(tmp_path):
@@ -50,7 +50,7 @@ def test_tensorflow(tmp_path):
         tf.summary.write("array", tf.constant([1.0, 2.0]), step=5)
     (run,) = aboard.open(tmp_path).runs
     assert run.hparams == {"units": 16, "rate": 0.5, "name": "adam", "flag": False}
-    assert run.scalars["loss"].last.value == 0.25
+    assert run.scalars["loss"].values[-1] == 0.25
     assert run.histograms["weights"][0].counts.sum() == 100
     (picture,) = run.images["pictures"]
     assert (picture.width, picture.height, len(picture.files)) == (9, 8, 3)

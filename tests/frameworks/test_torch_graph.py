@@ -9,12 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("tensorboard")
-
-from torch import nn  # noqa: E402
-from torch.nn import functional  # noqa: E402
+import torch
+from torch import nn
+from torch.nn import functional
 
 with warnings.catch_warnings():
     # tensorboard's protobuf classes warn on import with some protobuf versions; that is not under test.
@@ -23,7 +20,7 @@ with warnings.catch_warnings():
     from tensorboard.compat.proto.graph_pb2 import GraphDef
     from torch.utils.tensorboard._pytorch_graph import graph as reference_graph
 
-from aboard.writer.torch_graph import torch_graph  # noqa: E402
+from aboard.writer.torch_graph import torch_graph
 
 # All are raised by torch about torch: the reference converter and these tests call what torch deprecates, and
 # torch's own LSTM compares sizes in a way that its tracer points out.

@@ -10,19 +10,16 @@ import warnings
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("tensorboard")
-
-from torch import nn  # noqa: E402
+import torch
+from torch import nn
 
 with warnings.catch_warnings():
     # tensorboard's protobuf classes warn on import with some protobuf versions; that is not under test.
     warnings.simplefilter("ignore")
     from torch.utils.tensorboard._pytorch_graph import graph as reference_graph
 
-from aboard.errors import InvalidType, InvalidValue, MissingPackage  # noqa: E402
-from aboard.writer.torch_graph import torch_graph  # noqa: E402
+from aboard.errors import InvalidType, InvalidValue, MissingPackage
+from aboard.writer.torch_graph import torch_graph
 
 
 class NormNet(nn.Module):

@@ -26,8 +26,10 @@ class BoardClient:
         self._client = Client(app)
 
     def fetch(self, path: str, body: bytes | None = None, kind: str = "application/json", **headers: str) -> Answer:
-        method = {"method": "GET"} if body is None else {"method": "POST", "data": body, "content_type": kind}
-        answer = self._client.open(path, headers=headers, **method)
+        if body is None:
+            answer = self._client.get(path, headers=headers)
+        else:
+            answer = self._client.post(path, headers=headers, data=body, content_type=kind)
         return Answer(answer.status_code, answer.headers.get("Content-Type", ""), answer.data)
 
 

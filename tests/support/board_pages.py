@@ -43,7 +43,7 @@ def ask(client: Client, path: str, *, follow: bool = True, headers: dict[str, st
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> None:
         return None
 
 

@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from support.http_serving import AnyMethodHandler, serving
@@ -83,15 +84,15 @@ class FaultProxy:
         """How many requests of each method arrived."""
         return Counter(asked.method for asked in self.requests)
 
-    def answer(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None, **which: object) -> None:
+    def answer(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None, **which: Any) -> None:
         """Answer in place of the server."""
         self._add(Fault("answer", status=status, body=body, headers=headers or {}, **which))
 
-    def delay(self, seconds: float, **which: object) -> None:
+    def delay(self, seconds: float, **which: Any) -> None:
         """Wait before passing on."""
         self._add(Fault("delay", seconds=seconds, **which))
 
-    def hold(self, **which: object) -> None:
+    def hold(self, **which: Any) -> None:
         """Wait for `release` before passing on."""
         self._released.clear()
         self._add(Fault("hold", **which))
@@ -102,19 +103,19 @@ class FaultProxy:
             self._faults = [fault for fault in self._faults if fault.kind != "hold"]
         self._released.set()
 
-    def truncate(self, after_bytes: int, **which: object) -> None:
+    def truncate(self, after_bytes: int, **which: Any) -> None:
         """End the connection in the middle of the server's answer."""
         self._add(Fault("truncate", after_bytes=after_bytes, **which))
 
-    def reset(self, **which: object) -> None:
+    def reset(self, **which: Any) -> None:
         """Break the connection instead of passing on."""
         self._add(Fault("reset", **which))
 
-    def lose_answer(self, **which: object) -> None:
+    def lose_answer(self, **which: Any) -> None:
         """Pass on, then break the connection: the server has done it, and the client cannot know."""
         self._add(Fault("lose", **which))
 
-    def hang(self, **which: object) -> None:
+    def hang(self, **which: Any) -> None:
         """Never answer."""
         self._add(Fault("hang", **which))
 

@@ -40,6 +40,11 @@ class ExistingCluster(KubernetesUnderTest):
     admin: Any = field(repr=False)
     volumes: list[str] = field(default_factory=list)
 
+    @property
+    def _core(self) -> Any:
+        """Any: the client takes plain documents, which its types do not say."""
+        return client.CoreV1Api(self.admin)
+
     def objects(self, kind: str) -> list[Object]:
         group, word = _LISTS[kind]
         listed = getattr(getattr(client, group)(self.admin), f"list_namespaced_{word}")(self.namespace)
@@ -50,31 +55,31 @@ class ExistingCluster(KubernetesUnderTest):
 
     def evict_pod(self, name: str) -> None:
         body = {"metadata": {"name": name}}
-        client.CoreV1Api(self.admin).create_namespaced_pod_eviction(name, self.namespace, body)
+        self._core.create_namespaced_pod_eviction(name, self.namespace, body)
 
     def add_claim(self, name: str, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         volume = f"{self.namespace}-{name}"
         common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
         size = {"storage": "1Gi"}
-        client.CoreV1Api(self.admin).create_persistent_volume(
+        self._core.create_persistent_volume(
             {"metadata": {"name": volume}, "spec": {**common, "capacity": size, "hostPath": {"path": str(folder)}}}
         )
         self.volumes.append(volume)
         wanted = {**common, "resources": {"requests": size}, "volumeName": volume}
-        client.CoreV1Api(self.admin).create_namespaced_persistent_volume_claim(
+        self._core.create_namespaced_persistent_volume_claim(
             self.namespace, {"metadata": {"name": name}, "spec": wanted}
         )
 
     def add_account(self, name: str) -> None:
-        client.CoreV1Api(self.admin).create_namespaced_service_account(self.namespace, {"metadata": {"name": name}})
+        self._core.create_namespaced_service_account(self.namespace, {"metadata": {"name": name}})
 
     def add_secret(self, name: str, values: dict[str, str]) -> None:
         made = {"metadata": {"name": name}, "stringData": values}
-        client.CoreV1Api(self.admin).create_namespaced_secret(self.namespace, made)
+        self._core.create_namespaced_secret(self.namespace, made)
 
     def allow(self, account: str = PERSON) -> None:
-        roles = client.RbacAuthorizationV1Api(self.admin)
+        roles: Any = client.RbacAuthorizationV1Api(self.admin)
         name = yaml.safe_load(ROLE.read_text())["metadata"]["name"]
         subject = {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
@@ -87,7 +92,7 @@ class ExistingCluster(KubernetesUnderTest):
 
     def config_of(self, account: str, folder: Path) -> Path:
         """A kubeconfig for an account of the namespace."""
-        token = client.CoreV1Api(self.admin).create_namespaced_service_account_token(
+        token = self._core.create_namespaced_service_account_token(
             account, self.namespace, {"spec": {"expirationSeconds": 3600}}
         )
         made = self.admin.configuration
@@ -113,7 +118,7 @@ def existing_cluster(folder: Path, kubeconfig: Path) -> Generator[ExistingCluste
     with config.new_client_from_config(str(kubeconfig)) as admin:
         served = client.VersionApi(admin).get_code().git_version
         stood_on("kubernetes", f"real: a cluster {served}, and the official client {version('kubernetes')}")
-        core = client.CoreV1Api(admin)
+        core: Any = client.CoreV1Api(admin)
         core.create_namespace({"metadata": {"name": name}})
         cluster = ExistingCluster(
             config=folder,

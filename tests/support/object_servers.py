@@ -18,9 +18,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from email.utils import formatdate
+from http.client import HTTPResponse
 from pathlib import Path
 
 START_SECONDS = 60
@@ -227,7 +228,7 @@ def node() -> str:
 
 
 @contextlib.contextmanager
-def _process(command: list[object], log: Path) -> Iterator[Callable[[], bool]]:
+def _process(command: Sequence[object], log: Path) -> Iterator[Callable[[], bool]]:
     with log.open("wb") as output:
         process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=subprocess.STDOUT)
         try:
@@ -249,7 +250,7 @@ def _wait_until(attempt: Callable[[], None], ended: Callable[[], bool], log: Pat
             time.sleep(0.1)
 
 
-def _open(request: urllib.request.Request) -> contextlib.closing[object]:
+def _open(request: urllib.request.Request) -> HTTPResponse:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     return opener.open(request, timeout=20)
 

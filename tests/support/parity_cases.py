@@ -31,7 +31,7 @@ NOW = 1_700_000_000.25
 class Case:
     """`calls(writer, array)` logs; `array` makes what the peer's users pass: numpy arrays or torch tensors."""
 
-    calls: Callable[[Any, Callable[[Any], Any]], None]
+    calls: Callable[[Any, Callable[[Any], Any]], object]
     peers: tuple[str, ...] = BOTH
     differs: str = ""
     expected: Mapping[str, Change] = field(default_factory=dict)
@@ -360,7 +360,7 @@ CASES: dict[str, Case] = {
     "tensor": Case(
         lambda w, a: [
             w.add_tensor("array", a(array), step, NOW)
-            for step, array in enumerate([np.arange(6).reshape(2, 3), COLOR, np.float64(2.5)[None]])
+            for step, array in enumerate([np.arange(6).reshape(2, 3), COLOR, np.array([2.5])])
         ],
         peers=(TORCH,),
     ),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 import aboard._native
 from aboard import SummaryWriter, register_writer_factory
@@ -22,7 +22,7 @@ class Target(Protocol):
 
     folder: Path
 
-    def sink(self, **options: object) -> Sink: ...
+    def sink(self, **options: Any) -> Sink: ...
     def writer(self, **options: object) -> SummaryWriter: ...
     def small_memory(self) -> Sink: ...
     def fail(self) -> None: ...
@@ -36,7 +36,7 @@ class NativeTarget:
         self.folder = folder / "native"
         self._kept = folder / "kept"
 
-    def sink(self, **options: object) -> Sink:
+    def sink(self, **options: Any) -> Sink:
         return EventLog(os.fsencode(self.folder), "host", **options)
 
     def writer(self, **options: object) -> SummaryWriter:
@@ -104,7 +104,7 @@ class StreamTarget:
         self.factory = FolderFactory()
         register_writer_factory("memo", self.factory)
 
-    def sink(self, **options: object) -> Sink:
+    def sink(self, **options: Any) -> Sink:
         return StreamSink(f"memo:{self.folder}", "host", **options)
 
     def writer(self, **options: object) -> SummaryWriter:

@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from typing import TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -295,8 +296,11 @@ def _row(key: str, stored: Stored) -> str:
     )
 
 
+Service = TypeVar("Service", bound=BucketService)
+
+
 @contextlib.contextmanager
-def bucket_service(service: BucketService) -> Iterator[BucketService]:
+def bucket_service(service: Service) -> Iterator[Service]:
     """The service, listening."""
     with serving(type("Handler", (_Handler,), {"service": service})) as port:
         service.port = port

@@ -95,7 +95,7 @@ def test_a_unit_is_a_custom_job(executor: Vertex, api: VertexApi) -> None:
 
 def _accelerator(pool: dict[str, Any]) -> str:
     """The library writes enumerations as numbers, which the API takes as well."""
-    from google.cloud import aiplatform_v1
+    from google.cloud import aiplatform_v1  # pyright: ignore[reportAttributeAccessIssue] (in .venv-vertex only)
 
     told = pool["machineSpec"]["acceleratorType"]
     return told if isinstance(told, str) else aiplatform_v1.AcceleratorType(told).name
