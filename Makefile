@@ -103,7 +103,7 @@ clean:  ## Remove builds and environments
 
 ## Tests
 
-.PHONY: ci check test-sanitized test-frameworks test-trackers test-cluster test-vertex test-servers test-image test-compose test-times test-flaky soak frameworks-table
+.PHONY: ci check test-sanitized test-frameworks test-trackers test-cluster test-vertex test-servers test-image test-compose test-times test-flaky test-mutations coverage soak frameworks-table
 
 ci: setup page  ## Run what CI runs: check test test-frameworks test-cluster, side by side
 	$(BIN)/python scripts/run_targets.py check,test test-frameworks,test-cluster
@@ -111,8 +111,7 @@ ci: setup page  ## Run what CI runs: check test test-frameworks test-cluster, si
 check: lint test-sanitized  ## Lint, and test the C++ core under sanitizers
 
 test-sanitized: setup  ## Test the C++ core under the address, undefined-behaviour and thread sanitizers
-	scripts/test-native sanitized
-	scripts/test-native thread
+	scripts/test-native sanitized thread
 
 # torch comes first and with pip: its CPU build satisfies what the lock file asks for.
 $(FRAMEWORKS)/.installed: $(VENV)/.installed locks/frameworks.txt
@@ -182,6 +181,16 @@ test-times: setup  ## Print the 30 slowest test files, tests and fixtures of the
 
 test-flaky: setup  ## Repeat tests under load: make test-flaky FILE=tests/… [COUNT=50]
 	$(BIN)/python scripts/repeat_tests.py $(or $(COUNT),50) $(FILE)
+
+coverage: setup page  ## Measure which lines of src and native/core the tests of `make test` run
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --sort=miss
+	scripts/test-native coverage
+
+test-mutations: setup page  ## Plant the 30 bugs of tests/mutations one at a time; each must fail a test
+	scripts/test-mutations
 
 soak: setup  ## Long runs: ten million points, repeated kills and network cuts, minutes of fuzzing
 	$(PYTEST) tests/soak --timeout=1800
