@@ -7,6 +7,7 @@ watchers are told to look at everything anew.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import queue
@@ -96,6 +97,8 @@ class ChangeBridge:
                 _log.exception("Other servers could not be told of changes")
                 self._has_dropped = True
                 self._stopped.wait(_FIRST_PAUSE)
+        with contextlib.suppress(CatalogUnavailable):
+            self._notices.wake()  # the other thread would listen for another second
 
     def _hear(self) -> None:
         pause, is_first = _FIRST_PAUSE, True
