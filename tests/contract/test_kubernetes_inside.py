@@ -18,7 +18,6 @@ from typing import Any
 
 import psutil
 import pytest
-from kubernetes.config import incluster_config
 
 from aboard.errors import ExecutorUnavailable
 from aboard.executors import Kubernetes
@@ -50,6 +49,8 @@ def account(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def api(account: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[KubernetesApi]:
+    from kubernetes.config import incluster_config
+
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     with kubernetes_cluster(tmp_path, tmp_path / "site.pem") as (api, _):
@@ -117,7 +118,7 @@ def test_ports_are_forwarded_under_tls_and_no_connection_stays_open() -> None:
     handle, port = _serving(executor)
     forwarded, this = executor.forwarded(handle), psutil.Process()
     before = this.num_fds()
-    for _ in range(20):
+    for _ in range(6):
         stream, close = forwarded.connect(port)
         try:
             connection = http.client.HTTPConnection("pod", timeout=PATIENCE)
@@ -141,7 +142,7 @@ def test_a_connection_is_closed_only_when_nobody_reads_from_it_any_more(monkeypa
     read_from: list[int] = []
 
     def receive_slowly() -> object:
-        time.sleep(0.5)
+        time.sleep(0.1)
         read_from.append(socket.fileno())
         return receive()
 
@@ -231,5 +232,7 @@ def test_a_file_that_is_named_goes_before(account: Path, tmp_path: Path, monkeyp
 
 
 def _pass_time(monkeypatch: pytest.MonkeyPatch, span: timedelta) -> None:
+    from kubernetes.config import incluster_config
+
     later = SimpleNamespace(now=lambda: datetime.now() + span)
     monkeypatch.setattr(incluster_config, "datetime", SimpleNamespace(datetime=later, timedelta=timedelta))

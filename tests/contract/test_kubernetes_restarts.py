@@ -8,7 +8,6 @@ What is real is said in `test_executors_kubernetes.py`; the rules and words of t
 from __future__ import annotations
 
 import dataclasses
-import time
 from pathlib import Path
 from typing import Any
 
@@ -107,21 +106,12 @@ def test_who_is_evicted_once_too_often_was_preempted(
     assert executor.status(handle).reason is EndReason.PREEMPTED
 
 
-def _killed_then_waiting() -> str:
-    """A script that is killed if it was started before some moment, and waits if it was started after it.
-
-    The pause stands for the one that a controller makes before another pod, which that of the tests does not.
-    """
-    moment = int(time.time()) + 20
-    is_before = f"[ $(date +%s) -lt {moment} ]"
-    return f"if {is_before}; then while {is_before}; do sleep 0.2; done; exit 137; fi; sleep 6; {WAITS}"
-
-
 def test_who_is_evicted_after_a_kill_was_preempted_all_the_same(
     cluster: KubernetesUnderTest, executor: Kubernetes
 ) -> None:
-    handle = executor.submit(_spec(cluster, _killed_then_waiting(), restarts=1))
+    handle = executor.submit(_spec(cluster, cluster.first_then("exit 137", WAITS), restarts=1))
     until(lambda: len(cluster.objects("pods")) == 2, PATIENCE)
+    cluster.pass_back_off()
     _evict_second(cluster, executor, handle)
     status = executor.wait(handle, PATIENCE)
     assert (status.state, status.reason, status.exit_code) == (UnitState.FAILED, EndReason.PREEMPTED, None), status
@@ -133,9 +123,10 @@ def test_who_is_evicted_after_a_kill_was_preempted_all_the_same(
 def test_a_member_that_is_evicted_after_a_kill_was_preempted_all_the_same(
     cluster: KubernetesUnderTest, executor: Kubernetes
 ) -> None:
-    specs = [_spec(cluster, script, restarts=1) for script in (_killed_then_waiting(), "exit 3")]
-    first, second = executor.submit_array(specs)  # at once: schemas take time, and the moment comes
+    specs = [_spec(cluster, script, restarts=1) for script in (cluster.first_then("exit 137", WAITS), "exit 3")]
+    first, second = executor.submit_array(specs)
     until(lambda: len(cluster.objects("pods")) == 3, PATIENCE)
+    cluster.pass_back_off()
     _evict_second(cluster, executor, first)
     status = executor.wait(first, PATIENCE)
     assert (status.state, status.reason, status.exit_code) == (UnitState.FAILED, EndReason.PREEMPTED, None), status

@@ -30,7 +30,7 @@ def test_a_cluster_that_accepts_connections_and_says_nothing_is_told(
     with kubernetes_api(tmp_path) as (api, config):
         silent = Kubernetes(kubeconfig=str(config))
         handle = silent.submit(unit_spec())
-    monkeypatch.setattr(kubernetes_cluster, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(kubernetes_cluster, "PATIENCE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", api.port)):
         for call in (silent.status, silent.stop, lambda handle: list(silent.logs(handle)), silent.forget):
             with pytest.raises(ExecutorUnavailable, match=r"does not answer: .*timed out"):

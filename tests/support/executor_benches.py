@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 
 from aboard.executors import Executor, Local, Ssh
+from aboard.executors.keeper.process_tree import marked
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Mount
@@ -43,6 +45,8 @@ class Bench:
     """Whether what a unit printed is still there when it was stopped."""
     keeps_files: bool = True
     """Whether a unit that is started again finds what it has written."""
+    is_elsewhere: bool = False
+    """Whether units may run on other machines than this one."""
     lacks: dict[str, str] = field(default_factory=dict)
     """What units cannot have there, and why."""
 
@@ -80,6 +84,17 @@ class Bench:
         from support.processes import until
 
         until(lambda: text in self.output(handle), PATIENCE)
+
+    def until_gone(self, handle: UnitHandle) -> None:
+        """Wait until none of the unit's processes lives. Those of other machines show it by what they print."""
+        from support.processes import until
+
+        if self.is_elsewhere:
+            size = len(self.output(handle))
+            time.sleep(1)
+            assert len(self.output(handle)) <= size, "a child still prints"  # what a pod printed goes with it
+        else:
+            until(lambda: not marked(handle.unit), PATIENCE)
 
     def clear(self) -> None:
         for handle in self.handles:
@@ -126,9 +141,10 @@ def kubernetes_bench(folder: Path) -> Generator[Bench]:
     from support.kubernetes_under_test import OwnCluster, kubernetes_under_test
 
     with kubernetes_under_test(folder) as cluster:
-        keeps_files = isinstance(cluster, OwnCluster)  # whose pods are processes of this machine
         executor = Kubernetes(kubeconfig=str(cluster.config))
-        yield Bench(executor, {"image": cluster.image}, keeps_output=False, keeps_files=keeps_files)
+        is_elsewhere = not isinstance(cluster, OwnCluster)  # whose pods are processes of this machine
+        common = {"image": cluster.image}
+        yield Bench(executor, common, keeps_output=False, keeps_files=not is_elsewhere, is_elsewhere=is_elsewhere)
 
 
 @contextlib.contextmanager

@@ -54,6 +54,7 @@ class KubernetesApi:
         self.evict_pod: Callable[[str], None] = self.drop_pod
         self.follow: Callable[[str, bool], Iterator[bytes]] = lambda name, _: iter([self.logs[name]])
         self._numbers = itertools.count()
+        self._ahead = dt.timedelta()
 
     def add_pod(self, unit: str, status: dict[str, Any], node: str = "node-1") -> str:
         """A pod as the controllers would make it."""
@@ -82,7 +83,12 @@ class KubernetesApi:
         self.events.insert(0, {**event, "lastTimestamp": self.now()})  # listed by name, and not by time
 
     def now(self) -> str:
-        return dt.datetime.now(dt.UTC).isoformat()
+        return (dt.datetime.now(dt.UTC) + self._ahead).isoformat()
+
+    def set_clock_ahead(self, seconds: float) -> None:
+        """Move the clock of the server and its controllers; the processes of pods keep theirs."""
+        with self.lock:
+            self._ahead += dt.timedelta(seconds=seconds)
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         if self.refuse is not None:

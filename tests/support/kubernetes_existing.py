@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -56,6 +57,14 @@ class ExistingCluster(KubernetesUnderTest):
     def evict_pod(self, name: str) -> None:
         body = {"metadata": {"name": name}}
         self._core.create_namespaced_pod_eviction(name, self.namespace, body)
+
+    def first_then(self, first: str, later: str) -> str:
+        # Its pods have nothing in common but the time: the first one starts before this moment and waits for it.
+        is_before = f"[ $(date +%s) -lt {int(time.time()) + 20} ]"
+        return f"if {is_before}; then while {is_before}; do sleep 0.2; done; {first}; else {later}; fi"
+
+    def pass_back_off(self) -> None:
+        """Its controller waits before it makes the second pod, which is there when this is called."""
 
     def add_claim(self, name: str, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

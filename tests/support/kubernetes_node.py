@@ -17,7 +17,6 @@ import re
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -111,9 +110,9 @@ class _Node:
             for pod in pods:
                 self._end_pod(pod["metadata"]["name"], None)
             return
-        status.setdefault("startTime", _now())
+        status.setdefault("startTime", self._api.now())
         deadline = spec.get("activeDeadlineSeconds")
-        if deadline and time.time() - dt.datetime.fromisoformat(status["startTime"]).timestamp() > deadline:
+        if deadline and _seconds_between(status["startTime"], self._api.now()) > deadline:
             for pod in pods:
                 self._end_pod(pod["metadata"]["name"], None)
             self._finish(job, "Failed", "DeadlineExceeded")
@@ -177,7 +176,7 @@ class _Node:
 
     def _finish(self, job: Object, kind: str, reason: str, message: str = "") -> None:
         told = {"type": kind, "status": "True", "reason": reason, "message": message or _SAID[reason]}
-        job["status"]["conditions"] = [{**told, "lastTransitionTime": _now()}]
+        job["status"]["conditions"] = [{**told, "lastTransitionTime": self._api.now()}]
 
     def _start(self, owner: Object, labels: dict[str, str], failures: int = 0) -> None:
         template = owner["spec"]["template"]
@@ -287,7 +286,7 @@ class _Node:
             if name in self._ending and grace is None:
                 return
             self._ending.add(name)
-            self._api.objects["pods", name]["metadata"]["deletionTimestamp"] = _now()
+            self._api.objects["pods", name]["metadata"]["deletionTimestamp"] = self._api.now()
             self._local.stop(self._containers[name], grace=grace)
 
     def _evict_pod(self, name: str) -> None:
@@ -371,5 +370,5 @@ def _uid(owner: Object) -> dict[str, str]:
     return {"uid": owner["metadata"]["uid"]}
 
 
-def _now() -> str:
-    return dt.datetime.now(dt.UTC).isoformat()
+def _seconds_between(first: str, last: str) -> float:
+    return (dt.datetime.fromisoformat(last) - dt.datetime.fromisoformat(first)).total_seconds()

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aboard.model.uid import new_uid
 from support.kubernetes_api import KubernetesApi
 from support.kubernetes_node import kubernetes_cluster
 
@@ -47,6 +49,14 @@ class KubernetesUnderTest(ABC):
     @abstractmethod
     def evict_pod(self, name: str) -> None:
         """Have a pod end as it does when its node is emptied."""
+
+    @abstractmethod
+    def first_then(self, first: str, later: str) -> str:
+        """A script that does `first` in the first pod that runs it, and `later` in those that replace that one."""
+
+    @abstractmethod
+    def pass_back_off(self) -> None:
+        """Let the time pass that a controller waits before it replaces a pod."""
 
     @abstractmethod
     def add_claim(self, name: str, folder: Path) -> None:
@@ -89,6 +99,13 @@ class OwnCluster(KubernetesUnderTest):
 
     def evict_pod(self, name: str) -> None:
         self.api.evict_pod(name)
+
+    def first_then(self, first: str, later: str) -> str:
+        marker = self.config.parent / f"first-{new_uid()}"
+        return f"if mkdir {shlex.quote(str(marker))}; then {first}; else {later}; fi"
+
+    def pass_back_off(self) -> None:
+        self.api.set_clock_ahead(10)
 
     def add_claim(self, name: str, folder: Path) -> None:
         """Its pods see the folders of this machine as they are."""
