@@ -14,8 +14,8 @@ import aboard
 from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
+from aboard.control.open_run import ReadingPatience
 from aboard.model.board_line import LineLevel
-from aboard.reader.remote import store_root
 from aboard.store import Patience, Store, open_store
 from support.board_pages import ask, log, logged_run, shown_runs, until_shown
 from support.board_parity import check_every_answer
@@ -94,8 +94,6 @@ def bucket(tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch,
     use(monkeypatch, s3_server.environment())
     opened = open_store(s3_server.new_uri())
     use(monkeypatch, {**s3_server.environment(), "AWS_ENDPOINT_URL": proxy.endpoint})
-    quick = Patience(connect_seconds=2, stall_seconds=2, request_seconds=5, retries=1, retry_seconds=1, longest_pause=1)
-    monkeypatch.setattr(store_root, "PATIENCE", quick)
     return opened
 
 
@@ -118,17 +116,19 @@ def test_a_store_that_does_not_answer_keeps_no_other_board_waiting(
 ):
     logged_run(folder, name="near")
     far = [stored_run(bucket, tmp_path / f"far{n}", f"far{n}", lambda run: run.log(range(5))) for n in range(3)]
-    with serving_runs(catalog, folder.uri, bucket.uri) as client:
+    patience = Patience(connect_seconds=2, stall_seconds=0.5, request_seconds=2, retries=0)
+    options = {"patience": patience, "reading_patience": ReadingPatience(patience, rest_seconds=0.2)}
+    with serving_runs(catalog, folder.uri, bucket.uri, look_seconds=0.2, **options) as client:
         until_seen(client)
         numbers = ",".join(f"run{client.runs.get(run.uid).number}" for run in far)
-        proxy.hang(times=1000)
+        proxy.hold()
         slow, quick = client.boards.create(numbers).board, client.boards.create("near").board
         assert ask(client, f"{slow.uri}data/runs").json == []
         until_shown(client, quick.uri, "ws1_near_train")
         assert ask(client, slow.uri).status == 200
         until(lambda: ask(client, f"{slow.uri}data/runs").status == 200 and _warned(client, slow.id))
-        proxy.heal()
-        until(lambda: len(shown_runs(client, slow.uri)) == 3, 90)
+        proxy.release()
+        until(lambda: len(shown_runs(client, slow.uri)) == 3)
 
 
 def _warned(client: Client, board: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -14,8 +13,8 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
+from aboard.control.open_run import ReadingPatience
 from aboard.errors import AboardError
-from aboard.reader.remote import store_root
 from aboard.store import Patience, Store, open_store
 from support.clouds import use
 from support.fault_proxy import FaultProxy, fault_proxy
@@ -75,28 +74,25 @@ def test_a_bucket_that_hangs_keeps_nobody_else_waiting(
     bucket: Store,
     proxy: FaultProxy,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ):
-    quick = Patience(connect_seconds=2, stall_seconds=2, request_seconds=4, retries=0, retry_seconds=1)
-    monkeypatch.setattr(store_root, "PATIENCE", quick)
+    patience = ReadingPatience(Patience(stall_seconds=60, retries=0))
     logged_run(folder, name="near", curves={"loss": [5.0, 6.0]})
     far = stored_run(bucket, tmp_path / "far", "far", lambda run: run.log(range(5)))
-    with serving_runs(catalog, folder.uri, bucket.uri) as client:
+    with serving_runs(catalog, folder.uri, bucket.uri, reading_patience=patience) as client:
         until_seen(client)
-        proxy.hang(times=100_000)
+        proxy.hold()
         waiting = [threading.Thread(target=_ask, args=(client, far.uid)) for _ in range(ASKING)]
         for one in waiting:
             one.start()
-        began = time.monotonic()
         for _ in range(5):
             assert client.series.get("near", "loss")[0].values.tolist() == [5.0, 6.0]
-        assert time.monotonic() - began < 20  # not the seconds that each of the others waits
+        assert any(one.is_alive() for one in waiting), "it was not their answers that let these through"
         found, problems = client.series.get_partly(["near", far.uid], "loss")
         assert ([one.name for one in found], [one.run for one in problems]) == (["near"], ["far"])
-        proxy.heal()
+        proxy.release()
         for one in waiting:
             one.join(60)
-        until(lambda: _has_points(client, far.uid), 90)
+        until(lambda: _has_points(client, far.uid))
 
 
 def _ask(client: Client, uid: str) -> None:

@@ -64,8 +64,7 @@ def test_without_a_network_what_is_known_is_told_and_changes_are_refused(
     store_run(store, name="base")
     monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
     impatient = Patience(connect_seconds=10, stall_seconds=20, request_seconds=30, retries=0, retry_seconds=1)
-    monkeypatch.setattr("aboard.control.control._PATIENCE", impatient)
-    with serving_runs(catalog, store.uri) as client:
+    with serving_runs(catalog, store.uri, patience=impatient) as client:
         until(lambda: names(client) == ["base"])
         proxy.cut()
         until(lambda: client.stores().items[0].state == "failing")

@@ -31,7 +31,7 @@ from aboard.control.login_tries import LoginTries
 from aboard.control.logins import LoginOptions, Logins
 from aboard.control.media import Media
 from aboard.control.open_folders import OpenFolders, check_roots_apart
-from aboard.control.open_run import RunPlace
+from aboard.control.open_run import ReadingPatience, RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.people import PeopleDesk
 from aboard.control.process_boards import ProcessBoards, ProcessOptions
@@ -81,6 +81,10 @@ class ControlOptions:
     """How long a look at the stores is good enough for who wants to see the latest."""
     look_seconds: float = 3.0
     """How long who wants to see the latest waits for stores that are slow."""
+    patience: Patience = _PATIENCE
+    """With stores, when runs are followed and changed."""
+    reading_patience: ReadingPatience = field(default_factory=ReadingPatience)
+    """With stores, when points of runs are read."""
     roots: Sequence[str] | None = None
     """Folders and URIs below which boards may show plain event files; None for anywhere: the server of one person."""
     boards: BoardRules = field(default_factory=BoardRules)
@@ -109,7 +113,7 @@ class Control:
         self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)
         self._reindexing = Reindexing(catalog)
         self._followers: dict[str, StoreFollower] = {}
-        self.open_runs = OpenRuns()
+        self.open_runs = OpenRuns(patience=options.reading_patience)
         self._folders = OpenFolders(options.roots)
         self._board_news = news = BoardNews(self.changes)
         self.hosting = Hosting(
@@ -363,7 +367,7 @@ class Control:
             follower = StoreFollower(
                 self.catalog,
                 self._indexer,
-                open_store(uri, patience=_PATIENCE),
+                open_store(uri, patience=self._options.patience),
                 interval=self._options.folder_interval if is_folder else self._options.bucket_interval,
                 may_be_missing=is_folder and self._options.may_add_stores,
                 lease=self.leases.lease,

@@ -17,6 +17,7 @@ from aboard.reader.index_cache import IndexCache
 from aboard.reader.root import Root, StoreUri
 from aboard.reader.run_collection import RunCollection
 from aboard.reader.run_reader import RunReader
+from aboard.store.connection import Patience
 from aboard.store.run.layout import EVENTS
 
 _log = logging.getLogger("aboard.control")
@@ -24,7 +25,6 @@ _T = TypeVar("_T")
 _POINT_BYTES = 24
 _TAG_BYTES = 300
 _RUN_BYTES = 50_000
-REST_AFTER_FAILURE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,22 @@ class RunPlace:
         return None if self.is_remote else Path(self.store)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadingPatience:
+    """With stores that fail or do not answer while runs are read."""
+
+    with_requests: Patience | None = None
+    """None: the usual one of readers."""
+    rest_seconds: float = 3.0
+    """After a failure the store is left alone for so long."""
+
+
 class OpenRun:
     """A run of the pool. `leases` and `followers` are the pool's, under its lock."""
 
-    def __init__(
-        self, place: RunPlace, readers: StoreReaders, *, rest_after_failure: float = REST_AFTER_FAILURE
-    ) -> None:
+    def __init__(self, place: RunPlace, readers: StoreReaders, patience: ReadingPatience) -> None:
         self.place = place
+        self._patience = patience
         self.leases = 0
         self.followers = 0
         self.memory = _RUN_BYTES
@@ -67,7 +76,6 @@ class OpenRun:
         self.problem: AboardError | None = None
         """Why it could not be read the last time."""
         self._readers = readers
-        self._rest_after_failure = rest_after_failure
         self._collection: RunCollection | None = None
         self._logdirs: Mapping[str, RunReader] = {}
         self._lock = threading.Lock()
@@ -137,7 +145,7 @@ class OpenRun:
             self.problem = AboardError(f"{self.place.uid} cannot be read", hint="see the log of the server")
         with self._lock:
             if self.problem is not None:
-                self._rest_until = time.monotonic() + self._rest_after_failure
+                self._rest_until = time.monotonic() + self._patience.rest_seconds
             reading, self._reading = self._reading, None
             if self._is_closed and self._collection is not None:
                 self._collection.close()
@@ -148,7 +156,11 @@ class OpenRun:
         at = time.monotonic()
         if self._collection is None:
             self._collection = RunCollection(
-                {"": self.place.root}, cache=IndexCache.default(), notifications=False, within=self.place.within
+                {"": self.place.root},
+                cache=IndexCache.default(),
+                notifications=False,
+                within=self.place.within,
+                patience=self._patience.with_requests,
             )
         collection = self._collection
         changed = collection.refresh()

@@ -14,10 +14,11 @@ from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from aboard.control.open_run import REST_AFTER_FAILURE, OpenRun, RunPlace
+from aboard.control.open_run import OpenRun, ReadingPatience, RunPlace
 from aboard.control.store_readers import StoreReaders
 
 _MEMORY_LIMIT = 1 << 30
+_PATIENCE = ReadingPatience()
 _MOST_OPEN = 512
 _MOST_REMOTE = 64  # of those that nobody uses: each has threads of its own
 _FOLLOW_SECONDS = 1.0
@@ -28,7 +29,7 @@ _AGAIN_SECONDS = 2.0  # what was read before can be shown
 class OpenRuns:
     """The pool. `memory_limit` is for what runs have decoded, `most_open` for how many are open that nobody uses.
 
-    Followed runs are read every `follow_seconds`; a run that failed is left alone for `rest_after_failure` seconds.
+    Followed runs are read every `follow_seconds`; `patience` is for stores that are slow or fail.
     """
 
     def __init__(
@@ -37,10 +38,10 @@ class OpenRuns:
         memory_limit: int = _MEMORY_LIMIT,
         most_open: int = _MOST_OPEN,
         follow_seconds: float = _FOLLOW_SECONDS,
-        rest_after_failure: float = REST_AFTER_FAILURE,
+        patience: ReadingPatience = _PATIENCE,
     ) -> None:
         self._memory_limit, self._most_open = memory_limit, most_open
-        self._follow_seconds, self._rest_after_failure = follow_seconds, rest_after_failure
+        self._follow_seconds, self._patience = follow_seconds, patience
         self._lock = threading.Lock()
         self._runs: OrderedDict[RunPlace, OpenRun] = OrderedDict()
         self._stores: dict[str, StoreReaders] = {}
@@ -55,8 +56,7 @@ class OpenRuns:
         with self._lock:
             run = self._runs.get(place)
             if run is None:
-                readers = self._readers(place.store)
-                run = self._runs[place] = OpenRun(place, readers, rest_after_failure=self._rest_after_failure)
+                run = self._runs[place] = OpenRun(place, self._readers(place.store), self._patience)
             self._runs.move_to_end(place)
             run.leases += 1
             run.followers += follow

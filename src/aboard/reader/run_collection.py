@@ -26,6 +26,7 @@ from aboard.reader.run_root import RunRoot
 if TYPE_CHECKING:
     from aboard.reader.remote.copy_cache import CopyCache
     from aboard.reader.remote.store_root import StoreRoot
+    from aboard.store.connection import Patience
     from aboard.store.traffic import TrafficCount
 
 _LOG = logging.getLogger("aboard.reader")
@@ -63,7 +64,8 @@ class RunCollection:
     tell a follower of changes; the others are looked at again and again. `cache` keeps what was decoded for the next
     process, and `copies` what was fetched from stores; `summaries` has the hyperparameters that a store knows ready for
     `columns_of`. `within` is a folder at or above all roots that are folders: no symbolic link below it is followed,
-    also when one takes the place of a folder while that is read.
+    also when one takes the place of a folder while that is read. `patience` is that with stores, where the usual one
+    does not suit.
     """
 
     def __init__(
@@ -76,11 +78,14 @@ class RunCollection:
         copies: CopyCache | None = None,
         summaries: bool = False,
         within: Path | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self._roots = dict(roots)
         self._cache = cache
         self._root_names = list(self._roots)
-        self._places = [_opened_root(root, copies, within, summaries=summaries) for root in self._roots.values()]
+        self._places = [
+            _opened_root(root, copies, within, patience, summaries=summaries) for root in self._roots.values()
+        ]
         self._stores = [store for _, store in self._places if store is not None]
         folders = [os.fsencode(place.folder) for place, _ in self._places]
         # Where a root is a single file, the folder of its run is the one that the file lies in.
@@ -363,14 +368,14 @@ def _bytes_read(run: RunReader, is_kept: bool) -> Mapping[str, int]:
 
 
 def _opened_root(
-    root: Root, copies: CopyCache | None, within: Path | None, *, summaries: bool
+    root: Root, copies: CopyCache | None, within: Path | None, patience: Patience | None, *, summaries: bool
 ) -> tuple[RunRoot, StoreRoot | None]:
     if not isinstance(root, StoreUri):
         return RunRoot(root, within), None
     from aboard.reader.remote.copy_cache import CopyCache
     from aboard.reader.remote.store_root import StoreRoot
 
-    store = StoreRoot(root, copies or CopyCache.default(), with_summaries=summaries)
+    store = StoreRoot(root, copies or CopyCache.default(), with_summaries=summaries, patience=patience)
     return store, store
 
 

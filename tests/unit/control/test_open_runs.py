@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aboard.control.open_run import OpenRun, RunPlace
+from aboard.control.open_run import OpenRun, ReadingPatience, RunPlace
 from aboard.control.open_runs import OpenRuns
 from aboard.control.store_readers import StoreReaders
 from aboard.errors import StoreUnreachable
@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def pool() -> Iterator[OpenRuns]:
-    made = OpenRuns(follow_seconds=0.01, rest_after_failure=0.01)
+    made = OpenRuns(follow_seconds=0.01, patience=ReadingPatience(rest_seconds=0.01))
     yield made
     made.close()
 
@@ -155,6 +155,7 @@ def test_a_failure_is_told_and_tried_again_later(store: Store, pool: OpenRuns, m
             return run.failure is None
 
     until(works)
+    pool.close()
 
 
 def test_forgotten_runs_are_closed(store: Store, pool: OpenRuns):

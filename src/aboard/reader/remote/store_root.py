@@ -43,9 +43,16 @@ _STOP_SECONDS = 2.0
 class StoreRoot(RunRoot):
     """Runs below a URI. `refresh` brings the copy up to date once; `start` keeps it so."""
 
-    def __init__(self, uri: StoreUri, cache: CopyCache, *, with_summaries: bool = False) -> None:
+    def __init__(
+        self,
+        uri: StoreUri,
+        cache: CopyCache,
+        *,
+        with_summaries: bool = False,
+        patience: Patience | None = None,
+    ) -> None:
         self.uri = uri.uri
-        self._scope = Scope(uri, PATIENCE)
+        self._scope = Scope(uri, patience or PATIENCE)
         self._cache = cache
         self._copies = cache.take(uri.uri)
         super().__init__(self._copies.tree)
