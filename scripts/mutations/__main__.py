@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Apply the bugs of `tests/mutations`, one at a time, and report which test catches each.
+"""Plant the bugs of `tests/mutations`, one at a time, and report which test catches each.
 
-Everything happens in a copy of the working tree below `build/mutations`. Python mutations share the extension that
-is built already; native ones are compiled incrementally. Before the first mutation the named tests run without any:
-a test that fails anyway catches nothing.
+All work happens in a copy of the working tree below `build/mutations`. Python mutations use the extension that is
+built already; native ones are compiled incrementally. The named tests run without any mutation first, because a test
+that fails anyway catches nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import fcntl
-import os
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -19,48 +17,37 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mutated_tree import PatchRejected, Tree
+from mutation import Mutation, read_mutations
 from suite import BrokenTests, Suite
 
 ROOT = Path(__file__).resolve().parents[2]
-PATCHES = ROOT / "tests" / "mutations"
 WORK = ROOT / "build" / "mutations"
-_HEADER = re.compile(r"^(User|Level|Tests): (.+)$", re.M)
-_CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.M)
+REFRESH = """\
+To refresh a patch that does not apply: plant the same bug in the changed code, copy the output of `git diff -U1 FILE`
+below the fields of the patch, and take the change back with `git checkout FILE`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Mutation:
-    """One bug: a patch with a header that says what a user notices, and which tests should catch it."""
+class Outcome:
+    """What became of one mutation."""
 
-    name: str
-    patch: Path
-    files: tuple[str, ...]
-    tests: tuple[str, ...]
-
-    @classmethod
-    def read(cls, patch: Path) -> Mutation:
-        text = patch.read_text("utf-8")
-        header = dict(_HEADER.findall(text.partition("\ndiff ")[0]))
-        if header.keys() != {"User", "Level", "Tests"}:
-            raise SystemExit(f"{patch.relative_to(ROOT)} needs one line each of User:, Level: and Tests:.")
-        return cls(patch.stem, patch, tuple(_CHANGED.findall(text)), tuple(header["Tests"].split()))
+    word: str
+    detail: str
 
     @property
-    def levels(self) -> tuple[str, ...]:
-        """Where to look when no named test fails, the quickest first."""
-        above = ("tests/unit", "tests/contract", "tests/integration", "tests/e2e")
-        if any(file.startswith("web/") for file in self.files):
-            return ("web/src", "tests/e2e")
-        return ("native/tests", *above) if any(file.startswith("native/") for file in self.files) else above
+    def is_caught(self) -> bool:
+        return self.word == "caught"
 
 
 def main() -> int:
-    """Run the sample; the exit code."""
+    """Run the sample and return the exit code."""
     parser = argparse.ArgumentParser(prog="scripts/test-mutations", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="mutations to try (default: all of tests/mutations)")
-    parser.add_argument("--only-named", action="store_true", help="run the tests that a patch names, and no others")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="try this mutation (repeatable)")
+    parser.add_argument("--whole", action="store_true", help="run the whole suite when no named test fails")
+    parser.add_argument("--patches", type=Path, default=ROOT / "tests/mutations", help="folder of the patches")
     options = parser.parse_args()
-    mutations = _chosen(options.names)
+    mutations = read_mutations(options.patches, options.only)
     WORK.mkdir(parents=True, exist_ok=True)
     with (WORK / "lock").open("w") as lock:
         try:
@@ -69,65 +56,76 @@ def main() -> int:
             raise SystemExit("Another process tests mutations in this clone.") from None
         tree = Tree(ROOT, WORK)
         tree.update()
-        return _tried(tree, Suite(tree), mutations, only_named=options.only_named)
+        suite = Suite(tree)
+        if not _pass_without_mutation(tree, suite, mutations, whole=options.whole):
+            return 1
+        return _report(tree, suite, mutations, whole=options.whole)
 
 
-def _chosen(names: Sequence[str]) -> list[Mutation]:
-    patches = {patch.stem: patch for patch in sorted(PATCHES.glob("*.patch"))}
-    if unknown := [name for name in names if name not in patches]:
-        raise SystemExit(f"There is no mutation {unknown[0]!r}. There are: {', '.join(patches)}.")
-    return [Mutation.read(patches[name]) for name in names or patches]
+def _pass_without_mutation(tree: Tree, suite: Suite, mutations: Sequence[Mutation], *, whole: bool) -> bool:
+    began = time.monotonic()
+    named = sorted({path for mutation in mutations for path in mutation.tests})
+    missing = [path for path in named if not tree.has(path)]
+    for path in missing:
+        print(f"{path} does not exist. Name other tests in the `Tests:` lines of its mutations.")
+    try:
+        failures = suite.all_failures([path for path in named if path not in missing])
+    except BrokenTests as error:
+        print(f"The tests cannot run without a mutation: {error}")
+        return False
+    for test in failures:
+        print(f"{test} fails without a mutation.")
+    if failures or (missing and not whole):
+        return False
+    print(f"The named tests pass without a mutation ({time.monotonic() - began:.0f} s).\n", flush=True)
+    return True
 
 
-def _tried(tree: Tree, suite: Suite, mutations: Sequence[Mutation], *, only_named: bool) -> int:
-    started = time.monotonic()
-    for path in sorted({path for one in mutations for path in one.tests if not tree.has(path)}):
-        print(
-            f"{path} no longer exists. Its mutations fall back to whole levels; update their Tests: lines.", flush=True
-        )
-    broken = suite.all_failures(sorted({path for one in mutations for path in one.tests if tree.has(path)}))
-    for test in broken:
-        print(f"{test} fails without any mutation.")
-    if broken:
-        return 1
-    print(f"The named tests pass without a mutation ({time.monotonic() - started:.0f} s).", flush=True)
-    caught = 0
+def _report(tree: Tree, suite: Suite, mutations: Sequence[Mutation], *, whole: bool) -> int:
+    width = max(len(mutation.name) for mutation in mutations)
+    print(f"{'mutation':<{width}}  {'result':<10}  {'seconds':>7}  failing test")
+    outcomes: list[Outcome] = []
     for mutation in mutations:
-        begun = time.monotonic()
-        found = _catching_test(tree, suite, mutation, only_named=only_named)
-        caught += found.is_catch
-        took = time.monotonic() - begun
-        print(f"{mutation.name}: {found.text} ({took:.0f} s)", flush=True)
-    print(f"{caught} of {len(mutations)} caught")
+        began = time.monotonic()
+        outcome = _try(tree, suite, mutation, whole=whole)
+        outcomes.append(outcome)
+        seconds = time.monotonic() - began
+        print(f"{mutation.name:<{width}}  {outcome.word:<10}  {seconds:>7.1f}  {outcome.detail}", flush=True)
+    caught = sum(outcome.is_caught for outcome in outcomes)
+    print(f"\n{caught} of {len(mutations)} caught")
+    if any(outcome.word == "rejected" for outcome in outcomes):
+        print(REFRESH, end="")
     return 0 if caught == len(mutations) else 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    is_catch: bool
-    text: str
-
-
-def _catching_test(tree: Tree, suite: Suite, mutation: Mutation, *, only_named: bool) -> _Outcome:
+def _try(tree: Tree, suite: Suite, mutation: Mutation, *, whole: bool) -> Outcome:
+    """Plant one bug and find the first test that fails because of it."""
     named = [path for path in mutation.tests if tree.has(path)]
     try:
         with tree.mutated(mutation.patch, mutation.files):
-            found = suite.first_failure(named, mutation.files)
-            for level in () if found or only_named else mutation.levels:
-                found = suite.first_failure([level], mutation.files)
-                if found:
-                    break
+            found = suite.first_failure(named, changed=mutation.files)
+        levels = iter(mutation.suite if whole else ())
+        while found is None and (level := next(levels, None)):
+            found = _first_failure_of_level(tree, suite, mutation, level)
     except PatchRejected as error:
-        return _Outcome(False, f"the patch does not apply: {error}")
+        return Outcome("rejected", f"the patch does not apply: {error}")
     except BrokenTests as error:
-        return _Outcome(False, f"the tests cannot run with it: {error}")
-    if found is None:
-        return _Outcome(False, "NOT CAUGHT")
-    if not any(found.startswith(path) for path in named) and suite.first_failure([found], mutation.files):
-        return _Outcome(False, f"NOT CAUGHT: {found} fails without the mutation, too")
-    return _Outcome(True, f"caught by {found}")
+        return Outcome("broken", f"the tests cannot run: {error}")
+    return Outcome("caught", found) if found else Outcome("NOT CAUGHT", mutation.bug)
+
+
+def _first_failure_of_level(tree: Tree, suite: Suite, mutation: Mutation, level: str) -> str | None:
+    """The first test that fails with the mutation and passes without it."""
+    anyway: list[str] = []
+    while True:
+        with tree.mutated(mutation.patch, mutation.files):
+            found = suite.first_failure([level], changed=mutation.files, without=anyway)
+        if found is None or found in anyway:
+            return None
+        if suite.first_failure([found]) is None:
+            return found
+        anyway.append(found)
 
 
 if __name__ == "__main__":
-    os.chdir(ROOT)
     sys.exit(main())

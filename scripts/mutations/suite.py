@@ -8,14 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mutated_tree import PAGE, Tree
 
 _AT_ONCE = "2"
 _LAST_LINES = 15
-_PYTEST_FAILURE = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+::[^\s\[]+)", re.M)
+# An ERROR is a file that cannot be imported or a fixture that cannot be made: no test has failed.
+_PYTEST_FAILURE = re.compile(r"^FAILED ([^\s:]+::[^\s\[]+)", re.M)
 _VITEST_FAILURE = re.compile(r"^\s*FAIL\s+(?:\|[^|]*\|\s+)?(\S+)(?: > (.+?))?\s*$", re.M)
 _CTEST_FAILURE = re.compile(r"^\s*\d+ - \S*?(\w+) \(", re.M)
 _NATIVE_FAILURE = re.compile(r"^FAILED (\w+)", re.M)
@@ -30,28 +31,36 @@ class Suite:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        self._build_folder = tree.work / "native"
         self._environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self._environment |= {"NO_COLOR": "1", "COLUMNS": "200"}
 
-    def first_failure(self, paths: Sequence[str], changed: Sequence[str] = ()) -> str | None:
-        """The first test that fails below these paths; what the changed files need is built before."""
-        return next(iter(self._failures(paths, changed, first_only=True)), None)
+    def first_failure(
+        self, paths: Sequence[str], changed: Sequence[str] = (), without: Sequence[str] = ()
+    ) -> str | None:
+        """Run tests until one fails, and return its name.
+
+        Args:
+            paths: files, folders or single tests.
+            changed: files of the tree; what is built from them is built before the tests.
+            without: tests of Python to leave out.
+        """
+        return next(self._failures(paths, changed, without, first_only=True), None)
 
     def all_failures(self, paths: Sequence[str]) -> list[str]:
         """Every test that fails below these paths."""
-        return self._failures(paths, (), first_only=False)
+        return list(self._failures(paths, (), (), first_only=False))
 
-    def _failures(self, paths: Sequence[str], changed: Sequence[str], *, first_only: bool) -> list[str]:
-        native = [path for path in paths if path.startswith("native/")]
-        web = [path for path in paths if path.startswith("web/")]
-        python = [path for path in paths if path.startswith("tests/")]
-        found = self._native(native) if native else []
-        if web and not (found and first_only):
-            found += self._web(web, first_only=first_only)
-        if python and not (found and first_only):
+    def _failures(
+        self, paths: Sequence[str], changed: Sequence[str], without: Sequence[str], *, first_only: bool
+    ) -> Iterator[str]:
+        if native := [path for path in paths if path.startswith("native/")]:
+            yield from self._native(native, first_only=first_only)
+        if web := [path for path in paths if path.startswith("web/")]:
+            yield from self._web(web, first_only=first_only)
+        if python := [path for path in paths if path.startswith("tests/")]:
             self._build_for(python, changed)
-            found += self._python(python, first_only=first_only)
-        return found
+            yield from self._python(python, without, first_only=first_only)
 
     def _build_for(self, python: Sequence[str], changed: Sequence[str]) -> None:
         if any(name.startswith("native/") for name in changed):
@@ -60,53 +69,50 @@ class Suite:
             (self._tree.path / PAGE).unlink()
             self._run(["scripts/build-page"], "the page cannot be built")
 
-    def _python(self, paths: Sequence[str], *, first_only: bool) -> list[str]:
-        options = ["-q", "-rfE", "--tb=no", *(["-x"] if first_only else [])]
+    def _python(self, paths: Sequence[str], without: Sequence[str], *, first_only: bool) -> list[str]:
+        options = ["-q", "-rfE", "--tb=no", *(f"--deselect={test}" for test in without)]
+        options += ["-x"] if first_only else []
         if any((self._tree.path / path).is_dir() for path in paths):
             options += ["--numprocesses", _AT_ONCE, "--dist", "loadfile"]
         done = self._run([str(self._tree.python), "-m", "pytest", *options, *paths])
-        found = list(dict.fromkeys(_PYTEST_FAILURE.findall(done.stdout)))
-        if done.returncode and not found:
-            raise BrokenTests(_last_lines(done))
-        return found
+        return _named_failures(done, list(dict.fromkeys(_PYTEST_FAILURE.findall(done.stdout))))
 
     def _web(self, paths: Sequence[str], *, first_only: bool) -> list[str]:
-        files = [path.partition("::")[0].removeprefix("web/") for path in paths if path != "web/src"]
+        files = [path.partition("::")[0].removeprefix("web/") for path in paths]
         bail = ["--bail=1"] if first_only else []
         done = self._run([_node(), "node_modules/vitest/vitest.mjs", "run", *bail, *files], folder="web")
-        found = [f"web/{path}::{test}" for path, test in _VITEST_FAILURE.findall(done.stdout + done.stderr)]
-        if done.returncode and not found:
-            raise BrokenTests(_last_lines(done))
-        return found
+        found = [f"web/{path}::{test}" for path, test in _VITEST_FAILURE.findall(done.stdout + done.stderr) if test]
+        return _named_failures(done, found)
 
-    def _native(self, paths: Sequence[str]) -> list[str]:
+    def _native(self, paths: Sequence[str], *, first_only: bool) -> list[str]:
         self._build("native_tests")
         names = "|".join(Path(path.partition("::")[0]).stem.removeprefix("test_") for path in paths)
         wanted = [] if "native/tests" in paths else ["-R", rf"\.({names})$"]
-        build = str(self._tree.work / "native")
-        command = [_tool("ctest"), "--test-dir", build, "-L", "native", "--output-on-failure", "--no-tests=error"]
-        done = self._run([*command, "--parallel", _AT_ONCE, *wanted])
+        stop = ["--stop-on-failure"] if first_only else []
+        command = [_tool("ctest"), "--test-dir", str(self._build_folder), "-L", "^native$", "--output-on-failure"]
+        done = self._run([*command, "--no-tests=error", "--parallel", _AT_ONCE, *stop, *wanted])
         found = [f"native/tests/test_{name}.cpp" for name in _CTEST_FAILURE.findall(done.stdout)]
-        if done.returncode and not found:
-            raise BrokenTests(_last_lines(done))
         tests = _NATIVE_FAILURE.findall(done.stdout)
-        return [f"{found[0]}::{tests[0]}", *found[1:]] if found and tests else found
+        return _named_failures(done, [f"{found[0]}::{tests[0]}", *found[1:]] if found and tests else found)
 
     def _build_extension(self) -> Path:
         self._build("_core")
-        (built,) = (self._tree.work / "native").glob("_core*.so")
+        (built,) = self._build_folder.glob("_core*.so")
         return built
 
     def _build(self, target: str) -> None:
-        import nanobind  # only where something is compiled
+        import nanobind  # pyright: ignore[reportMissingTypeStubs]  # only where something is compiled
 
-        build = self._tree.work / "native"
+        build = self._build_folder
         if not (build / "build.ninja").exists():
             options = {
                 "CMAKE_MAKE_PROGRAM": _tool("ninja"),
                 "Python_EXECUTABLE": sys.executable,
                 "nanobind_DIR": nanobind.cmake_dir(),
                 "ABOARD_BUILD_TESTS": "ON",
+                # Compiled for one run: optimising would take longer than it saves.
+                "CMAKE_BUILD_TYPE": "None",
+                "CMAKE_CXX_FLAGS": "-O0 -DNDEBUG",
             }
             given = [f"-D{name}={value}" for name, value in options.items()]
             command = [_tool("cmake"), "-S", str(self._tree.path), "-B", str(build), "-G", "Ninja", *given]
@@ -121,6 +127,12 @@ class Suite:
         if problem and done.returncode:
             raise BrokenTests(f"{problem}:\n{_last_lines(done)}")
         return done
+
+
+def _named_failures(done: subprocess.CompletedProcess[str], found: list[str]) -> list[str]:
+    if done.returncode and not found:
+        raise BrokenTests(_last_lines(done))
+    return found
 
 
 def _last_lines(done: subprocess.CompletedProcess[str]) -> str:

@@ -13,17 +13,16 @@ from aboard.model.unit_parts import Port
 
 @pytest.mark.parametrize("serves", [False, True], ids=["job", "deployment"])
 def test_every_object_and_its_pods_carry_the_unit(serves: bool) -> None:
-    own = {"team": "vision", UNIT_LABEL: "another"}
     spec = UnitSpec(
         name="train",
         command=("true",),
         image="example.org/train",
         ports=(Port(name="http"),),
         environment={"API_KEY": "secret"},
-        labels=own,
+        labels={"team": "vision"},
         serves=serves,
     )
-    made = {one["kind"]: one for one in Kubernetes(namespace="lab").preview([spec])}
+    made = {one["kind"]: one for one in Kubernetes(namespace="lab", labels={UNIT_LABEL: "another"}).preview([spec])}
     owner = made["Deployment" if serves else "Job"]
     for labels in [one["metadata"]["labels"] for one in (*made.values(), owner["spec"]["template"])]:
         assert (labels[UNIT_LABEL], labels["team"]) == (spec.id, "vision")
