@@ -48,13 +48,15 @@ _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>.+)", re
 _WORD = re.compile(rb"[A-Za-z0-9]")
 _NUMBERS_TOO = re.compile(r"PASS|PWD|SECRET", re.I)
 # In a diff: a quoted value wherever it is given a name; a bare one only where it is the whole line, because
-# `key=lambda run: run.name` is code that a reader of the diff needs.
+# `key=lambda run: run.name` is code that a reader of the diff needs. Diffs have minified files and long rows of digits
+# in them, so nothing here is tried twice: quantifiers are possessive, and the length of names is limited.
 _QUOTED_VALUE = re.compile(
-    r"""(?P<name>[A-Za-z_][\w.-]*)(?P<between>["']?\s*[:=]\s*)(?P<quote>["'])(?P<value>(?:\\.|(?!(?P=quote)).)+)(?P=quote)"""
+    r"""(?<!\w)(?P<name>\w[\w.-]{0,127}+)(?P<between>["']?+\s*+[:=]\s*+)"""
+    r"""(?P<quote>["'])(?P<value>(?:\\.|(?!(?P=quote))[^\\\n])++)(?P=quote)"""
 )
 _BARE_LINE = re.compile(
-    r"^(?P<before>[-+ ]+[ \t]*(?:-[ \t]+)?(?:(?:export|set|ENV|ARG)[ \t]+)?)(?P<name>[A-Za-z_][\w.-]*)"
-    r"(?:=(?P<value>[^\s=\"'(\[{][^\"'(\[{\n]*)|:[ \t]+(?P<yaml>(?=\S*\d)[^\s\"'(\[{]{8,}))[ \t]*$",
+    r"^(?P<before>[-+ ][-+ \t]*+(?:(?:export|set|ENV|ARG)[ \t]++)?)(?P<name>[A-Za-z_][\w.-]*+)"
+    r"(?:=(?P<value>[^\s=\"'(\[{][^\"'(\[{\n]*+)|:[ \t]++(?P<yaml>(?=\S*\d)[^\s\"'(\[{]{8,}+)[ \t]*+)$",
     re.M,
 )
 
