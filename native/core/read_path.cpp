@@ -66,20 +66,23 @@ int open_step(int folder, const std::string& name, int flags) {
 }
 
 #if defined(RESOLVE_BENEATH) && defined(SYS_openat2)
-// Nothing when the kernel, or what guards the process, does not know the call.
-bool open_beneath(int folder, const std::string& path, int flags, int& file) {
+constexpr uint64_t kNoLinks = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS, kBeneath = RESOLVE_BENEATH;
+
+// False when the kernel, or what guards the process, does not know the call.
+bool open_restricted(int folder, const std::string& path, int flags, uint64_t restrictions, int& file) {
   static std::atomic<bool> is_missing{false};
   if (is_missing.load(std::memory_order_relaxed)) return false;
   open_how how{};
   how.flags = static_cast<uint64_t>(flags);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  how.resolve = restrictions;
   file = static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how));
   if (file >= 0 || (errno != ENOSYS && errno != EPERM && errno != EAGAIN && errno != EINVAL)) return true;
   if (errno == ENOSYS) is_missing = true;
   return false;
 }
 #else
-bool open_beneath(int, const std::string&, int, int&) { return false; }
+constexpr uint64_t kNoLinks = 0, kBeneath = 0;
+bool open_restricted(int, const std::string&, int, uint64_t, int&) { return false; }
 #endif
 
 }  // namespace
@@ -119,10 +122,13 @@ int ReadPath::open(int flags) const {
   if (!check()) return failed_with(EXDEV);
   const std::string below = below_root();
   if (below.empty()) return ::open(text_.c_str(), flags);
+  int file = -1;
+  // One call instead of three, where the way to the root has no links either. `..` below the root was refused above.
+  const std::string whole = text_.substr(0, text_.find_last_not_of('/') + 1);
+  if (open_restricted(AT_FDCWD, whole, flags, kNoLinks, file) && (file >= 0 || errno != ELOOP)) return file;
   const Folder root_folder(::open(root().c_str(), kFolderFlags));
   if (root_folder.get() < 0) return -1;
-  int file = -1;
-  return open_beneath(root_folder.get(), below, flags, file) ? file : open_by_steps(flags);
+  return open_restricted(root_folder.get(), below, flags, kNoLinks | kBeneath, file) ? file : open_by_steps(flags);
 }
 
 int ReadPath::open_by_steps(int flags) const {
@@ -148,6 +154,10 @@ int ReadPath::status(struct stat* status) const {
   if (!check()) return failed_with(EXDEV);
   const std::string below = below_root();
   if (below.empty()) return ::stat(text_.c_str(), status);
+#if defined(O_PATH)
+  const Folder file(open(O_PATH | O_CLOEXEC));
+  return file.get() < 0 ? -1 : ::fstat(file.get(), status);
+#else
   ReadPath above(*this);
   const size_t last = text_.find_last_not_of('/') + 1;
   const size_t slash = text_.rfind('/', last - 1);
@@ -157,6 +167,7 @@ int ReadPath::status(struct stat* status) const {
   const std::string name = text_.substr(slash + 1, last - slash - 1);
   if (::fstatat(folder.get(), name.c_str(), status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
   return S_ISLNK(status->st_mode) ? failed_with(ELOOP) : 0;
+#endif
 }
 
 }  // namespace aboard
