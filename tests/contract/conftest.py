@@ -15,6 +15,7 @@ from support.kubernetes_api import KubernetesApi, kubernetes_api
 from support.kubernetes_under_test import KubernetesUnderTest, kubernetes_under_test
 from support.postgres import PostgresServer
 from support.shared_service import SharedServices
+from support.stored_runs import SERVER_COUNT
 
 
 @pytest.fixture(scope="session")
@@ -31,21 +32,42 @@ def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_place(request: pytest.FixtureRequest, empty_file: Path, tmp_path: Path) -> Generator[Callable[[], str]]:
+def new_place(request: pytest.FixtureRequest) -> Callable[[], str]:
     """Makes places, each with an empty catalog of its own."""
-    if request.param == "sqlite":
-        yield lambda: _copied(empty_file, tmp_path)
-        return
-    catalogs: EmptyCatalogs = request.getfixturevalue("empty_catalogs")
+    return request.getfixturevalue(f"new_{request.param}")
+
+
+@pytest.fixture
+def new_sqlite(empty_file: Path, tmp_path: Path) -> Callable[[], str]:
+    return lambda: _copied(empty_file, tmp_path)
+
+
+@pytest.fixture
+def new_postgresql(empty_catalogs: EmptyCatalogs) -> Generator[Callable[[], str]]:
     taken: list[str] = []
 
     def take() -> str:
-        taken.append(catalogs.take())
+        taken.append(empty_catalogs.take())
         return taken[-1]
 
     yield take
     for url in taken:
-        catalogs.give_back(url)
+        empty_catalogs.give_back(url)
+
+
+@pytest.fixture(params=["sqlite"] if SERVER_COUNT == 1 else ["postgresql"])
+def new_served_place(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """As `new_place`, for servers: one over SQLite, or several over PostgreSQL where SERVERS_UNDER_TEST says how many.
+
+    What differs between the databases is shown by the tests of catalogs, which run on both.
+    """
+    return request.getfixturevalue(f"new_{request.param}")
+
+
+@pytest.fixture
+def served_catalog(new_served_place: Callable[[], str]) -> Generator[Catalog]:
+    with Catalog.open(new_served_place()) as opened:
+        yield opened
 
 
 @pytest.fixture

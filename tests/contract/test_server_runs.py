@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a store as a client sees them through a server, over HTTP, on both databases."""
+"""Runs of a store as a client sees them over HTTP; `make test-servers` has three servers over PostgreSQL."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
@@ -35,6 +35,11 @@ from support.processes import until
 from support.stored_runs import TOKEN, folder_uri, put_manifest, serving_runs, store_run
 
 DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def catalog(served_catalog: Catalog) -> Catalog:
+    return served_catalog
 
 
 @pytest.fixture
@@ -160,7 +165,7 @@ def test_two_runs_are_compared_by_their_differences(client: Client, store: Store
 
 
 def test_what_people_say_is_in_the_store_and_outlives_the_catalog(
-    client: Client, store: Store, new_place: object, catalog: Catalog
+    client: Client, store: Store, new_served_place: Callable[[], str], catalog: Catalog
 ):
     store_run(store, name="base", tags={"given": "by training", "other": ""})
     changed = client.runs.tag("base", {"best": "yes"}, remove=["given"]).items[0]
@@ -169,7 +174,7 @@ def test_what_people_say_is_in_the_store_and_outlives_the_catalog(
     assert client.runs.rename("base", "final").name == "final"
     moved = client.runs.move("final", experiment="new one").items[0]
     assert moved.experiment == "new one"
-    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+    with Catalog.open(new_served_place()) as another, serving_runs(another, store.uri) as other:
         run = other.runs.get("final")
         assert (run.tags, run.experiment) == ({"best": "yes", "other": ""}, "new one")
         assert [(note.text, note.author) for note in run.notes] == [("looks good", "ann")]
@@ -230,7 +235,7 @@ def test_a_damaged_document_hides_nothing_else(catalog: Catalog, store: Store):
         assert names(client) == ["good", "half"]
 
 
-def test_deleting_and_restoring(client: Client, store: Store, new_place: object):
+def test_deleting_and_restoring(client: Client, store: Store, new_served_place: Callable[[], str]):
     for name in ("a", "b", "c"):
         store_run(store, name=name)
     deleted = client.runs.delete(["a", "run2"]).items
@@ -238,7 +243,7 @@ def test_deleting_and_restoring(client: Client, store: Store, new_place: object)
     assert (names(client), sorted(names(client, in_bin=True))) == (["c"], ["a", "b"])
     client.reindex(store.uri)
     assert names(client) == ["c"]
-    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+    with Catalog.open(new_served_place()) as another, serving_runs(another, store.uri) as other:
         assert names(other) == ["c"]
     assert client.runs.restore("run1").items[0].deleted is None
     assert sorted(names(client)) == ["a", "c"]
@@ -262,7 +267,9 @@ def test_deleting_files_is_for_good_and_not_for_what_lives(client: Client, store
     assert client.runs.register(NewRun(uid=new_uid(), workspace="ws1")).name == "run4"
 
 
-def test_experiments_and_workspaces_take_their_runs_along(client: Client, store: Store, new_place: object):
+def test_experiments_and_workspaces_take_their_runs_along(
+    client: Client, store: Store, new_served_place: Callable[[], str]
+):
     for name in ("a", "b"):
         store_run(store, name=name, experiment="first")
     store_run(store, name="c", experiment="second")
@@ -270,12 +277,12 @@ def test_experiments_and_workspaces_take_their_runs_along(client: Client, store:
     assert client.experiments.change("first", name="renamed", description="why").description == "why"
     assert client.experiments.get("exp1").runs == {RunState.COMPLETED: 1}
     assert client.workspaces.change("ws1", new_name="area").runs == 2
-    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+    with Catalog.open(new_served_place()) as another, serving_runs(another, store.uri) as other:
         assert names(other, workspaces="area", experiment="renamed") == ["b"]
         assert [one.name for one in other.workspaces.list().items] == ["area"]
     client.experiments.delete("renamed")
     assert names(client) == ["c"]
-    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+    with Catalog.open(new_served_place()) as another, serving_runs(another, store.uri) as other:
         assert names(other) == ["c"]
     client.experiments.restore("exp1")
     assert sorted(names(client)) == ["b", "c"]  # `a` was in the bin before
@@ -283,7 +290,7 @@ def test_experiments_and_workspaces_take_their_runs_along(client: Client, store:
     assert (names(client), list(client.workspaces.list().items)) == ([], [])
     client.workspaces.restore("AREA")
     assert sorted(names(client)) == ["b", "c"]
-    with Catalog.open(new_place()) as another, serving_runs(another, store.uri) as other:
+    with Catalog.open(new_served_place()) as another, serving_runs(another, store.uri) as other:
         assert sorted(names(other)) == ["b", "c"]
     with pytest.raises(Conflict):
         client.workspaces.add("area")
@@ -421,9 +428,8 @@ def test_a_store_that_fails_is_told_and_looked_at_again(catalog: Catalog, tmp_pa
         until(lambda: names(client) == ["back"], 20)
 
 
-def test_servers_that_share_a_postgresql_behave_as_one(place: str, store: Store):
-    if not place.startswith("postgresql"):
-        return  # SQLite is for one server, which test_server_command shows
+def test_servers_that_share_a_postgresql_behave_as_one(new_postgresql: Callable[[], str], store: Store):
+    place = new_postgresql()
     with (
         Catalog.open(place) as first,
         Catalog.open(place) as second,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person types as a selection, over HTTP, on both databases."""
+"""What a person types as a selection, over HTTP; `make test-servers` has three servers over PostgreSQL."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ from aboard.model.selection_words import parse_selection
 from aboard.store import Store, open_store
 from support.catalog_runs import make_run
 from support.stored_runs import folder_uri, serving_runs, store_run
+
+
+@pytest.fixture
+def catalog(served_catalog: Catalog) -> Catalog:
+    return served_catalog
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 from aboard.model.times import now
 from aboard.ship import Destinations, Shipper, Spool, restore
+from aboard.ship.pace import Pace
 from aboard.store import open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
@@ -59,7 +60,12 @@ def test_a_whole_life(trip, tmp_path):
 
 def test_live_and_to_two_places(trip, tmp_path):
     mirror = open_store(str(tmp_path / "mirror"), create=True)
-    destinations = Destinations([Shipper(trip.spool, trip.store), Shipper(trip.spool, mirror, journal="second")])
+    destinations = Destinations(
+        [
+            Shipper(trip.spool, trip.store, pace=lambda: Pace(0.1)),
+            Shipper(trip.spool, mirror, journal="second", pace=lambda: Pace(0.1)),
+        ]
+    )
     destinations.start()
     for step in range(3):
         append(trip.output / EVENTS, records(step, 1))

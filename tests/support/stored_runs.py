@@ -16,6 +16,7 @@ import uvicorn
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
+from aboard.control.board_pace import BoardPace
 from aboard.control.control import Control, ControlOptions
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
@@ -37,6 +38,14 @@ from support.processes import until
 from support.round_robin import round_robin
 
 TOKEN = "a-token-for-tests-only"
+QUICK: Mapping[str, Any] = {
+    "folder_interval": 0.2,
+    "bucket_interval": 0.2,
+    "fresh_seconds": 0.0,
+    "look_seconds": 30.0,
+    "board_pace": BoardPace(live=0.2, fixed=0.2),
+}
+"""Options of a server of which tests need not wait for the usual pauses."""
 SERVER_COUNT = int(os.environ.get("SERVERS_UNDER_TEST", "1"))
 
 
@@ -105,7 +114,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
 
 @contextlib.contextmanager
 def _serving(catalog: Catalog, *stores: str, personal: bool, delay: float = 0, **options: Any) -> Iterator[int]:
-    given = {"folder_interval": 0.2, "bucket_interval": 0.2, "fresh_seconds": 0.0, "look_seconds": 30.0, **options}
+    given = {**QUICK, **options}
     given["may_add_stores"] = personal
     control = Control(catalog, ControlOptions(stores=stores, **given))
     app = api_app(control, personal=personal, private=False, actor="tester", remember=lambda _: None)

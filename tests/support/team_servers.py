@@ -30,6 +30,7 @@ from aboard.server.path_prefix import prefix_of
 from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.serving import server_config
 from support.processes import until
+from support.stored_runs import QUICK
 
 BOSS = "boss"
 
@@ -139,13 +140,7 @@ def team_server(
 ) -> Iterator[TeamServer]:
     """A server with logins by tokens, unless `login` says something else; its administrator is `BOSS`."""
     settings = Settings(home=home, login=login or LoginSettings(mode="tokens"), serve=serve or ServeSettings())
-    given = {
-        "folder_interval": 0.2,
-        "bucket_interval": 0.2,
-        "fresh_seconds": 0.0,
-        "look_seconds": 30.0,
-        **(options or {}),
-    }
+    given = {**QUICK, **(options or {})}
     control = Control(catalog, ControlOptions(stores=stores, logins=login_options(settings), **given))
     listener, second = listen("127.0.0.1", port), listen("127.0.0.1", 0)
     boards_port: int = second.getsockname()[1]

@@ -27,11 +27,13 @@ class BoardKeeper:
         hosting: Hosting,
         ended: Callable[[Board, str], None],
         process_used_at: Callable[[str], float | None],
+        *,
+        clock: Callable[[], datetime] = now,
     ) -> None:
         """`ended` is told of boards that came to their end. `process_used_at`: when a board elsewhere was asked."""
         self._catalog, self._hosting, self._ended = catalog, hosting, ended
-        self._process_used_at = process_used_at
-        self._began = now()
+        self._process_used_at, self._clock = process_used_at, clock
+        self._began = clock()
         self._rounds = RepeatedRounds(
             "aboard-board-keeper", self.round, looks_after="boards", rest_after_failure=_LONGEST_REST
         )
@@ -64,7 +66,7 @@ class BoardKeeper:
 
     def _left(self, board: Board) -> float:
         """Seconds until a board ends, if nobody uses it."""
-        at = now()
+        at = self._clock()
         ends = [moment for moment in (board.expires, self._idle_end(board)) if moment is not None]
         return min((moment - at).total_seconds() for moment in ends) if ends else _LONGEST_REST
 
@@ -74,7 +76,7 @@ class BoardKeeper:
         hosted = self._hosting.find(board.id)
         at = hosted.used_at if hosted is not None else self._process_used_at(board.id)
         if at is not None:
-            used = max(used, now() - timedelta(seconds=time.monotonic() - at))
+            used = max(used, self._clock() - timedelta(seconds=time.monotonic() - at))
         return used
 
     def _idle_end(self, board: Board) -> datetime | None:
@@ -87,11 +89,11 @@ class BoardKeeper:
     def _end(self, board: Board) -> None:
         idle_end = self._idle_end(board)
         try:
-            if board.expires is not None and board.expires <= now():
+            if board.expires is not None and board.expires <= self._clock():
                 span = duration_text(board.max_runtime or timedelta())
                 reason = f"its longest time to run, {span}, is over"
                 board, has_ended = self._catalog.boards.end(board.id, exit_status="expired", reason=reason)
-            elif idle_end is not None and idle_end <= now():
+            elif idle_end is not None and idle_end <= self._clock():
                 reason = f"nobody used it for {duration_text(board.idle_timeout or timedelta())}"
                 board, has_ended = self._catalog.boards.end(
                     board.id, exit_status="idle", reason=reason, not_used_since=self._used(board)

@@ -18,6 +18,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.control.annotations import annotations_of
 from aboard.control.board_keeper import BoardKeeper
 from aboard.control.board_news import BoardNews
+from aboard.control.board_pace import BoardPace
 from aboard.control.boards import BoardRules, BoardUses
 from aboard.control.change_bridge import ALIVE, PEOPLE, TRIES, ChangeBridge
 from aboard.control.changes import Changes
@@ -88,6 +89,7 @@ class ControlOptions:
     roots: Sequence[str] | None = None
     """Folders and URIs below which boards may show plain event files; None for anywhere: the server of one person."""
     boards: BoardRules = field(default_factory=BoardRules)
+    board_pace: BoardPace = field(default_factory=BoardPace)
     template: str = "{workspace}_{run}_{logdir}"
     """How boards call runs of the catalog."""
     process_home: Path | None = None
@@ -124,6 +126,7 @@ class Control:
             told=news.tell,
             plugins=options.boards.plugins,
             default_template=options.template,
+            pace=options.board_pace,
         )
         self.processes = ProcessBoards(
             catalog,

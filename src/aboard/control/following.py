@@ -141,7 +141,7 @@ class StoreFollower:
         if not self._is_ours():
             return min(self._interval, _LEASE_SECONDS)
         if self._round():
-            self._pause = min(max(self._pause, 1.0) * 2, _LONGEST_PAUSE)
+            self._pause = min(max(self._pause, self._interval) * 2, _LONGEST_PAUSE)
         else:
             # A folder with very many runs takes long to list; it should not cost more than a part of a core.
             self._pause = max(self._interval, min(_SHARE * self._round_took, _LONGEST_REST))

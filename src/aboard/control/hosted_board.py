@@ -16,6 +16,7 @@ from aboard.board.selected_tags import RunSource
 from aboard.catalog.catalog import Catalog
 from aboard.control.board_columns import run_columns
 from aboard.control.board_folders import BoardFolders
+from aboard.control.board_pace import BoardPace
 from aboard.control.board_runs import BoardRuns
 from aboard.control.board_selection import BoardSelection
 from aboard.control.open_folders import OpenFolders
@@ -30,7 +31,7 @@ from aboard.reader.run_tags import indexes_of
 MOST_SHOWN = 10_000
 """Runs on one board: each takes some 20 KB of memory, and a page that lists more is of no use."""
 _SHARE = 20  # looking at what a board shows takes at most this part of the time
-_LIVE_SECONDS, _FIXED_SECONDS, _LONGEST_SECONDS = 1.0, 3.0, 60.0
+_LONGEST_SECONDS = 60.0
 
 
 class HostedBoard:
@@ -45,6 +46,7 @@ class HostedBoard:
         *,
         plugins: Collection[str] | None,
         default_template: str,
+        pace: BoardPace,
     ) -> None:
         """`plugins` are the installed ones that boards may load now, whatever was allowed when this was made."""
         self.board = board
@@ -54,7 +56,7 @@ class HostedBoard:
         self.used_at = time.monotonic()
         self.told_problems: list[str] = []
         self.has_looked = False
-        self._catalog = catalog
+        self._catalog, self._pace = catalog, pace
         self._selection = BoardSelection(board, catalog)
         self._template = NameTemplate(board.template or default_template, BOARD_FIELDS)
         self._runs = BoardRuns(pool)
@@ -113,7 +115,7 @@ class HostedBoard:
                 self.has_looked = True
                 return after - before, before - after
             finally:
-                usual = _LIVE_SECONDS if self._selection.is_live or self._lives() else _FIXED_SECONDS
+                usual = self._pace.live if self._selection.is_live or self._lives() else self._pace.fixed
                 took = time.monotonic() - began
                 self._next_look = time.monotonic() + min(max(usual, took * _SHARE), _LONGEST_SECONDS)
 

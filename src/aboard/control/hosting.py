@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from aboard.catalog.catalog import Catalog
+from aboard.control.board_pace import BoardPace
 from aboard.control.board_selection import workspaces_of
 from aboard.control.open_folders import OpenFolders
 from aboard.control.open_runs import OpenRuns
@@ -55,11 +56,13 @@ class Hosting:
         told: Callable[[Board, str], None],
         plugins: Collection[str] | None,
         default_template: str,
+        pace: BoardPace | None = None,
         close_seconds: float = _CLOSE_SECONDS,
     ) -> None:
         self._catalog, self._pool, self._folders, self._stores = catalog, pool, folders, stores
         self._told, self._plugins = told, plugins
         self._default_template, self._close_seconds = default_template, close_seconds
+        self._pace = pace or BoardPace()
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         self._open: dict[str, HostedBoard] = {}
@@ -135,6 +138,7 @@ class Hosting:
             self._folders,
             plugins=self._plugins,
             default_template=self._default_template,
+            pace=self._pace,
         )
         try:
             self._look(made)
