@@ -8,7 +8,6 @@ import contextlib
 import http.client
 import socket
 import sys
-import time
 import uuid
 from collections.abc import Generator
 from dataclasses import replace
@@ -68,6 +67,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[TeamServer]:
                 connection.execute(update(boards).values(state="starting", unit=spec.id, unit_host=host))
 
             catalog.database.write(killed_in_between)
+            running.control.processes.wake()
             running.board = board.id
             until(lambda: catalog.boards.get(board.id).state is UnitState.RUNNING)
             yield running
@@ -165,10 +165,12 @@ def test_a_process_that_breaks_off_or_hangs_hurts_nobody_else(server: TeamServer
             one.sendall(_request(server, "hang"))
         for one in hanging[10:]:
             one.sendall(_request(server, "forever")[:-10])  # a client that never ends its headers
-        began = time.monotonic()
-        assert ask(server, "echo").status == 200
+        assert ask(server, "echo").status == 200  # long before the others get a response, which is a minute later
         assert server.ask("/api/v1/boards", who=BOSS).status == 200
-        assert time.monotonic() - began < 20
+        for one in hanging:
+            one.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                one.recv(1)
     finally:
         for one in hanging:
             one.close()
@@ -200,7 +202,7 @@ def _request(server: TeamServer, path: str, *more: str, method: str = "GET") -> 
 )
 def test_requests_that_two_could_read_differently_are_refused(server: TeamServer, more: tuple[str, ...], body: bytes):
     with socket.create_connection(("127.0.0.1", server.boards_port), timeout=60) as connection:
-        connection.sendall(_request(server, "echo", *more, method="POST") + body)
+        connection.sendall(_request(server, "echo", "Connection: close", *more, method="POST") + body)
         answer = b""
         with contextlib.suppress(ConnectionResetError):
             while piece := connection.recv(65536):

@@ -7,7 +7,7 @@ No response is a failure of the server, and every response is what the document 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ CHECKS = [not_a_server_error, content_type_conformance, response_schema_conforma
 
 
 @contextlib.contextmanager
-def fuzzed_server(folder: Path) -> Iterator[Client]:
+def fuzzed_server(folder: Path) -> Generator[Client]:
     """A server over a few runs, some of whose names fuzzers find."""
     store = open_store(str(folder / "store"), create=True)
     for name in ("base", "0", "a"):
@@ -58,7 +58,7 @@ def fuzz_every_operation(client: Client, *, examples: int, shrink: bool, derando
         database=None,
         derandomize=derandomize,
         phases=[Phase.generate, *([Phase.shrink] if shrink else [])],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[*HealthCheck.__members__.values()],
     )
     for operation in _operations():
         for mode in GenerationMode:
@@ -74,7 +74,8 @@ def fuzz_every_operation(client: Client, *, examples: int, shrink: bool, derando
 
 def _operations() -> Iterator[Any]:
     """All below the prefix, but for the stream of events, which has no end that could be waited for."""
-    for found in schemathesis.openapi.from_path(DOCUMENT).get_all_operations():
+    document: Any = schemathesis.openapi.from_path(DOCUMENT)
+    for found in document.get_all_operations():
         operation = found.ok()
         if operation.path.startswith("/api/") and not operation.path.endswith("/events"):
             yield operation
