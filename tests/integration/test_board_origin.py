@@ -167,7 +167,7 @@ def test_a_process_that_breaks_off_or_hangs_hurts_nobody_else(server: TeamServer
             one.sendall(_request(server, "forever")[:-10])  # a client that never ends its headers
         assert ask(server, "echo").status == 200  # long before the others get a response, which is a minute later
         assert server.ask("/api/v1/boards", who=BOSS).status == 200
-        for one in hanging:
+        for one in hanging[:10]:
             one.setblocking(False)
             with pytest.raises(BlockingIOError):
                 one.recv(1)

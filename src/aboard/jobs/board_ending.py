@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -40,7 +41,7 @@ class BoardEnding:
         write_owned(path, json.dumps(asdict(self)))
 
 
-def work(ending: BoardEnding, poll_seconds: float = _POLL_SECONDS) -> None:
+def work(ending: BoardEnding, poll_seconds: float = _POLL_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
     """Wait for one of the two ends."""
     handle = UnitHandle.parse(ending.board)
     over_since: float | None = None
@@ -48,8 +49,8 @@ def work(ending: BoardEnding, poll_seconds: float = _POLL_SECONDS) -> None:
     # Not before it has ended: what an executor leaves behind to end a unit would end with this one.
     while not _has_ended(handle):
         if over_since is None and _is_over(ending):
-            over_since = time.monotonic()
-        if over_since is not None and time.monotonic() - over_since >= ending.delay:
+            over_since = clock()
+        if over_since is not None and clock() - over_since >= ending.delay:
             is_asked = is_asked or _is_told_to_end(handle)
         time.sleep(poll_seconds)
 

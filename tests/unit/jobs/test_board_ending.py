@@ -85,6 +85,22 @@ def test_calls_without_an_answer_are_made_again(
     assert (board.states, stops, looks) == ([UnitState.RUNNING, UnitState.STOPPED], [], [])
 
 
+def test_it_stays_for_a_delay_after_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = 0.0
+    board = Board()
+
+    def clock() -> float:
+        nonlocal at
+        at += 0.25 if board.states == [UnitState.RUNNING] else 0.0
+        return at
+
+    monkeypatch.setattr(board_ending, "executor_of", lambda _: board)
+    lock = str(tmp_path / "absent" / "open")
+    ending = BoardEnding(board=HANDLE.text(), experiment="nobody", lock=lock, delay=6.0)
+    board_ending.work(ending, poll_seconds=0, clock=clock)
+    assert at == 6.25, "the first call of the clock is the end of the experiment"
+
+
 def test_a_board_that_is_not_known_any_more_needs_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     board = Board(looks=[UnknownName("no such unit")])
     monkeypatch.setattr(board_ending, "executor_of", lambda _: board)
