@@ -57,7 +57,7 @@ def helper_of(spool: Path) -> int:
 
 def test_stock_tensorboard_reads_what_was_downloaded(machine: Machine, bucket: Store, uri: str, tmp_path: Path) -> None:
     script = """
-        import sys, time
+        import os, sys, time
         import numpy as np
         from aboard import SummaryWriter
 
@@ -65,9 +65,10 @@ def test_stock_tensorboard_reads_what_was_downloaded(machine: Machine, bucket: S
         with SummaryWriter(sys.argv[1] + "/", filename_suffix=".v2", purge_step=2) as writer:
             for step in range(40):
                 writer.add_scalar("loss", step / 2, step)
-                if step in (10, 20):
+                if step == 20:
                     writer.flush()
-                    time.sleep(1.2)  # so that there are several segments
+                    while not os.path.exists("first segment"):
+                        time.sleep(0.02)
             writer.add_scalars("two", {"a": 1, "b": 2}, 7)
             writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, run_name="trial")
             writer.add_embedding(np.eye(3), metadata=["x", "y", "z"])
@@ -76,7 +77,10 @@ def test_stock_tensorboard_reads_what_was_downloaded(machine: Machine, bucket: S
         writer.add_scalar("later", 5, 5)  # after closing: a new file
         assert "obstore" not in sys.modules
     """
-    ended = well(machine.python(script, uri))
+    process = machine.start_python(script, uri)
+    until(lambda: process.poll() is not None or list(bucket.list()))
+    (machine.folder / "first segment").touch()
+    ended = well(finish(process))
     assert ended.err == ""
     until(lambda: not machine.spools())  # nothing stays on this machine
     keys = [entry.key for entry in bucket.list()]
@@ -103,15 +107,12 @@ def test_every_kind_of_bucket(
         store = opened()
         machine = Machine(tmp_path / "one", str(tmp_path / "unused"))
         script = """
-            import sys, time
+            import sys
             from aboard import SummaryWriter
 
             with SummaryWriter(sys.argv[1] + "/logs", flush_timeout=30) as writer:
                 for step in range(30):
                     writer.add_scalar("loss", step / 2, step)
-                    if step == 10:
-                        writer.flush()
-                        time.sleep(1.2)  # so that there are several segments
         """
         ended = well(machine.python(script, store.uri))
         assert ended.err == ""
@@ -130,8 +131,10 @@ def test_children_and_a_killed_parent(machine: Machine, bucket: Store, uri: str,
 
         writer = SummaryWriter(sys.argv[1])
         writer.add_scalar("parent", 1, 1)
+        parent = os.getpid()
         if os.fork() == 0:
-            time.sleep(2)  # the child goes on when its parent is gone
+            while os.getppid() == parent:  # the child goes on when its parent is gone
+                time.sleep(0.02)
             for step in range(5):
                 writer.add_scalar("child", step, step)
             writer.close()
