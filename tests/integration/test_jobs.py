@@ -28,6 +28,7 @@ from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
 from support.commands import aboard as command
+from support.forked_commands import forked_local_servers
 from support.job_home import job_home
 from support.processes import until
 
@@ -62,10 +63,11 @@ KILLED_ONCE = """
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     home = job_home(tmp_path, monkeypatch)
-    yield home
-    for job in aboard.Job.list():
-        job.cancel()
-    try:
+    with forked_local_servers():
+        yield home
+        for job in aboard.Job.list():
+            job.cancel()
+    try:  # one that an example has started
         pid = int((home / "server/running.lock").read_text() or 0)
     except FileNotFoundError:
         return

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import stat
-import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -15,9 +14,10 @@ import psutil
 import pytest
 
 from aboard.client.client import Client
-from aboard.client.private_server import START_SECONDS, PrivateServer
+from aboard.client.private_server import PrivateServer
 from aboard.errors import ServerUnavailable
 from aboard.store import open_store
+from support.forked_commands import forked_local_servers
 from support.processes import finish, start, succeed, until
 from support.runs import Machine, well
 from support.stored_runs import store_run
@@ -35,8 +35,9 @@ LIST = """
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     home = tmp_path / "home"
     monkeypatch.setenv("ABOARD_HOME", str(home))
-    yield home
-    for pid in servers(home):  # also one that was just about to start
+    with forked_local_servers():
+        yield home
+    for pid in servers(home):  # of other processes, also one that was just about to start
         os.kill(pid, signal.SIGKILL)
     until(lambda: not servers(home))
 
@@ -57,7 +58,7 @@ def alive(pid: int) -> bool:
 
 
 def servers(home: Path) -> list[int]:
-    """All processes that serve this home."""
+    """All processes that serve this home and that other processes than this one have started."""
     found: list[int] = []
     for process in psutil.process_iter(["cmdline", "environ"]):
         words, environment = process.info["cmdline"] or [], process.info["environ"] or {}
@@ -111,7 +112,7 @@ def test_an_older_one_is_replaced_and_a_newer_one_is_used(home: Path, monkeypatc
     assert Client().info().pid == first
     monkeypatch.setattr("aboard.client.private_server.__version__", "99.0")
     # The new one is of the same age here, so it is not good enough either; but the old one has ended.
-    monkeypatch.setattr("aboard.client.private_server.START_SECONDS", 4.0)
+    monkeypatch.setattr("aboard.client.private_server.START_SECONDS", 1.0)
     with pytest.raises(ServerUnavailable):
         Client().info()
     until(lambda: not alive(first))
@@ -137,17 +138,15 @@ def test_one_that_nobody_can_find_ends(home: Path):
     (home / "server/server.json").unlink()
     second = Client().info().pid
     assert second != first
-    until(lambda: servers(home) == [second])
-    assert not alive(first)
+    until(lambda: not alive(first))
+    assert alive(second)
 
 
 def test_why_it_does_not_start_is_told(home: Path, monkeypatch: pytest.MonkeyPatch):
     home.mkdir()
     (home / "catalog.sqlite").write_bytes(b"this is no database, but it is long enough to be looked at" * 10)
-    begun = time.monotonic()
     with pytest.raises(ServerUnavailable, match="the file is damaged or something else"):
         Client().info()
-    assert time.monotonic() - begun < START_SECONDS
     other = home / "other"
     other.mkdir()
     (other / "server").write_text("in the way")
@@ -168,10 +167,10 @@ def test_a_run_is_listed_by_commands_and_reindexed(home: Path, tmp_path: Path):
     until(lambda: len(client.runs.get("trained").attempts) == 2)
     (home / "store" / "01ARZ3NDEKTSV4RRFFQ69G5FAV").mkdir()
     (home / "store" / "01ARZ3NDEKTSV4RRFFQ69G5FAV/run.json").write_text("{")
-    ended = machine.aboard("reindex", home / "store")
+    ended = machine.ask("reindex", home / "store")
     assert (ended.code, "1 run is in the catalog" in ended.out) == (1, True)
     assert "01ARZ3NDEKTSV4RRFFQ69G5FAV" in ended.err
-    told = json.loads(machine.aboard("reindex", "home/store", "--json").out)
+    told = json.loads(machine.ask("reindex", "home/store", "--json").out)
     assert (told["state"], told["found"], told["written"]) == ("done", 2, 1)
     # Who lets somebody in is told that it is not where others could come in.
     assert "which only this machine reaches" in well(machine.ask("user", "add", "ann", "--no-token")).err

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import urllib.request
 from collections.abc import Generator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from aboard import SummaryWriter
@@ -18,6 +15,7 @@ from aboard.errors import Conflict, CredentialsMissing, CredentialsRefused
 from aboard.model.unit_states import UnitState
 from aboard.store import open_store
 from support.clouds import clear_clouds, use
+from support.forked_commands import forked_local_servers
 from support.object_servers import S3Server
 from support.processes import until
 
@@ -29,13 +27,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     clear_clouds(monkeypatch, tmp_path)
     home = tmp_path / "home"
     monkeypatch.setenv("ABOARD_HOME", str(home))
-    yield home
-    try:
-        server = psutil.Process(int((home / "server/running.lock").read_text()))
-    except (OSError, ValueError, psutil.NoSuchProcess):
-        return
-    os.kill(server.pid, signal.SIGKILL)
-    until(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)
+    with forked_local_servers():
+        yield home
 
 
 @pytest.fixture

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards that are processes: a stock TensorBoard behind the second origin of a real server."""
+"""Boards that are processes behind the second origin of a real server.
+
+One test uses a stock TensorBoard. The others are about its process, and start a program that stands for it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import signal
 import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,6 +22,7 @@ from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
 from aboard.cli import board_opening
 from aboard.client.client import Client
+from aboard.control.board_executors import BoardExecutors
 from aboard.control.boards import BoardRules
 from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.board import BoardKind
@@ -30,6 +35,7 @@ from aboard.store.run.file_row import FileRow
 from aboard.store.run.outputs import Outputs
 from aboard.store.run.run_folder import RunFolder
 from aboard.writer.summary_writer import SummaryWriter
+from support import tensorboard_stand_in
 from support.board_pages import logged_run
 from support.commands import aboard
 from support.processes import finish, start, until
@@ -54,9 +60,10 @@ def store(tmp_path: Path) -> Store:
 
 
 @contextlib.contextmanager
-def serving(store: Store, home: Path, **limits: int) -> Iterator[TeamServer]:
+def serving(store: Store, home: Path, *, is_stock: bool = False, **limits: int) -> Iterator[TeamServer]:
     home.mkdir(exist_ok=True)
-    options = {"process_home": home, "boards": BoardRules(limits=BoardLimits(**limits))}
+    executors = BoardExecutors() if is_stock else BoardExecutors(own_program=tensorboard_stand_in.COMMAND)
+    options = {"process_home": home, "boards": BoardRules(limits=BoardLimits(**limits), executors=executors)}
     with Catalog.open(home / "catalog.sqlite") as catalog, team_server(catalog, home, store.uri, options=options) as it:
         until(lambda: it.client().runs.count() == len(list(store.list_folders())))
         yield it
@@ -67,13 +74,14 @@ def _processes(folder: Path) -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if "tensorboard.main" in words and any(str(folder) in word for word in words):
+        is_tensorboard = "tensorboard.main" in words or tensorboard_stand_in.__file__ in words
+        if is_tensorboard and any(word.startswith(f"--logdir={folder}") for word in words):
             found.append(process)
     return found
 
 
-def started(server: TeamServer, *sources: str, who: str = BOSS) -> BoardInfo:
-    board = server.client(who).boards.create(*sources, kind=BoardKind.PROCESS).board
+def started(server: TeamServer, *sources: str, who: str = BOSS, **options: Any) -> BoardInfo:
+    board = server.client(who).boards.create(*sources, kind=BoardKind.PROCESS, **options).board
     until(lambda: server.client(who).boards.get(board.id).state is not UnitState.PENDING)
     until(lambda: server.client(who).boards.get(board.id).state is not UnitState.STARTING, _START)
     found = server.client(who).boards.get(board.id)
@@ -106,8 +114,8 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
         writer.flush()
 
     grow(1)
-    with contextlib.closing(writer), serving(store, home, process=1) as server:
-        board = started(server, "run1")
+    with contextlib.closing(writer), serving(store, home, is_stock=True, process=1) as server:
+        board = started(server, "run1", settings={"tensorboard_args": ["--reload_interval=1"]})
         until(lambda: runs_of(server, board) == ["ws1_one_test", "ws1_one_train"])
         copies = {path: path.stat().st_ino for path in (home / "process-boards").rglob("*tfevents*")}
         assert len(copies) == 2
@@ -134,11 +142,6 @@ def test_a_life_of_one(store: Store, home: Path, tmp_path: Path):
         assert server.ask_board(f"/boards/{board.id}/", who=BOSS).status == 409
         until(lambda: not list((home / "process-boards").rglob("*tfevents*")))
 
-        again = started(server, "run1")
-        assert again.id == board.id
-        server.client().boards.delete(board.id)
-        until(lambda: not _processes(tmp_path))
-
 
 def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
     """A server that comes back takes up what runs, and what has died is told with its reason."""
@@ -158,6 +161,9 @@ def test_neither_side_dies_unnoticed(store: Store, home: Path, tmp_path: Path):
         again = started(server, "run1")
         assert again.id == board.id
         assert len(_processes(tmp_path)) == 1
+        server.client().boards.stop(board.id)
+        until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED)
+        assert started(server, "run1").id == board.id
         server.catalog.boards.end(board.id, exit_status="killed", reason="somebody", at_once=True)
         server.catalog.boards.delete(board.id)  # as if by a server that died right after
         until(lambda: not _processes(tmp_path))
@@ -167,9 +173,8 @@ def test_nobody_looks(store: Store, home: Path, tmp_path: Path):
     logged_run(store, name="one")
     with serving(store, home) as server:
         board = started(server, "run1")
-        server.client().boards.change(board.id, idle_timeout=10)
-        for _ in range(3):  # what is looked at stays
-            assert runs_of(server, board)
+        assert runs_of(server, board) == ["ws1_one_train"]
+        server.client().boards.change(board.id, idle_timeout=1)
         until(lambda: server.client().boards.get(board.id).state is UnitState.STOPPED)
         assert server.client().boards.get(board.id).exit_status == "idle"
         until(lambda: not _processes(tmp_path))

@@ -4,6 +4,8 @@
 A server process imports what commands need, once for all tests of a worker, and each command is a fork of it: a real
 process with its own environment, signals and descriptors, within a hundredth of a second. Tests of the entry point
 itself start an interpreter (`support.viewing.ABOARD`).
+
+Local servers, which clients start in the background, can be such forks, too: `forked_local_servers`.
 """
 
 from __future__ import annotations
@@ -15,17 +17,26 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Iterable, Mapping
 from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import pytest
+
+from aboard.client.private_server import PrivateServer
 
 PRELOADED = [
+    "alembic.command",
     "aboard.board.hosting",
     "aboard.board.named_runs",
     "aboard.cli.reading_report",
     "aboard.cli.traffic_report",
+    "aboard.cli.run",
+    "aboard.cli.server",
+    "aboard.cli.catalog_serving",
     "aboard.cli.view",
     "aboard.reader.remote.store_root",
     "aboard.server.view",
@@ -36,22 +47,36 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(PRELOADED)
 
 
+class _Reading(threading.Thread):
+    """Reads a stream to its end."""
+
+    def __init__(self, stream: IO[Any]) -> None:
+        super().__init__(daemon=True)
+        self._stream = stream
+        self.content: Any = None
+        self.start()
+
+    def run(self) -> None:
+        self.content = self._stream.read()
+        self._stream.close()
+
+
 class ForkedCommand:
-    """A running command, used as a `subprocess.Popen` in text mode whose streams are pipes."""
+    """A running command, used as a `subprocess.Popen` whose streams are pipes, in text mode or of bytes."""
 
     def __init__(
         self,
         *arguments: object,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        text: bool = True,
     ) -> None:
         out, err = os.pipe(), os.pipe()
-        self.stdout = os.fdopen(out[0], encoding="utf-8", errors="surrogateescape")
-        self.stderr = os.fdopen(err[0], encoding="utf-8", errors="surrogateescape")
-        environment = dict(os.environ if env is None else env)
-        given = ([*map(str, arguments)], environment, str(cwd or Path.cwd()), DupFd(out[1]), DupFd(err[1]))
-        self._process: Any = _CONTEXT.Process(target=_run_aboard, args=given, daemon=True)
-        self._process.start()
+        how: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape"} if text else {"mode": "rb"}
+        self.stdout = os.fdopen(out[0], **how)
+        self.stderr = os.fdopen(err[0], **how)
+        self._reading: list[_Reading] = []
+        self._process = _fork(arguments, env, cwd, out[1], err[1])
         for write_end in (out[1], err[1]):
             os.close(write_end)
         self.pid: int = self._process.pid
@@ -69,6 +94,18 @@ class ForkedCommand:
             raise subprocess.TimeoutExpired("aboard", timeout)
         return self._process.exitcode
 
+    def communicate(self, timeout: float = 60) -> tuple[Any, Any]:
+        """Both streams to their end, which is that of all processes that have them; may be called again when late."""
+        if not self._reading:
+            self._reading = [_Reading(stream) for stream in (self.stdout, self.stderr)]
+        end = time.monotonic() + timeout
+        for one in self._reading:
+            one.join(max(0.0, end - time.monotonic()))
+            if one.is_alive():
+                raise subprocess.TimeoutExpired("aboard", timeout)
+        self.wait(max(0.0, end - time.monotonic()))
+        return self._reading[0].content, self._reading[1].content
+
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)
@@ -80,8 +117,36 @@ class ForkedCommand:
         self.send_signal(signal.SIGKILL)
 
 
+@contextlib.contextmanager
+def forked_local_servers() -> Generator[None]:
+    """Have the clients of this process fork the local servers that they start; these end with the context."""
+    started: list[Any] = []
+
+    def spawn(server: PrivateServer) -> None:
+        environment = {**os.environ, "ABOARD_HOME": str(server._home), "ABOARD_STORE": server._store}
+        with server._files.log.open("ab") as log:
+            words = server._command()
+            started.append(_fork(words[words.index("server") :], environment, Path("/"), log.fileno(), log.fileno()))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PrivateServer, "_spawn", spawn)
+        yield
+    for process in started:
+        process.kill()
+        process.join(60)
+
+
+def _fork(arguments: Iterable[object], env: Mapping[str, str] | None, cwd: Path | None, out: int, err: int) -> Any:
+    environment = dict(os.environ if env is None else env)
+    given = ([*map(str, arguments)], environment, str(cwd or Path.cwd()), DupFd(out), DupFd(err))
+    process = _CONTEXT.Process(target=_run_aboard, args=given, daemon=True)
+    process.start()
+    return process
+
+
 def _run_aboard(arguments: list[str], environment: dict[str, str], folder: str, out: Any, err: Any) -> None:
     """In the new process: what the interpreter and the entry point do at their beginning, and the command."""
+    os.setsid()
     for number, given in ((1, out), (2, err)):
         descriptor = given.detach()
         os.dup2(descriptor, number)

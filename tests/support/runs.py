@@ -28,6 +28,7 @@ from aboard.store.run.logical_file import read_logical
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary
 from support.commands import aboard
+from support.forked_commands import ForkedCommand
 from support.processes import Ended, until
 
 SECONDS = 60
@@ -53,15 +54,21 @@ class Machine:
         path.write_text(textwrap.dedent(text), encoding="utf-8")
         return path
 
-    def start(self, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: object, **environment: str) -> ForkedCommand:
         """Start `aboard` with some arguments."""
-        return self._start(
-            [sys.executable, "-c", "from aboard.cli import main; main()", *map(str, arguments)], environment
-        )
+        return ForkedCommand(*arguments, env=self._environment(environment), cwd=self.folder, text=False)
 
     def start_python(self, script: str, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
         """Start a script by itself."""
-        return self._start([sys.executable, str(self.script(script)), *map(str, arguments)], environment)
+        return subprocess.Popen(
+            [sys.executable, str(self.script(script)), *map(str, arguments)],
+            cwd=self.folder,
+            env=self._environment(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
 
     def aboard(self, *arguments: object, **environment: str) -> Ended:
         """`aboard` with some arguments, to its end."""
@@ -76,7 +83,7 @@ class Machine:
         """A script under `aboard run`."""
         return finish(self.start_run(script, *options, **environment))
 
-    def start_run(self, script: str, *options: object, **environment: str) -> subprocess.Popen[bytes]:
+    def start_run(self, script: str, *options: object, **environment: str) -> ForkedCommand:
         return self.start("run", *options, "--", sys.executable, self.script(script), **environment)
 
     def python(self, script: str, *arguments: object, **environment: str) -> Ended:
@@ -91,30 +98,21 @@ class Machine:
     def spools(self) -> list[Path]:
         return sorted((self.home / "spool").iterdir())
 
-    def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=self._environment(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("ABOARD_", "XT_", "AWS_"))}
         return {**clean, "ABOARD_HOME": str(self.home), "ABOARD_STORE": self.store, **self.environment, **more}
 
 
-def finish(process: subprocess.Popen[bytes], seconds: float = SECONDS) -> Ended:
+def finish(process: subprocess.Popen[bytes] | ForkedCommand, seconds: float = SECONDS) -> Ended:
     """Wait for the end; what takes longer is taken for hung."""
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         pytest.fail(f"it hung for {seconds} s; it said:\n{out[-2000:]!r}\n{err[-4000:]!r}")
+    assert process.returncode is not None
     return Ended(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 

@@ -8,6 +8,7 @@ people they are the server's, apart from a few that say no more than which part 
 from __future__ import annotations
 
 import fnmatch
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -37,6 +38,8 @@ class BoardExecutors:
     """Where the copies of runs go for machines that see no other folder of this one."""
     program: str = ""
     """How TensorBoard is started elsewhere."""
+    own_program: tuple[str, ...] = (sys.executable, "-m", "tensorboard.main")
+    """How it is started on this machine."""
     memory: int = 8 << 30
     owner: str = field(default="aboard-boards", repr=False)
     """The folder below `shared_folder` that belongs to the servers of this machine alone."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -74,7 +73,7 @@ def prefix_of(board_id: str) -> str:
 
 
 def _process(board: Board, settings: ProcessSettings, place: TensorBoardPlace) -> tuple[str, ...]:
-    here = (sys.executable, "-m", "tensorboard.main")
+    here = place.rules.own_program
     if place.executor.is_here:
         kept = [f"{name}={os.environ[name]}" for name in _KEPT_VARIABLES if os.environ.get(name)]
         # By the last of these the process is found when its keeper was killed.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-_LOOK_SECONDS = 2.0
+_LOOK_SECONDS = 1.0
 
 
 class IdleStop:
