@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.fault_proxy import FaultProxy, fault_proxy
+from support.killed_runs import check_whole, killed_run
 from support.object_servers import S3Server
 from support.processes import until
 from support.runs import Kept, Machine, finish, status_of, well
@@ -55,7 +55,7 @@ def all_steps(kept: Kept) -> list[int]:
 def test_no_store_from_the_start(machine: Machine, kept: Kept, proxy: FaultProxy) -> None:
     proxy.cut()
     (machine.folder / "go").touch()
-    ended = well(machine.run(STEPS, "--name", "away", "--flush-timeout", 3))
+    ended = well(machine.run(STEPS, "--name", "away", "--flush-timeout", 0.5))
     assert "nobody knows whether there is a run 'away'" in ended.err
     assert ended.err.count("Everything is kept here and shipped later") == 1
     assert "left" in ended.err
@@ -71,15 +71,16 @@ def test_no_store_in_between(machine: Machine, kept: Kept, proxy: FaultProxy) ->
     process = machine.start_run(STEPS)
     until(lambda: status_of(kept) == "running" and kept.points("train", "loss"))
     proxy.cut()
+    proxy.forget()
     (machine.folder / "go").touch()
-    time.sleep(1.5)
+    until(lambda: proxy.requests)  # which failed
     proxy.heal()
     well(finish(process))
     assert (status_of(kept), all_steps(kept)) == ("completed", list(range(20)))
 
 
 def test_no_store_at_the_end_and_a_new_start_that_finishes_it(machine: Machine, kept: Kept, proxy: FaultProxy) -> None:
-    process = machine.start_run(STEPS, "--name", "twice", "--flush-timeout", 1)
+    process = machine.start_run(STEPS, "--name", "twice", "--flush-timeout", 0.5)
     until(lambda: status_of(kept) == "running" and kept.points("train", "loss"))
     proxy.cut()
     (machine.folder / "go").touch()
@@ -134,7 +135,7 @@ def test_an_end_that_is_wanted_while_a_failed_attempt_is_shipped_is_the_last(
 
 @pytest.mark.parametrize("store", ["s3://no-such-bucket", "/dev/null/no-such-folder"])
 def test_a_wrong_store_does_not_stop_the_training(machine: Machine, store: str) -> None:
-    ended = well(machine.aboard("run", "--store", store, "--flush-timeout", 2, "--", "echo", "hello"))
+    ended = well(machine.aboard("run", "--store", store, "--flush-timeout", 0.3, "--", "echo", "hello"))
     assert ended.out == "hello\n"
     assert store.rpartition("/")[2] in ended.err
     assert "aboard sync" in ended.err
@@ -154,41 +155,10 @@ def test_without_its_checkpoints_a_run_does_not_begin_anew(
     assert all_steps(kept) == list(range(20))
 
 
-def test_killed_five_times_with_the_network_cut_twice(
-    machine: Machine, kept: Kept, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    script = """
-        import os, pathlib, random, time
-        from aboard import Run
-        run = Run()
-        found = run.resume()
-        first = found.state["step"] + 1 if found else 0
-        dies = first + 60 + random.Random(run.attempt).randrange(60) if run.attempt <= 5 else 10_000
-        print(run.attempt, flush=True)
-        for step in range(first, 600):
-            run.log_metrics({"step": step, "loss": step * 0.5}, "step", "train")
-            if step % 20 == 0:
-                run.flush()
-                run.checkpoint(step=step)
-            if step == dies:
-                os.kill(os.getpid(), 9)
-            time.sleep(0.002)
-    """
-    process = machine.start_run(script, "--restarts", 5, "--flush-timeout", 4)
-    assert process.stdout is not None
-    for attempt in range(1, 7):
-        assert process.stdout.readline() == f"{attempt}\n".encode()
-        (proxy.cut if attempt in {2, 4} else proxy.heal)()
-    well(finish(process))
+def test_killed_while_the_network_is_cut(machine: Machine, kept: Kept, proxy: FaultProxy, tmp_path: Path) -> None:
+    killed_run(machine, proxy, kills=1, cut_in={1})
     assert str(kept.run().status) == "completed"
-
-    import aboard
-    from aboard.ship import restore
-
-    restore(kept.store, kept.uids()[0], tmp_path / "back")
-    series = aboard.open(tmp_path / "back").runs["tensorboard/train"].scalars["loss"]
-    assert list(series.steps) == list(range(600))
-    assert list(series.values) == [step * 0.5 for step in range(600)]
+    check_whole(kept, tmp_path / "back")
 
 
 def test_where_the_disk_will_be_gone_a_store_that_takes_nothing_is_known_before_training(tmp_path: Path) -> None:
@@ -210,7 +180,7 @@ def test_where_the_disk_will_be_gone_what_is_not_shipped_is_a_failure(tmp_path: 
         pathlib.Path({str(store)!r}).touch()
         pathlib.Path(os.environ["ABOARD_OUTPUT_DIR"], "weights").write_text("w")
     """
-    ended = machine.run(script, "--must-ship", "--flush-timeout", 2)
+    ended = machine.run(script, "--must-ship", "--flush-timeout", 0.3)
     assert ended.code == 74, ended
     assert "that is lost when this disk is" in ended.err
     assert "aboard sync" not in ended.err

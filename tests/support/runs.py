@@ -58,10 +58,14 @@ class Machine:
         """Start `aboard` with some arguments."""
         return ForkedCommand(*arguments, env=self._environment(environment), cwd=self.folder, text=False)
 
+    def python_command(self, script: str, *arguments: object) -> list[str]:
+        """What runs a script with this interpreter."""
+        return [sys.executable, str(self.script(script)), *map(str, arguments)]
+
     def start_python(self, script: str, *arguments: object, **environment: str) -> subprocess.Popen[bytes]:
         """Start a script by itself."""
         return subprocess.Popen(
-            [sys.executable, str(self.script(script)), *map(str, arguments)],
+            self.python_command(script, *arguments),
             cwd=self.folder,
             env=self._environment(environment),
             stdin=subprocess.DEVNULL,

@@ -97,6 +97,8 @@ class ControlOptions:
     jobs_home: Path | None = None
     """The home folder whose jobs are looked after; None: nobody's."""
     job_pace: JobPace = field(default_factory=JobPace)
+    login_clock: Callable[[], float] = time.monotonic
+    """By which failed login attempts are forgiven."""
 
 
 class Control:
@@ -106,7 +108,7 @@ class Control:
         check_roots_apart(options.roots or (), [*options.stores, *map(str, filter(None, [options.own_store]))])
         self.catalog = catalog
         self.logins = Logins(catalog, options.logins)
-        self.login_tries = LoginTries()
+        self.login_tries = LoginTries(clock=options.login_clock)
         self.leases = LeaseKeeper(catalog)
         self._options = options
         self.changes = Changes()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from aboard.control.failure_limit import FailureLimit
@@ -14,9 +15,9 @@ _PER_ADDRESS, _PER_TOKEN = 30, 10
 class LoginTries:
     """Counts by the address that asks, and by the token that it means to have. Safe to use from any thread."""
 
-    def __init__(self) -> None:
-        self._addresses = FailureLimit(_PER_ADDRESS, _MINUTE)
-        self._tokens = FailureLimit(_PER_TOKEN, _MINUTE)
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._addresses = FailureLimit(_PER_ADDRESS, _MINUTE, clock=clock)
+        self._tokens = FailureLimit(_PER_TOKEN, _MINUTE, clock=clock)
         self._told: Callable[[Mapping[str, str]], None] = lambda _: None
 
     def pass_on(self, to: Callable[[Mapping[str, str]], None]) -> None:

@@ -14,10 +14,9 @@ from aboard.server.oidc_people import OidcPeople
 from aboard.server.peers import Proxies, network_of
 
 
-def test_failures_are_forgiven_with_time(monkeypatch):
+def test_failures_are_forgiven_with_time():
     moment = 1000.0
-    monkeypatch.setattr(failure_limit, "clock", lambda: moment)
-    limit = FailureLimit(3, 60)
+    limit = FailureLimit(3, 60, clock=lambda: moment)
     for _ in range(3):
         assert limit.wait_seconds("a") == 0
         limit.failed("a")

@@ -10,21 +10,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import cast
 
 _SECONDS = 20
-# The first lines of the metadata say it; `Distribution.metadata` parses all of it, which takes ten times as long.
 _ASK = """
 import json, platform, sys
 from importlib.metadata import distributions
 found = {}
 for one in distributions():
-    head = (one.read_text("METADATA") or one.read_text("PKG-INFO") or "").partition("\\n\\n")[0]
-    fields = dict(line.partition(": ")[::2] for line in reversed(head.splitlines()))
-    if fields.get("Name"):
-        found.setdefault(fields["Name"].strip(), fields.get("Version", "").strip())
+    head = (one.read_text("METADATA") or one.read_text("PKG-INFO") or "").partition("\\n\\n")[0].splitlines()
+    name = next((line[6:].strip() for line in head if line.startswith("Name: ")), "")
+    version = next((line[9:].strip() for line in head if line.startswith("Version: ")), "")
+    if name:
+        found.setdefault(name, version)
 print(json.dumps({"version": platform.python_version(), "implementation": platform.python_implementation(),
                   "executable": sys.executable,
                   "packages": {name: found[name] for name in sorted(found, key=str.lower)}}))
@@ -62,16 +62,23 @@ def _own_state() -> dict[str, object]:
     """What `_ASK` would print, without the start of another process."""
     packages: dict[str, str] = {}
     for one in distributions():
-        head = (one.read_text("METADATA") or one.read_text("PKG-INFO") or "").partition("\n\n")[0]
-        fields = dict(line.partition(": ")[::2] for line in reversed(head.splitlines()))
-        if name := fields.get("Name", "").strip():
-            packages.setdefault(name, fields.get("Version", "").strip())
+        name, version = _name_and_version(one)
+        if name:
+            packages.setdefault(name, version)
     return {
         "version": platform.python_version(),
         "implementation": platform.python_implementation(),
         "executable": sys.executable,
         "packages": {name: packages[name] for name in sorted(packages, key=str.lower)},
     }
+
+
+def _name_and_version(package: Distribution) -> tuple[str, str]:
+    """From the first lines of the metadata: `Distribution.metadata` parses all of it, which takes ten times as long."""
+    head = (package.read_text("METADATA") or package.read_text("PKG-INFO") or "").partition("\n\n")[0].splitlines()
+    name = next((line[6:].strip() for line in head if line.startswith("Name: ")), "")
+    version = next((line[9:].strip() for line in head if line.startswith("Version: ")), "")
+    return name, version
 
 
 def interpreter_of(command: Sequence[str], environ: Mapping[str, str]) -> str | None:
