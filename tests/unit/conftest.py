@@ -13,6 +13,8 @@ from contextlib import contextmanager
 
 import pytest
 
+import support.hypothesis_profiles  # noqa: F401  # before tests are defined
+
 _REFUSED_EVENTS = frozenset(
     {
         "os.exec",

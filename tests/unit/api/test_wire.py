@@ -22,6 +22,7 @@ from aboard.model.experiment import Experiment
 from aboard.model.metric_summary import MetricPoint, MetricSummary
 from aboard.model.run_states import RunState
 from aboard.model.workspace import Workspace
+from support.cases import all_cases
 from support.catalog_runs import make_run, metric
 
 NOW = datetime(2026, 11, 16, 1, 2, 3, 456, tzinfo=UTC)
@@ -62,7 +63,7 @@ def kind_of(value: object) -> Any:
     return Page[type(value.items[0])] if isinstance(value, Page) else type(value)
 
 
-@pytest.mark.parametrize("value", DOCUMENTS, ids=lambda value: type(value).__name__)
+@all_cases("value", DOCUMENTS)
 def test_what_goes_out_comes_back(value: object):
     text = json.dumps(to_wire(value), allow_nan=False)
     back = from_wire(kind_of(value), json.loads(text))
@@ -95,7 +96,7 @@ def every_error(kind: type[AboardError] = AboardError) -> list[type[AboardError]
     return [kind, *(one for below in kind.__subclasses__() for one in every_error(below))]
 
 
-@pytest.mark.parametrize("kind", [one for one in every_error() if one.__module__ == errors.__name__])
+@all_cases("kind", [one for one in every_error() if one.__module__ == errors.__name__])
 def test_an_error_comes_back_as_the_exception_that_it_was(kind: type[AboardError]):
     if kind is QueryError:
         error: AboardError = QueryError("what", "a == b", 2, 4, hint="then")

@@ -51,8 +51,10 @@ def test_a_second_server_is_refused_and_told_of_the_first(tmp_path):
 
 def test_a_catalog_can_be_opened_again_after_closing(tmp_path):
     path = tmp_path / "catalog.sqlite"
-    for _ in range(2):
-        Catalog.open(path).close()
+    with Catalog.open(path) as catalog:
+        catalog.runs.put(make_run())
+    with Catalog.open(path) as catalog:
+        assert catalog.runs.count() == 1
 
 
 def test_a_file_that_is_something_else(tmp_path):
@@ -172,6 +174,7 @@ def test_local_file_systems_are_not(tmp_path, monkeypatch, kind):
     mounts.write_text(f"22 1 254:0 / / rw - {kind} /dev/root rw\n", "utf-8")
     monkeypatch.setattr(file_systems, "_MOUNTS", mounts)
     Catalog.open(tmp_path / "catalog.sqlite").close()
+    assert (tmp_path / "catalog.sqlite").exists()
 
 
 def test_this_machines_own_file_systems_are_known():

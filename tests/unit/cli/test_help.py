@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -13,30 +13,40 @@ from aboard.cli import app
 from support.commands import aboard
 
 
-def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    yield path, command
-    if hasattr(command, "list_commands"):
-        context = command.context_class(command, info_name="aboard")
-        for name in command.list_commands(context):
-            yield from _commands(command.get_command(context, name), (*path, name))
+def _commands(context: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The context of every command, by its words; typer makes all commands again for each call of `aboard`."""
+    yield path, context
+    if hasattr(context.command, "list_commands"):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            below = command.context_class(command, info_name=name, parent=context)
+            yield from _commands(below, (*path, name))
 
 
-COMMANDS = dict(_commands(get_command(app)))
+@pytest.fixture(scope="module")
+def contexts() -> Mapping[tuple[str, ...], Any]:
+    command: Any = get_command(app)
+    return dict(_commands(command.context_class(command, info_name="aboard", **command.context_settings)))
 
 
-def test_every_group_is_walked():
-    assert {("view",), ("board", "start"), ("runs", "list"), ("server", "audit"), ("token",)} <= set(COMMANDS)
+def test_every_group_is_walked(contexts: Mapping[tuple[str, ...], Any]) -> None:
+    assert {("view",), ("board", "start"), ("runs", "list"), ("server", "audit"), ("token",)} <= set(contexts)
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: " ".join(path) or "aboard")
-def test_nothing_is_cut_at_80_columns(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_cut_at_80_columns(contexts: Mapping[tuple[str, ...], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    said = aboard(*path, "--help").out
-    assert "\x1b" not in said
-    assert "…" not in said
-    lines = said.splitlines()
-    assert [line for line in lines if len(line) > 80] == []
+    shown = aboard("runs", "list", "--help").out.splitlines()
+    assert shown[1:] == contexts["runs", "list"].get_help().splitlines()[1:]  # the first names the program
+    faults = {path: found for path, context in contexts.items() if (found := list(_faults(context)))}
+    assert faults == {}
+
+
+def _faults(context: Any) -> Iterator[str]:
+    shown: str = context.get_help()
+    yield from (f"{character!r} is shown" for character in "\x1b…" if character in shown)
+    lines = shown.splitlines()
+    yield from (f"too long: {line}" for line in lines if len(line) > 80)
     # `...` stands behind what may be given several times, and never for the rest of a sentence.
-    assert [line for line in lines if line.endswith("...") and "Usage:" not in line and "[" not in line] == []
-    names = {name for one in COMMANDS[path].params if not getattr(one, "hidden", False) for name in one.opts}
-    assert [name for name in names if name.startswith("-") and name not in said] == []
+    yield from (f"cut: {line}" for line in lines if line.endswith("...") and "Usage:" not in line and "[" not in line)
+    names = {name for one in context.command.params if not getattr(one, "hidden", False) for name in one.opts}
+    yield from (f"not shown: {name}" for name in names if name.startswith("-") and name not in shown)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 
 from aboard.control.board_executors import BoardExecutors
@@ -152,6 +151,8 @@ def test_a_pod_sees_the_copies_of_its_board_alone_and_asks_for_no_gpu():
         kind=BoardKind.PROCESS,
         settings={"executor": "kubernetes", "image": "tb:1"},
     )
+    import kubernetes_validate
+
     place = TensorBoardPlace(executor=executor, logs=logs, home=Path("/here"), rules=rules)
     service, deployment = executor.manifests(tensorboard_unit(board, new_uid(), place))
     for manifest in (deployment, service):

@@ -13,6 +13,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from aboard.errors import InvalidValue
 from aboard.events.audio import audio, clipped
+from support.cases import all_cases
 
 RANDOM = np.random.default_rng(0)
 
@@ -26,8 +27,8 @@ def pcm(sound):
     return soundfile.read(io.BytesIO(sound.encoded_audio_string), dtype="int16", always_2d=True)[0]
 
 
-@pytest.mark.parametrize("shape", [(1,), (100,), (100, 1), (100, 2), (3, 1), (2, 2)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@all_cases("shape", [(1,), (100,), (100, 1), (100, 2), (3, 1), (2, 2)])
+@all_cases("dtype", [np.float32, np.float64])
 def test_equals_tensorboardx(shape, dtype):
     samples = RANDOM.uniform(-1, 1, shape).astype(dtype)
     ours = parsed(audio("t", samples, sample_rate=8000))

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import tensorboardX.summary as peer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import api_pb2, metadata
@@ -14,6 +14,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from aboard.errors import InvalidType
 from aboard.events.hparams import hparams
+from support.cases import all_cases
 
 
 def content(data):
@@ -36,7 +37,6 @@ def recorded(**given):
 PLAIN = st.text(st.characters(exclude_categories=["Cs"])) | st.booleans() | st.integers(-(2**60), 2**60) | st.floats()
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), PLAIN | st.none(), max_size=6),
     st.lists(st.text("abc/", max_size=4), max_size=4),
@@ -72,7 +72,7 @@ def test_types():
     assert types["s"] == types["items"] == api_pb2.DATA_TYPE_STRING
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("value", "expected"),
     [
         (np.float32(0.5), 0.5),

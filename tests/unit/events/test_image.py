@@ -13,6 +13,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from aboard.errors import InvalidValue
 from aboard.events.image import encode_png, image_summary, resized, with_boxes
 from aboard.events.pixels import to_hwc
+from support.cases import all_cases
 
 RANDOM = np.random.default_rng(0)
 
@@ -57,8 +58,8 @@ def test_png_is_lossless(channels):
     np.testing.assert_array_equal(result, pixels)
 
 
-@pytest.mark.parametrize("rescale", [0.5, 1, 1.7, 3])
-@pytest.mark.parametrize("channels", [1, 3, 4])
+@all_cases("rescale", [0.5, 1, 1.7, 3])
+@all_cases("channels", [1, 3, 4])
 def test_resized(rescale, channels):
     pixels = RANDOM.integers(0, 256, (10, 20, channels), np.uint8)
     result = resized(pixels, rescale)

@@ -13,6 +13,7 @@ from tensorboard.util import tensor_util
 
 from aboard.errors import InvalidValue
 from aboard.events.mesh import mesh
+from support.cases import all_cases
 
 RANDOM = np.random.default_rng(0)
 VERTICES = RANDOM.random((2, 5, 3), np.float32)
@@ -66,10 +67,8 @@ def test_large_vertex_numbers_stay_exact():
     assert tensor_util.make_ndarray(values[1].tensor)[0, 0, 2] == 2**24 + 1
 
 
-@pytest.mark.parametrize("name", ["vertices", "colors", "faces"])
-@pytest.mark.parametrize(
-    "bad", [np.zeros((2, 5, 4)), np.zeros(3), np.zeros((1, 2, 5, 3)), np.zeros((0, 3)), np.array([["a"] * 3])]
-)
+@all_cases("name", ["vertices", "colors", "faces"])
+@all_cases("bad", [np.zeros((2, 5, 4)), np.zeros(3), np.zeros((1, 2, 5, 3)), np.zeros((0, 3)), np.array([["a"] * 3])])
 def test_bad_shapes(name, bad):
     parts = {"vertices": VERTICES} | {name: bad}
     with pytest.raises(InvalidValue) as caught:

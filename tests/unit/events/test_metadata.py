@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Summary metadata parses as TensorBoard's own message."""
 
-import pytest
 from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
 from aboard.events.metadata import summary_metadata
+from support.cases import all_cases
 
 
-@pytest.mark.parametrize("plugin", ["", "text"])
-@pytest.mark.parametrize("content", [b"", b"\x10\x7f"])
-@pytest.mark.parametrize("texts", [("", ""), ("name", "what it is"), ("größe", "")])
+@all_cases("plugin", ["", "text"])
+@all_cases("content", [b"", b"\x10\x7f"])
+@all_cases("texts", [("", ""), ("name", "what it is"), ("größe", "")])
 def test_equals_tensorboards_message(plugin, content, texts):
     expected = SummaryMetadata(display_name=texts[0], summary_description=texts[1])
     if plugin:

@@ -5,17 +5,17 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tensorboardX.utils import convert_to_HWC, make_grid
 
 from aboard.errors import InvalidValue
 from aboard.events.pixels import grid, to_hwc
+from support.cases import all_cases
 
 LAYOUTS = ["".join(p) for letters in ("HW", "CHW", "NCHW") for p in permutations(letters)]
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     layout=st.sampled_from(LAYOUTS),
     sizes=st.fixed_dictionaries(
@@ -75,9 +75,9 @@ def test_the_input_is_left_alone():
     assert (image == 0.5).all()
 
 
-@pytest.mark.parametrize("count", [1, 3, 8, 9, 17])
-@pytest.mark.parametrize("columns", [1, 4, 8])
-@pytest.mark.parametrize("channels", [1, 3, 4])
+@all_cases("count", [1, 3, 8, 9, 17])
+@all_cases("columns", [1, 4, 8])
+@all_cases("channels", [1, 3, 4])
 def test_grid_equals_tensorboardx(count, columns, channels):
     images = np.random.default_rng(0).integers(0, 256, (count, channels, 2, 3), np.uint8)
     expected = make_grid(images, ncols=columns).transpose(1, 2, 0)
@@ -85,7 +85,7 @@ def test_grid_equals_tensorboardx(count, columns, channels):
     np.testing.assert_array_equal(grid(images.transpose(0, 2, 3, 1), columns, dataformats="NHWC"), expected)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("shape", "dataformats"),
     [
         ((3, 4, 5), "HW"),

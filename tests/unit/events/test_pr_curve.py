@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import tensorboardX.summary as peer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.pr_curve import metadata
@@ -12,6 +12,7 @@ from tensorboard.util import tensor_util
 
 from aboard.errors import InvalidValue
 from aboard.events.pr_curve import pr_curve, pr_curve_raw
+from support.cases import all_cases
 
 RANDOM = np.random.default_rng(0)
 
@@ -25,9 +26,9 @@ def assert_same(ours, theirs):
     )
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int64, np.float32])
-@pytest.mark.parametrize("thresholds", [1, 2, 10, 127, 128, 1000])
-@pytest.mark.parametrize("weights", [None, 2.0, "each"])
+@all_cases("dtype", [bool, np.int64, np.float32])
+@all_cases("thresholds", [1, 2, 10, 127, 128, 1000])
+@all_cases("weights", [None, 2.0, "each"])
 def test_equals_tensorboardx(dtype, thresholds, weights):
     labels, predictions = RANDOM.integers(0, 2, 200).astype(dtype), RANDOM.random(200)
     if weights == "each":
@@ -36,7 +37,6 @@ def test_equals_tensorboardx(dtype, thresholds, weights):
     assert_same(ours, peer.pr_curve("t", labels, predictions, thresholds, weights))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=1, max_size=30), st.integers(1, 127))
 def test_any_predictions_equal_tensorboardx(pairs, thresholds):
     labels, predictions = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])

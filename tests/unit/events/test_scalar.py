@@ -4,19 +4,19 @@
 import math
 
 import numpy as np
-import pytest
 import tensorboardX.summary as peer
 from tensorboard import data_compat
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_SCALAR, Summary
 from tensorboard.util import tensor_util
 
 from aboard.events.scalar import scalar, scalar_tensor
+from support.cases import all_cases
 
 VALUES = [0.0, -0.0, 1.5, -3.25e-12, 1e30, 1e300, math.inf, -math.inf, 7]
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("texts", [("", ""), ("name", ""), ("", "what it *is*"), ("größe", "ü")])
+@all_cases("value", VALUES)
+@all_cases("texts", [("", ""), ("name", ""), ("", "what it *is*"), ("größe", "ü")])
 def test_equals_tensorboardx(value, texts):
     ours = Summary.FromString(scalar("a/b", value, display_name=texts[0], description=texts[1]))
     theirs = peer.scalar("a/b", value, display_name=texts[0], summary_description=texts[1])
@@ -38,8 +38,8 @@ def test_metadata_only_when_there_is_a_text():
     assert not value.HasField("metadata")
 
 
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("double", [False, True])
+@all_cases("value", VALUES)
+@all_cases("double", [False, True])
 def test_tensor_form(value, double):
     (point,) = Summary.FromString(scalar_tensor("t", value, double=double, display_name="n", description="d")).value
     array = tensor_util.make_ndarray(point.tensor)

@@ -9,6 +9,7 @@ from tensorboard.util import tensor_util
 
 from aboard.errors import InvalidValue
 from aboard.events.tensor import string_tensor, tensor_proto, tensor_summary
+from support.cases import all_cases
 
 FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
@@ -19,8 +20,8 @@ def decoded(message):
     return tensor_util.make_ndarray(TensorProto.FromString(bytes(message)))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3), (1, 2, 1, 3)])
+@all_cases("dtype", DTYPES)
+@all_cases("shape", [(), (1,), (5,), (2, 3), (1, 2, 1, 3)])
 def test_numbers_keep_dtype_shape_and_value(dtype, shape):
     array = (np.arange(np.prod(shape, dtype=int)).reshape(shape) * 3 - 2).astype(dtype)
     result = decoded(tensor_proto(array))
@@ -28,7 +29,7 @@ def test_numbers_keep_dtype_shape_and_value(dtype, shape):
     np.testing.assert_array_equal(result, array)
 
 
-@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype not in ("uint32", "uint64")])
+@all_cases("dtype", [dtype for dtype in DTYPES if dtype not in ("uint32", "uint64")])
 def test_empty_arrays_keep_their_shape(dtype):
     result = decoded(tensor_proto(np.zeros((0, 3), dtype)))
     assert result.shape == (0, 3)

@@ -13,19 +13,20 @@ from tensorboardX.utils import _prepare_video, convert_to_NTCHW
 from aboard.errors import InvalidValue
 from aboard.events.image import image_summary
 from aboard.events.video import encode_gif, to_frames
+from support.cases import all_cases
 
 RANDOM = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8, 9, 16])
-@pytest.mark.parametrize("channels", [1, 3, 4])
+@all_cases("count", [1, 2, 3, 4, 5, 8, 9, 16])
+@all_cases("channels", [1, 3, 4])
 def test_frames_equal_tensorboardx(count, channels):
     video = RANDOM.random((count, 2, channels, 3, 5), np.float32)
     expected = (_prepare_video(video) * 255.0).astype(np.uint8)
     np.testing.assert_array_equal(to_frames(video), expected)
 
 
-@pytest.mark.parametrize("layout", ["".join(p) for p in list(permutations("NTCHW"))[::7]] + ["nthwc"])
+@all_cases("layout", ["".join(p) for p in list(permutations("NTCHW"))[::7]] + ["nthwc"])
 def test_layouts_equal_tensorboardx(layout):
     sizes = {"N": 3, "T": 2, "C": 3, "H": 4, "W": 5}
     video = RANDOM.random([sizes[letter.upper()] for letter in layout], np.float32)

@@ -7,8 +7,6 @@ import json
 import math
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -114,6 +112,9 @@ def test_round_trip(logs, form):
 
 
 def test_pandas_and_polars_read_the_csv(logs):
+    import pandas as pd
+    import polars as pl
+
     data, _ = exported(logs, "csv")
     tags = [tag for tag in NASTY for _ in NUMBERS]
     frame = pd.read_csv(io.BytesIO(data), keep_default_na=False, na_values={"value": ["NaN"]})
@@ -164,6 +165,8 @@ def test_json_has_the_hyperparameters(tmp_path):
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_superseded_points_have_a_column(tmp_path, form):
+    import pandas as pd
+
     for first, value in [(0, 1.0), (1, 2.0)]:
         with SummaryWriter(tmp_path) as writer:
             for step in range(first, 3):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 
@@ -38,7 +38,6 @@ def repaired(data: bytes) -> tuple[bytes | None, int]:
         return content, damaged
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(records, max_size=12), damage, st.floats(0.5, 1))
 def test_records_that_were_not_hit_survive(parts: list[bytes], hits: list[tuple[float, bytes]], kept: float) -> None:
     parts = [version(NOON), *parts]
@@ -55,15 +54,12 @@ def test_records_that_were_not_hit_survive(parts: list[bytes], hits: list[tuple[
             expected.append(part)
         at += len(part)
     content, damaged = repaired(bytes(hurt))
-    if content is None:
-        assert not expected
-        return
-    assert content == b"".join(expected)
-    assert damaged == len(hurt) - len(content)
-    assert repaired(content) == (content, 0)
+    assert (content or b"") == b"".join(expected)
+    if content is not None:
+        assert damaged == len(hurt) - len(content)
+        assert repaired(content) == (content, 0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=3000))
 def test_any_bytes_at_all(data: bytes) -> None:
     content, _ = repaired(data)

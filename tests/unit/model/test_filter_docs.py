@@ -9,6 +9,7 @@ import pytest
 from aboard.model.query.fields import COLUMNS
 from aboard.model.query.parser import parse_query
 from aboard.model.query.syntax import MetricPart, Pattern
+from aboard.model.query.text import query_text
 
 TEXT = (Path(__file__).parents[3] / "docs/filters.md").read_text("utf-8")
 EXAMPLES = [line for block in re.findall(r"```filter\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()]
@@ -16,7 +17,8 @@ EXAMPLES = [line for block in re.findall(r"```filter\n(.*?)```", TEXT, re.DOTALL
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples(example):
-    parse_query(example)
+    query = parse_query(example)
+    assert parse_query(query_text(query)) == query
 
 
 def test_every_field_and_operator_is_named():

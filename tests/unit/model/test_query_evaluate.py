@@ -4,8 +4,6 @@
 import math
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from aboard.model.attempt import Attempt
 from aboard.model.metric_summary import MetricPoint, MetricSummary
 from aboard.model.note import Note
@@ -14,6 +12,7 @@ from aboard.model.query.like import LikePattern
 from aboard.model.query.parser import parse_query
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
+from support.cases import all_cases
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RUN = Run(
@@ -39,7 +38,7 @@ RUN = Run(
 )
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "text",
     [
         'hparams.lr < 0.02 and status == "running"',
@@ -78,7 +77,7 @@ def test_holds(text):
     assert matches(parse_query(text), RUN, NOW)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "text",
     [
         "hparams.absent == 1",
@@ -106,7 +105,7 @@ def test_does_not_hold(text):
     assert not matches(parse_query(text), RUN, NOW)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("pattern", "text", "fits"),
     [
         ("a%b%c", "aXbbYc", True),

@@ -27,6 +27,7 @@ from aboard.model.query.syntax import (
     Tag,
     TextMatch,
 )
+from support.cases import all_cases
 
 LR, EQ, LT, GT, LE = Hparam("lr"), Order.EQUAL, Order.LESS, Order.GREATER, Order.LESS_OR_EQUAL
 
@@ -43,7 +44,7 @@ STATUS = Comparison(column("status"), EQ, "running")
 LOW = Comparison(LR, LT, 0.01)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "tree"),
     [
         ("hparams.lr < 0.01", LOW),
@@ -116,7 +117,7 @@ def named(text):
     return TextMatch(column("name"), Pattern.ILIKE, f"%{text}%")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "tree"),
     [
         ("cifar-adamw", named("cifar-adamw")),
@@ -156,7 +157,7 @@ def test_times_without_an_offset_are_in_the_given_zone():
     assert parse_query('created > "2026-10-31T22:00Z"', zone=zone) == Comparison(column("created"), GT, expected)
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("text", "marked", "problem", "hint"),
     [
         ('stats == "x"', "stats", "there is no field 'stats'", "did you mean status?"),

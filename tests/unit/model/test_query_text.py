@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from aboard.model.query.parser import parse_query
 from aboard.model.query.syntax import Comparison, Hparam, IsNone, Metric, Order, Tag
 from aboard.model.query.text import query_text
+from support.cases import all_cases
 
 CONDITIONS = [
     *("hparams.lr < .01", "0.001 < hparams.lr <= 1e-05", "hparams.x != true", "hparams.flag", "hparams.n == -inf"),
@@ -43,7 +44,7 @@ _FILTERS = st.recursive(
 )
 
 
-@pytest.mark.parametrize("text", CONDITIONS)
+@all_cases("text", CONDITIONS)
 def test_each_condition_is_written_as_it_is_read(text):
     assert parse_query(query_text(parse_query(text))) == parse_query(text)
 

@@ -11,6 +11,7 @@ from aboard.model.metric_summary import MetricPoint, MetricSummary
 from aboard.model.note import Note
 from aboard.model.run_document import run_from_document, run_to_document
 from aboard.model.run_states import RunState
+from support.cases import all_cases
 
 UID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 DOCUMENT = {
@@ -92,7 +93,7 @@ def test_short_forms_of_tags_and_notes():
     assert [note.text for note in run.notes] == ["one", "two"]
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("change", "message"),
     [
         ({"uid": "x"}, "'x' is not a uid"),

@@ -14,6 +14,7 @@ from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Mount, Port, Resources
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import Endpoint, EndReason, state_after
+from support.cases import all_cases
 
 
 def test_a_unit_has_an_id_before_anybody_submits_it() -> None:
@@ -22,7 +23,7 @@ def test_a_unit_has_an_id_before_anybody_submits_it() -> None:
     assert first.id != second.id
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("parts", "told"),
     [
         ({"command": ()}, "neither a command nor an image"),

@@ -13,6 +13,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard._native import Logdir, LogTree, TagIndex, hop_records, masked_crc32c, scalars_in_records
+from support.cases import all_cases
 
 _MOST_CALLS = 2_000_000
 
@@ -76,7 +77,7 @@ CALLS: dict[str, Callable[[Logdir], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@all_cases("name", CALLS)
 def test_a_logdir_lets_others_run(logdir: Logdir, name: str) -> None:
     assert lets_others_run(lambda: CALLS[name](logdir))
 

@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard import SummaryWriter
@@ -66,7 +66,6 @@ def test_a_stamp_changes_with_everything_that_could_be_seen(tmp_path):
     assert stamp(a=a) != first
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.binary(max_size=12), min_size=1, max_size=8))
 def test_names_of_any_bytes(names):
     with tempfile.TemporaryDirectory() as temporary:

@@ -10,6 +10,7 @@ from tensorboard.plugins.audio import metadata as audio_metadata
 from tensorboard.plugins.image import metadata as image_metadata
 
 from aboard.reader.tag_meaning import DataClass, Kind, Source, TagMeaning, meaning_of
+from support.cases import all_cases
 
 Value = summary_pb2.Summary.Value
 PLUGINS = [
@@ -35,10 +36,10 @@ def ours(value: Value) -> TagMeaning:
     return meaning_of(value.tag, Source.SUMMARY, kind, value.metadata.SerializeToString())
 
 
-@pytest.mark.parametrize("data_class", [0, 1, 2, 3])
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("plugin", PLUGINS)
-@pytest.mark.parametrize("kind", FIELDS)
+@all_cases("data_class", [0, 1, 2, 3])
+@all_cases("named", [False, True])
+@all_cases("plugin", PLUGINS)
+@all_cases("kind", FIELDS)
 def test_metadata_of_summaries(kind: Kind, plugin: str, named: bool, data_class: int) -> None:
     value = Value(tag="group/tag")
     value.metadata.plugin_data.plugin_name = plugin

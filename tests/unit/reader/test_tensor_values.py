@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import resource
-import time
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 from tensorboard import data_compat, dataclass_compat
@@ -17,8 +16,10 @@ from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_
 from tensorboard.util import tensor_util
 
 from aboard.reader.tensor_values import array_of_tensor, array_of_value, blobs_of_value
+from support.cases import all_cases
 
 Value = summary_pb2.Summary.Value
+MOST_ELEMENTS = 2**20  # of an array whose shape says more than its bytes hold
 NUMERIC = [np.float16, np.float32, np.float64, np.int8, np.int16, np.int32, np.int64,
            np.uint8, np.uint16, np.uint32, np.uint64, np.bool_, np.complex64, np.complex128]  # fmt: skip
 FIELDS = {
@@ -89,7 +90,6 @@ def arrays() -> st.SearchStrategy[np.ndarray[Any, Any]]:
 
 
 @given(arrays())
-@settings(max_examples=300, deadline=None)
 def test_numbers_in_every_type_and_encoding(array: np.ndarray[Any, Any]) -> None:
     assert_same(array_of_tensor(with_content(array).SerializeToString()), array)
     proto = with_elements(array)
@@ -103,13 +103,12 @@ def test_numbers_in_every_type_and_encoding(array: np.ndarray[Any, Any]) -> None
 
 
 @given(st_numpy.arrays(np.float32, st_numpy.array_shapes(min_dims=0, max_dims=3)))
-@settings(max_examples=50, deadline=None)
 def test_what_tensorboard_makes_of_arrays(array: np.ndarray[Any, Any]) -> None:
     proto = tensor_util.make_tensor_proto(array)
     assert_same(array_of_tensor(proto.SerializeToString()), tensor_util.make_ndarray(proto))
 
 
-@pytest.mark.parametrize("dtype", NUMERIC)
+@all_cases("dtype", NUMERIC)
 def test_one_element_stands_for_all(dtype: type) -> None:
     proto = with_elements(np.ones((), dtype))
     proto.tensor_shape.CopyFrom(shape_of((2, 3)))
@@ -118,7 +117,6 @@ def test_one_element_stands_for_all(dtype: type) -> None:
 
 
 @given(st.lists(st.binary(max_size=10), max_size=12), st.booleans())
-@settings(deadline=None)
 def test_strings(strings: list[bytes], in_rows: bool) -> None:
     shape = (len(strings) // 2, 2) if in_rows else (len(strings),)
     strings = strings[: int(np.prod(shape))]
@@ -150,7 +148,6 @@ def migrated(value: Value) -> Value:
     st.floats(),
     st.floats(),
 )
-@settings(max_examples=200, deadline=None)
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
 def test_old_histograms(buckets: list[tuple[float, float]], low: float, high: float) -> None:
     value = Value(tag="h")
@@ -219,7 +216,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_shapes_that_lie_allocate_little_and_take_no_time(case: str) -> None:
+def test_shapes_that_lie_allocate_little(case: str) -> None:
     dtype, shape, count = HOSTILE[case]
     proto = tensor_pb2.TensorProto(dtype=dtype, tensor_shape=shape_of(tuple(shape)))
     if dtype == types_pb2.DT_STRING:
@@ -227,51 +224,43 @@ def test_shapes_that_lie_allocate_little_and_take_no_time(case: str) -> None:
     else:
         proto.float_val.extend([1.0] * count)
     message = proto.SerializeToString()
-    before, started = peak(), time.thread_time()
+    before = peak()
     array = array_of_tensor(message)
     blobs = blobs_of_value(Value(tensor=proto).SerializeToString(), first_axis_only=True)
-    assert array.size <= 2**20
+    assert array.size <= MOST_ELEMENTS
     assert len(blobs) <= count
     assert peak() - before < 100 << 20
-    assert time.thread_time() - started < 2
 
 
 @pytest.mark.parametrize("field", [5, 6, 7, 9, 10, 11, 12, 13, 16, 17])
 def test_packed_elements_that_never_end(field: int) -> None:
     from aboard._native import Message
 
-    started = time.thread_time()
     for dtype in (*range(1, 24), 30):
         message = Message()
         message.varint(1, dtype)
         message.bytes(field, b"\xff" * 1_000_000)
         assert array_of_tensor(bytes(message)).size <= 1
-    assert time.thread_time() - started < 10
 
 
-def test_large_packed_integers_are_quick() -> None:
+def test_a_million_packed_integers() -> None:
     numbers = np.arange(1_000_000, dtype=np.int64) * 7919 - 5_000_000
     proto = with_elements(numbers)
-    message = proto.SerializeToString()
-    started = time.thread_time()
-    assert_same(array_of_tensor(message), numbers)
-    assert time.thread_time() - started < 2
+    assert_same(array_of_tensor(proto.SerializeToString()), numbers)
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=500, deadline=None)
 def test_any_bytes(data: bytes) -> None:
-    array_of_tensor(data)
-    array_of_value(data)
-    blobs_of_value(data, first_axis_only=True)
+    assert array_of_tensor(data).size <= MOST_ELEMENTS
+    assert array_of_value(data).size <= MOST_ELEMENTS
+    assert sum(map(len, blobs_of_value(data, first_axis_only=True))) <= len(data)
 
 
 @given(arrays(), st.data())
-@settings(max_examples=300, deadline=None)
 def test_damaged_tensors(array: np.ndarray[Any, Any], data: st.DataObject) -> None:
     message = bytearray((with_content(array) if data.draw(st.booleans()) else with_elements(array)).SerializeToString())
     for _ in range(data.draw(st.integers(1, 3))):
         if message:
             message[data.draw(st.integers(0, len(message) - 1))] = data.draw(st.integers(0, 255))
-    array_of_tensor(bytes(message))
-    array_of_tensor(bytes(message[: data.draw(st.integers(0, len(message)))]))
+    assert array_of_tensor(bytes(message)).size <= MOST_ELEMENTS
+    assert array_of_tensor(bytes(message[: data.draw(st.integers(0, len(message)))])).size <= MOST_ELEMENTS

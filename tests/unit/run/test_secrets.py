@@ -7,6 +7,7 @@ import pytest
 
 from aboard.model.secret_names import is_secret_name
 from aboard.run.secrets import MASK, MaskedStream, Secrets
+from support.cases import all_cases
 
 SECRET_NAMES = [
     "AWS_SECRET_ACCESS_KEY",
@@ -63,9 +64,7 @@ HARMLESS_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"), [(name, True) for name in SECRET_NAMES] + [(name, False) for name in HARMLESS_NAMES]
-)
+@all_cases(("name", "expected"), [(name, True) for name in SECRET_NAMES] + [(name, False) for name in HARMLESS_NAMES])
 def test_secret_names(name: str, expected: bool) -> None:
     assert is_secret_name(name) is expected
 
@@ -101,7 +100,7 @@ HARMLESS_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), SHAPES + [(text, text) for text in HARMLESS_TEXTS])
+@all_cases(("text", "expected"), SHAPES + [(text, text) for text in HARMLESS_TEXTS])
 def test_shapes_in_texts_and_in_streams_cut_anywhere(text: str, expected: str) -> None:
     line, wanted = f"before {text}\nafter", f"before {expected}\nafter"
     assert Secrets([]).mask(line) == wanted

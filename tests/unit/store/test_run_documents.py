@@ -24,6 +24,7 @@ from aboard.store.run.outputs import Outputs, parse_outputs, render_outputs
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.run_json import parse_run, render_run
 from aboard.store.run.summary import Summary, parse_summary, render_summary
+from support.cases import all_cases
 
 TIME = datetime(2026, 11, 15, 21, 4, 5, 123456, UTC)
 ROWS = (
@@ -113,7 +114,7 @@ def test_another_major_version_is_refused():
         parse_manifest(json.dumps(document).encode())
 
 
-@pytest.mark.parametrize(
+@all_cases(
     "damage",
     [
         {"version": "1"},
@@ -139,7 +140,6 @@ def test_another_major_version_is_refused():
         {"outputs": 3},
         {"earlier": [[1]]},
     ],
-    ids=str,
 )
 def test_damage_is_named(damage):
     document = json.loads(render_manifest(MANIFEST)) | damage

@@ -8,6 +8,7 @@ import pytest
 from aboard.errors import InvalidType, InvalidValue
 from aboard.store import open_store
 from aboard.store.uri import parse_uri
+from support.cases import all_cases
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_folders(tmp_path, monkeypatch):
     assert parse_uri("file://localhost/data").path == Path("/data")
 
 
-@pytest.mark.parametrize(
+@all_cases(
     ("uri", "says"),
     [
         ("", "empty"),

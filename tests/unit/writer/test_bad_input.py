@@ -6,6 +6,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.errors import AboardError, InvalidType, InvalidValue, MissingPackage, StorageUnavailable
+from support.cases import all_cases
 from support.privileges import folder_of_an_ordinary_user
 from support.reading import raw_events
 
@@ -94,7 +95,7 @@ def writer(tmp_path):
         yield writer
 
 
-@pytest.mark.parametrize("name", CASES)
+@all_cases("name", CASES)
 def test_refused(name, writer, tmp_path):
     call, message = CASES[name]
     with pytest.raises(AboardError, match=f"(?s){message}") as caught:

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from aboard import FileWriter, SummaryWriter
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable, WriteWarning
 from support import processes
+from support.hypothesis_profiles import examples
 
 
 class Hostile:
@@ -200,21 +201,13 @@ def check_files(folder: Path) -> None:
         assert processes.events(path)[0].file_version == "brain.Event:2"
 
 
-@pytest.fixture
-def folder() -> Any:
-    path = Path(tempfile.mkdtemp(prefix="aboard-fuzz-"))
-    yield path
-    shutil.rmtree(path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each example makes a folder of its own below it."""
+    return tmp_path_factory.mktemp("fuzz")
 
 
-QUIET = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-    derandomize=True,
-)
-
-
-@settings(QUIET, max_examples=500)
+@examples(200)
 @given(sequence=st.lists(calls(), min_size=1, max_size=6))
 def test_any_sequence_of_calls_leaves_sound_files(folder: Path, sequence: list[tuple[str, dict[str, Any]]]) -> None:
     run = Path(tempfile.mkdtemp(dir=folder))
@@ -230,7 +223,6 @@ def test_any_sequence_of_calls_leaves_sound_files(folder: Path, sequence: list[t
     assert {path.name for path in run.iterdir()} == {"run"}  # nothing was written elsewhere
 
 
-@settings(QUIET, max_examples=150)
 @given(
     tag=texts,
     value=floats | integers | values,
@@ -247,7 +239,6 @@ def test_a_scalar_of_anything(folder: Path, **arguments: Any) -> None:
     check_files(run)
 
 
-@settings(QUIET, max_examples=150)
 @given(
     logdir=texts | st.none(),
     purge_step=st.none() | integers,
@@ -258,10 +249,7 @@ def test_a_scalar_of_anything(folder: Path, **arguments: Any) -> None:
 def test_a_writer_made_of_anything(folder: Path, logdir: str | None, **arguments: Any) -> None:
     made: list[SummaryWriter] = []
     place = None if logdir is None else f"{folder}/{logdir.replace('..', '__')}"
-    attempt(
-        lambda **named: made.append(SummaryWriter(place, **named)),
-        {"logdir": logdir, **arguments} if False else arguments,
-    )
+    attempt(lambda **named: made.append(SummaryWriter(place, **named)), arguments)
     for writer in made:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", WriteWarning)
@@ -271,7 +259,6 @@ def test_a_writer_made_of_anything(folder: Path, logdir: str | None, **arguments
             shutil.rmtree(writer.logdir)
 
 
-@settings(QUIET, max_examples=40)
 @given(event=values, summary=values, step=integers | values, walltime=floats | values)
 def test_a_file_writer_takes_only_messages(folder: Path, event: Any, summary: Any, step: Any, walltime: Any) -> None:
     run = Path(tempfile.mkdtemp(dir=folder))

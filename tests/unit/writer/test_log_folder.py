@@ -175,6 +175,7 @@ def test_a_pickled_writer_keeps_that_it_writes_nothing(tmp_path):
 @pytest.mark.parametrize("config", [None, {"disabled": True}, {"disabled": True, "project_name": "p"}])
 def test_disabled_comet_is_accepted(tmp_path, config):
     SummaryWriter(tmp_path, comet_config=config).close()
+    assert list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("config", [{}, {"disabled": False}, {"project_name": "p"}, True])

@@ -5,7 +5,6 @@ import logging
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 from aboard import SummaryWriter
 from support.reading import point, points
@@ -74,6 +73,8 @@ def test_loud_sound_is_clipped_and_mentioned(writer, tmp_path, caplog):
 
 
 def test_figures_are_closed_unless_told_not_to(writer):
+    from matplotlib import pyplot as plt
+
     first, second = plt.figure(), plt.figure()
     writer.add_figure("a", first)
     writer.add_figure("b", second, close=False)

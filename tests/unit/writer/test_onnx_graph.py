@@ -17,6 +17,7 @@ from tensorboardX.onnx_graph import load_onnx_graph
 
 from aboard.errors import InvalidType, InvalidValue, MissingPackage
 from aboard.writer.onnx_graph import onnx_graph
+from support.cases import all_cases
 
 
 def tensor(name: str, shape: list[int | str] | None, kind: int = TensorProto.FLOAT) -> Any:
@@ -99,7 +100,7 @@ def test_types_and_shapes_are_what_tensorboard_calls_them() -> None:
     assert "shape" not in nodes["rankless"].attr
 
 
-@pytest.mark.parametrize("name", sorted(set(TensorProto.DataType.keys()) & {
+@all_cases("name", sorted(set(TensorProto.DataType.keys()) & {
     "FLOAT", "DOUBLE", "INT32", "UINT8", "INT16", "INT8", "STRING", "COMPLEX64", "INT64", "BOOL", "BFLOAT16",
     "UINT16", "COMPLEX128", "UINT32", "UINT64", "INT4", "UINT4",
 }))  # fmt: skip

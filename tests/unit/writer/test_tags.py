@@ -12,6 +12,7 @@ import aboard.compat.tensorboardX
 from aboard import SummaryWriter
 from aboard.errors import InvalidType, InvalidValue
 from aboard.writer import tags
+from support.cases import all_cases
 from support.reading import points, scalars
 
 PICTURE = np.zeros((3, 4, 4))
@@ -66,8 +67,8 @@ def test_videos_have_cleaned_tags_too(tmp_path):
     assert [p.tag for p in points(tmp_path)] == ["my_tag"]
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("tag", [None, 5, b"bytes", ["list"]])
+@all_cases("name", CALLS)
+@all_cases("tag", [None, 5, b"bytes", ["list"]])
 def test_every_call_needs_a_text(name, writer, tmp_path, tag):
     with pytest.raises(InvalidType, match="tag must be a string, got"):
         CALLS[name](writer, tag)
@@ -75,8 +76,8 @@ def test_every_call_needs_a_text(name, writer, tmp_path, tag):
     assert points(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize(("tag", "message"), [("", "The tag '' is empty"), ("a\ud800", "contains a lone surrogate")])
+@all_cases("name", CALLS)
+@all_cases(("tag", "message"), [("", "The tag '' is empty"), ("a\ud800", "contains a lone surrogate")])
 def test_tags_that_cannot_be_written_are_refused(name, writer, tag, message):
     with pytest.raises(InvalidValue, match=message):
         CALLS[name](writer, tag)
