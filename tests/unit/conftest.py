@@ -7,9 +7,12 @@ place here either, although nothing below would notice them.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Generator
+import tempfile
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +73,17 @@ class _Guard:
 
 
 _guard = _Guard()
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """In memory where that is possible: making and forcing files to a disk takes longer than most tests."""
+    memory = Path("/dev/shm")
+    place = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="aboard-unit-", dir=place, ignore_cleanup_errors=True) as folder:
+        inner = Path(folder) / "test"  # some tests write beside it
+        inner.mkdir()
+        yield inner
 
 
 @pytest.hookimpl(wrapper=True)
