@@ -17,7 +17,7 @@ ADDRESS, OTHER = Address("http://127.0.0.1:1"), Address("http://127.0.0.1:2")
 
 
 class Network:
-    """Fails as often as it is told to, then answers. It takes the place of urllib's opener."""
+    """Raises the given failures, then answers. Stands in for the opener of urllib."""
 
     def __init__(self, *failures: OSError) -> None:
         self._failures = list(failures)
