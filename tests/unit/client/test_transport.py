@@ -6,7 +6,9 @@ from __future__ import annotations
 import io
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -30,24 +32,27 @@ class Network:
         return io.BytesIO(b'"done"')
 
 
+Connect = Callable[[Network], Transport]
+
+
 @pytest.fixture
-def transport(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+def transport(monkeypatch: pytest.MonkeyPatch) -> Connect:
+    monkeypatch.setattr("time.sleep", Mock())
 
     def make(network: Network) -> Transport:
-        monkeypatch.setattr(urllib.request, "build_opener", lambda *_: network)
+        monkeypatch.setattr(urllib.request, "build_opener", Mock(return_value=network))
         return Transport(ADDRESS, renew=lambda: OTHER)
 
     return make
 
 
-def test_a_read_is_repeated_after_a_broken_connection(transport: Any) -> None:
+def test_a_read_is_repeated_after_a_broken_connection(transport: Connect) -> None:
     network = Network(ConnectionResetError(), TimeoutError())
     assert transport(network).get(str, "runs") == "done"
     assert network.requests == [("GET", "127.0.0.1:1")] * 3
 
 
-def test_a_read_is_given_up_after_three_failures(transport: Any) -> None:
+def test_a_read_is_given_up_after_three_failures(transport: Connect) -> None:
     network = Network(*[ConnectionResetError() for _ in range(9)])
     with pytest.raises(ServerUnavailable):
         transport(network).get(str, "runs")
@@ -55,14 +60,14 @@ def test_a_read_is_given_up_after_three_failures(transport: Any) -> None:
 
 
 @pytest.mark.parametrize("failure", [ConnectionResetError(), BrokenPipeError(), TimeoutError()], ids=repr)
-def test_a_change_whose_answer_was_lost_is_sent_once(transport: Any, failure: OSError) -> None:
+def test_a_change_whose_answer_was_lost_is_sent_once(transport: Connect, failure: OSError) -> None:
     network = Network(failure)
     with pytest.raises(ServerUnavailable):
         transport(network).send(str, "POST", "boards")
     assert network.requests == [("POST", "127.0.0.1:1")]
 
 
-def test_a_change_that_nobody_received_goes_to_the_next_server(transport: Any) -> None:
+def test_a_change_that_nobody_received_goes_to_the_next_server(transport: Connect) -> None:
     network = Network(ConnectionRefusedError())
     assert transport(network).send(str, "POST", "boards") == "done"
     assert network.requests == [("POST", "127.0.0.1:1"), ("POST", "127.0.0.1:2")]

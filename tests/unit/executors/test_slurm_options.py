@@ -17,8 +17,13 @@ from aboard.model.unit_parts import Resources
 def given(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The arguments of sbatch, once a unit was submitted."""
     arguments: list[str] = []
+
+    def submit(*words: str) -> str:
+        arguments.extend(words)
+        return "7"
+
     monkeypatch.setattr(slurm_module, "check_installed", lambda: None)
-    monkeypatch.setattr(slurm_module, "slurm", lambda *words: arguments.extend(words) or "7")
+    monkeypatch.setattr(slurm_module, "slurm", submit)
     return arguments
 
 

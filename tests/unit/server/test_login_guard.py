@@ -45,7 +45,7 @@ class NoPages:
     has = is_open
 
 
-def status_of(method: str = "POST", *, path: str = RUNS, by_cookie: bool = True, **headers: str) -> int:
+def status_of(method: str = "POST", *, path: str = RUNS, by_cookie: bool = True, **headers: Any) -> int:
     """The status of one request, 200 when the application got it."""
     names = OwnNames(names=frozenset({"board.example"}), any_address=False, origins=frozenset({ALLOWED}))
     doors = cast(Doors, DoorsOfAnn(by_cookie=by_cookie))
@@ -104,7 +104,7 @@ def test_a_change_that_says_nothing_of_its_page_needs_a_token() -> None:
     ],
     ids=lambda mark: next(iter(mark)),
 )
-def test_pages_of_the_server_may_change(mark: dict[str, str]) -> None:
+def test_pages_of_the_server_may_change(mark: dict[str, Any]) -> None:
     assert status_of(**mark) == 200
 
 
@@ -118,7 +118,7 @@ def test_other_host_names_are_refused(host: str) -> None:
 
 
 def test_large_and_unmeasured_bodies_are_refused() -> None:
-    own = {"origin": f"http://{HOST}"}
+    own: dict[str, Any] = {"origin": f"http://{HOST}"}
     assert status_of(content_length="99", **own) == 200
     assert status_of(content_length="100", **own) == 413
     assert status_of(content_length="-1", **own) == 400
