@@ -13,7 +13,6 @@ when it ends.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import logging
@@ -33,6 +32,7 @@ from aboard.client.own_servers import of_one_catalog, own_servers
 from aboard.client.transport import Address, Transport
 from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
 from aboard.config.machine_folder import machine_folder
+from aboard.config.unwritable_home import home_hint, is_full
 from aboard.errors import AboardError, Conflict, Forbidden, ServerUnavailable
 from aboard.folder_files import make_private_folder
 
@@ -253,14 +253,10 @@ class PrivateServer:
         try:
             probe.write_bytes(bytes(_NEEDED_BYTES))
         except OSError as error:
-            is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-            cause = f"The disk with {self._files.folder} is full" if is_full else f"{probe.parent}: {error.strerror}"
-            raise ServerUnavailable(
-                f"The local server cannot be started. {cause}.",
-                hint="Free some space on that disk, or set ABOARD_HOME to another one."
-                if is_full
-                else "Set ABOARD_HOME to a folder that you can write.",
-            ) from error
+            full = f"The disk with {self._files.folder} is full"
+            cause = full if is_full(error) else f"{probe.parent}: {error.strerror}"
+            message = f"The local server cannot be started. {cause}."
+            raise ServerUnavailable(message, hint=home_hint(error)) from error
         finally:
             with contextlib.suppress(OSError):
                 probe.unlink()

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self, cast
 
+from aboard.config.unwritable_home import home_hint
 from aboard.errors import AboardError, Conflict, InvalidValue, NewerFormat, StorageUnavailable, UnknownName
 from aboard.folder_files import make_private_folder
 from aboard.model.document_fields import DocumentFields
@@ -186,5 +187,5 @@ def write_owned(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             aside.unlink()
-        hint = "Set ABOARD_HOME to a folder that you can write to."
-        raise StorageUnavailable(f"{path} cannot be written: {cast('str', error.strerror)}.", hint=hint) from error
+        message = f"{path} cannot be written: {cast('str', error.strerror)}."
+        raise StorageUnavailable(message, hint=home_hint(error)) from error

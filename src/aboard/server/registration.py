@@ -19,6 +19,7 @@ from typing import cast
 
 from aboard import __version__
 from aboard.config.cloud_credentials import fingerprints
+from aboard.config.unwritable_home import home_hint
 from aboard.errors import Conflict, StorageUnavailable
 from aboard.folder_files import make_private_folder
 from aboard.model.times import now, time_text
@@ -40,8 +41,8 @@ class Registration:
             make_private_folder(self._folder)
             self._lock = self._take()
         except OSError as error:
-            hint = "Set ABOARD_HOME to a folder that you can write to."
-            raise StorageUnavailable(f"{self._folder} cannot be written: {error.strerror}.", hint=hint) from error
+            message = f"{self._folder} cannot be written: {error.strerror}."
+            raise StorageUnavailable(message, hint=home_hint(error)) from error
 
     def publish(self, url: str, token: str) -> None:
         """Let programs know where the server is, and whether it has their credentials for clouds."""

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from aboard.config.unwritable_home import home_hint
 from aboard.errors import RunClaimed, StorageUnavailable
 from aboard.folder_files import make_private_folder
 from aboard.process_lock import LockHeld, ProcessLock
@@ -25,8 +26,7 @@ def spool_locked(spool: Path) -> Generator[None]:
             hint="End that process first, or start a new run.",
         ) from None
     except OSError as error:
-        hint = "Set ABOARD_HOME to a folder that you can write to."
-        raise StorageUnavailable(f"{spool} cannot be written: {error.strerror}.", hint=hint) from None
+        raise StorageUnavailable(f"{spool} cannot be written: {error.strerror}.", hint=home_hint(error)) from None
     try:
         yield
     finally:
