@@ -99,7 +99,9 @@ function clockText(moment: Date, increment: number): string {
   const time: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   if (increment % MINUTE === 0) return formatted(moment, time);
   if (increment >= 1) return formatted(moment, { ...time, second: "2-digit" });
-  return formatted(moment, { ...time, second: "2-digit", fractionalSecondDigits: 3 });
+  // Ticks are hardly wider apart than a time with one digit behind the point. The clocks of browsers have three.
+  const digits = Math.min(3, Math.max(1, digitsOf(increment))) as 1 | 2 | 3;
+  return formatted(moment, { ...time, second: "2-digit", fractionalSecondDigits: digits });
 }
 
 /** How many digits behind the point an increment needs: 2 for 0.25. */
