@@ -81,7 +81,7 @@ def tmp_path() -> Iterator[Path]:
     memory = Path("/dev/shm")
     place = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="aboard-unit-", dir=place, ignore_cleanup_errors=True) as folder:
-        inner = Path(folder) / "test"  # some tests write beside it
+        inner = Path(folder) / Path(folder).name  # some tests write beside it, others name stores in memory after it
         inner.mkdir()
         yield inner
 
