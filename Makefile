@@ -193,7 +193,9 @@ test-mutations: setup page  ## Plant the 30 bugs of tests/mutations one at a tim
 	scripts/test-mutations
 
 soak: setup  ## Long runs: ten million points, repeated kills and network cuts, minutes of fuzzing
-	$(PYTEST) tests/soak --timeout=1800
+	HYPOTHESIS_PROFILE=soak $(PYTEST) tests/soak --timeout=1800
+	HYPOTHESIS_PROFILE=soak $(PYTEST) tests/unit tests/contract -m hypothesis --numprocesses 2 --timeout=1800
+	scripts/test-native soak
 	scripts/test-native fuzz $${FUZZ_SECONDS:-300}
 
 ## Benchmarks
