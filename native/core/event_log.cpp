@@ -31,7 +31,6 @@ constexpr size_t kKeptBytes = 4 << 20;    // room for encoded bytes that is kept
 constexpr size_t kHistogramCost = 16 << 10;
 constexpr size_t kLargestSpare = 16 << 20;
 constexpr size_t kMostReports = 64;
-constexpr std::chrono::duration<double> kRetryDelay{1.0};
 constexpr double kLongestDelay = 86400;
 
 // How a scalar waits in its block; the tag's bytes follow.
@@ -248,7 +247,7 @@ void EventLog::drain() {
     if (write_taken() && failing_.load()) recovered();
   } catch (...) {
     // Memory ran out. What was taken is still there, in order, and is tried again.
-    LogKeeper::instance().schedule(*this, kRetryDelay);
+    LogKeeper::instance().schedule(*this, std::chrono::duration<double>(options_.retry_seconds));
     throw;
   }
 }
@@ -458,7 +457,7 @@ void EventLog::failed(std::string_view what, int error) {
                      std::to_string(LogKeeper::instance().memory_limit() >> 20) +
                      " MiB in this process) and written when it is possible again");
   }
-  LogKeeper::instance().schedule(*this, kRetryDelay);
+  LogKeeper::instance().schedule(*this, std::chrono::duration<double>(options_.retry_seconds));
 }
 
 void EventLog::recovered() {

@@ -30,6 +30,7 @@ struct EventLogOptions {
   std::string suffix;                 // appended to the file name
   std::optional<int64_t> purge_step;  // written once: events of earlier files from this step on are hidden
   double flush_seconds = 0.5;         // longest time that an entry waits for the background thread
+  double retry_seconds = 1;           // until what could not be written is tried again
   size_t wake_entries = 0;            // entries that wake it at once; 0: decided by size alone
 };
 

@@ -49,7 +49,10 @@ void LogTree::add_roots() {
   }
 }
 
-double LogTree::now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+double LogTree::now() const {
+  if (options_.clock) return options_.clock();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
 
 LogTree::Folder* LogTree::find(Id id) {
   const auto slot = static_cast<Slot>(id);

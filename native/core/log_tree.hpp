@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -44,8 +45,9 @@ class LogTree : private ForkAware {
     std::optional<std::string> within;   // a folder at or above all roots, below which no link is followed
     std::optional<size_t> most_watches;  // a fair share of what the system grants, unless told
     std::optional<Reach> (*reach)(const std::string& path) = &reach_of;
-    double relist_seconds = 30;   // how long a listing is trusted where times may mean nothing
-    double distrust_seconds = 1;  // between looks at folders that the kernel tells of
+    double relist_seconds = 30;          // how long a listing is trusted where times may mean nothing
+    double distrust_seconds = 1;         // between looks at folders that the kernel tells of
+    std::function<double()> clock = {};  // seconds; by default those of the machine since the tree was made
   };
 
   struct Found {

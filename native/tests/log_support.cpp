@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <numeric>
+#include <random>
 
 #include "log_keeper.hpp"
 #include "record.hpp"
@@ -121,14 +123,44 @@ bool memory_is_free() {
   return keeper.fits(keeper.memory_limit());
 }
 
-bool within(double seconds, const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+bool eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return true;
 }
+
+uint64_t bytes_read_so_far() {
+  std::ifstream counts("/proc/self/io");
+  std::string name;
+  uint64_t bytes = 0;
+  REQUIRE(counts >> name >> bytes && name == "rchar:");
+  return bytes;
+}
+
+bool is_soak() {
+  static const bool is = std::getenv("ABOARD_SOAK") != nullptr;
+  return is;
+}
+
+int repeats(int few) { return is_soak() ? 20 * few : few; }
+
+std::vector<uint64_t> random_seeds(int few) {
+  static const uint64_t first = [] {
+    if (!is_soak()) return uint64_t{0};
+    const char* wanted = std::getenv("ABOARD_SEED");
+    const uint64_t seed = wanted != nullptr ? std::stoull(wanted) : std::random_device()();
+    std::printf("ABOARD_SEED=%llu\n", static_cast<unsigned long long>(seed));
+    return seed;
+  }();
+  std::vector<uint64_t> seeds(static_cast<size_t>(repeats(few)));
+  std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
+
+size_t every(size_t stride) { return is_soak() ? 1 : stride; }
 
 void in_child(const std::function<void()>& work) {
   const pid_t child = ::fork();
@@ -137,7 +169,7 @@ void in_child(const std::function<void()>& work) {
     // A child that hangs is ended by the alarm, which its parent sees. It never returns into the tests of its parent,
     // and leaves without destructors, as a Python worker does.
     std::signal(SIGALRM, SIG_DFL);
-    ::alarm(30);
+    ::alarm(120);
     check::failures.store(0);
     try {
       work();

@@ -99,7 +99,19 @@ std::vector<Report> reports_of(EventLog& log);
 // That no log of this process holds any memory.
 bool memory_is_free();
 
-bool within(double seconds, const std::function<bool()>& condition);
+// Waits until the condition holds. False after a minute, which no machine needs: it ends what would hang.
+bool eventually(const std::function<bool()>& condition);
+
+// Bytes that this process has read from files so far: what an algorithm reads shows its order, whatever the machine.
+uint64_t bytes_read_so_far();
+
+// In a soak (`scripts/test-native soak`) what is random or races repeats many times as often, with other random
+// numbers.
+bool is_soak();
+int repeats(int few);
+std::vector<uint64_t> random_seeds(int few);
+// Every `stride`-th of many similar cases, but all in a soak. A stride should share no factor with sizes of fields.
+size_t every(size_t stride);
 
 // Runs `work` in a forked child, whose failed checks are failures of this test.
 void in_child(const std::function<void()>& work);

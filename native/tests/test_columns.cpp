@@ -159,7 +159,7 @@ TEST(one_thread_pushes_while_others_look) {
       }
     });
   }
-  const int rounds = kSanitized ? 30 : 100;
+  const int rounds = repeats(30);
   for (int round = 0; round < rounds; ++round) {
     for (int64_t i = 0; i < 500; ++i) {
       if (columns.full()) columns.grow(0, mutex);

@@ -97,7 +97,7 @@ std::string some_file(std::mt19937_64& random, size_t records, bool damaged) {
 }
 
 TEST(a_file_that_grows_by_any_pieces_reads_as_a_record_reader_does) {
-  for (uint64_t seed = 0; seed < (kSanitized ? 200 : 800); ++seed) {
+  for (const uint64_t seed : random_seeds(200)) {
     std::mt19937_64 random(seed);
     const std::string bytes = some_file(random, random() % 30, seed % 2 == 1);
     Case c;
@@ -205,14 +205,20 @@ TEST(other_bytes_at_the_start_of_a_long_file_are_noticed) {
   CHECK_EQ(c.step(), FileChange::replaced);
 }
 
+// Writes until the times of the file show it: the clock of a file system ticks now and then.
+void write_later(const fs::path& path, std::string_view bytes) {
+  const auto before = fs::last_write_time(path);
+  do write_file(path, bytes);
+  while (fs::last_write_time(path) == before);
+}
+
 TEST(other_bytes_with_the_old_time_are_noticed) {
   Case c;
   write_file(c.path, file_of(100, "loss", {1, 2}, 1));
   struct stat status;
   REQUIRE(::stat(c.path.c_str(), &status) == 0);
   c.step();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  write_file(c.path, file_of(100, "loss", {1, 2}, 2));
+  write_later(c.path, file_of(100, "loss", {1, 2}, 2));
   const timespec times[2] = {status.st_atim, status.st_mtim};  // as rsync --times does
   REQUIRE(::utimensat(AT_FDCWD, c.path.c_str(), times, 0) == 0);
   CHECK_EQ(c.step(), FileChange::replaced);
@@ -238,8 +244,7 @@ TEST(a_hole_that_is_filled_later) {
   write_file(c.path, header + std::string(rest.size(), '\0'));
   c.step();
   CHECK_EQ(c.read.records.size(), 1u);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  write_file(c.path, header + rest);
+  write_later(c.path, header + rest);
   CHECK_EQ(c.step(), FileChange::replaced);  // so that it is read anew, from the start
 }
 
@@ -346,14 +351,14 @@ TEST(a_length_of_four_gigabytes_is_waited_for_without_holding_anything) {
   write_file(c.path, version_record(1) + header_of(uint64_t{4} << 30));
   fs::resize_file(c.path, uint64_t{1} << 30);  // sparse: a gigabyte of the payload is there
   const size_t before = peak_memory();
-  const auto start = std::chrono::steady_clock::now();
+  const uint64_t read_before = bytes_read_so_far();
   for (int i = 0; i < 20; ++i) {
     c.step();
     fs::resize_file(c.path, (uint64_t{1} << 30) + static_cast<uint64_t>(i) + 1);
   }
   CHECK_EQ(c.read.records.size(), 1u);
   CHECK_EQ(c.read.offset, version_record(1).size());
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
+  CHECK(bytes_read_so_far() - read_before < (16u << 20));
   CHECK(peak_memory() - before < (32u << 20));
 }
 
@@ -386,7 +391,8 @@ TEST(the_largest_lengths_do_not_overflow) {
   }
 }
 
-TEST(noise_takes_linear_time_and_little_memory) {
+// What would take quadratic time takes hours here: the time limit of the tests ends it.
+TEST(noise_takes_linear_time) {
   std::mt19937_64 random(9);
   Case c;
   std::string noise(kSanitized ? 2'000'000 : 20'000'000, '\0');
@@ -395,9 +401,7 @@ TEST(noise_takes_linear_time_and_little_memory) {
     std::memcpy(noise.data() + i, &word, sizeof word);
   }
   write_file(c.path, version_record(1) + noise + version_record(2));
-  const auto start = std::chrono::steady_clock::now();
   c.step();
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
   CHECK_EQ(c.read.records.size(), 2u);
   CHECK_EQ(c.read.skipped_bytes, noise.size());
 }
@@ -406,12 +410,12 @@ TEST(noise_that_grows_is_not_searched_again) {
   Case c;
   write_file(c.path, version_record(1) + std::string(4'000'000, '\0'));
   c.step();
-  const auto start = std::chrono::steady_clock::now();
+  const uint64_t before = bytes_read_so_far();
   for (int i = 0; i < 500; ++i) {
     append_to(c.path, std::string(100, '\0'));
     c.step();
   }
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+  CHECK(bytes_read_so_far() - before < 16'000'000);  // 2 GB otherwise
   append_to(c.path, version_record(2));
   c.step();
   CHECK_EQ(c.read.records.size(), 2u);
@@ -431,9 +435,8 @@ TEST(false_headers_take_linear_time) {
     }
     Case c;
     write_file(c.path, bytes + version_record(1));
-    const auto start = std::chrono::steady_clock::now();
     c.step();
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    CHECK(c.file.state().wasted <= 17 * size);  // bytes that were taken for payloads, once for each header otherwise
     CHECK_EQ(c.read.offset + c.read.skipped_bytes > 0, true);
     if (with_records) CHECK(!c.read.records.empty());
   }

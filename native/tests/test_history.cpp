@@ -187,12 +187,12 @@ TEST(many_attempts_over_a_long_series) {
   const int64_t count = kSanitized ? 20'000 : 200'000;
   for (int64_t step = 0; step < count; ++step) s.add(0, 0, {step});
   s.publish();
-  const auto start = std::chrono::steady_clock::now();
+  const int64_t* const place = s.history.rows().steps().data();
   for (uint32_t attempt = 1; attempt < 5000; ++attempt) {
     s.add(attempt, attempt, {count - 5, count - 4, count - 3});
     s.publish();
+    REQUIRE(s.history.rows().steps().data() == place);  // it was not copied
   }
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
   CHECK_EQ(s.history.shown(), static_cast<size_t>(count - 2));
 }
 

@@ -275,7 +275,7 @@ TEST(a_copy_of_a_good_file_is_the_same) {
 }
 
 TEST(a_copy_of_a_damaged_file_has_every_whole_record_and_is_clean) {
-  for (uint64_t seed = 0; seed < (kSanitized ? 50 : 300); ++seed) {
+  for (const uint64_t seed : random_seeds(50)) {
     std::mt19937_64 random(seed);
     std::string bytes, expected;
     for (int i = 0; i < 40; ++i) {

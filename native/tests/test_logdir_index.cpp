@@ -106,9 +106,8 @@ TEST(media_tags_and_damage_are_found_again) {
 }
 
 TEST(whenever_it_is_kept_the_history_goes_on_by_the_rules) {
-  const int rounds = kSanitized ? 100 : 400;
-  for (int seed = 0; seed < rounds; ++seed) {
-    std::mt19937_64 random(static_cast<uint64_t>(seed));
+  for (const uint64_t seed : random_seeds(80)) {
+    std::mt19937_64 random(seed);
     const Files files = random_files(random);
     Case c;
     Files written;
@@ -185,7 +184,7 @@ TEST(damage_of_the_index_is_noticed_wherever_it_is) {
   c.save();
   const Points points = shown(*c.open(), "loss");
   const std::string whole = read_bytes(c.index);
-  for (size_t at = 0; at < whole.size(); ++at) {
+  for (size_t at = 0; at < whole.size(); at += every(7)) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
     write_file(c.index, damaged);
@@ -195,7 +194,7 @@ TEST(damage_of_the_index_is_noticed_wherever_it_is) {
     CHECK_EQ(logdir->superseded_scalars(tag_number(*logdir, "loss")).size, 0u);
     if (logdir->bytes_read() != bytes.size()) check::fail(__FILE__, __LINE__, "byte " + std::to_string(at));
   }
-  for (size_t size = 0; size < whole.size(); size += 7) {
+  for (size_t size = 0; size < whole.size(); size += every(37)) {
     write_file(c.index, whole.substr(0, size));
     CHECK_EQ(c.open()->bytes_read(), bytes.size());
   }
@@ -320,7 +319,7 @@ TEST(a_directory_that_was_made_to_deceive_does_no_harm) {
   std::memcpy(&directory, whole.data() + kDirectoryOffset, sizeof directory);
   size_t believed = 0;
   std::mt19937_64 random(1);
-  for (size_t at = static_cast<size_t>(directory); at < whole.size(); ++at) {
+  for (size_t at = static_cast<size_t>(directory); at < whole.size(); at += every(5)) {
     std::string changed = whole;
     changed[at] = static_cast<char>(at % 3 == 0 ? random() : changed[at] + (at % 3 == 1 ? 1 : -1));
     patch(changed, kDirectoryChecksum, crc32c(std::string_view(changed).substr(static_cast<size_t>(directory))));
@@ -411,7 +410,7 @@ TEST(many_may_read_and_keep_at_once) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (int round = 0; round < (kSanitized ? 10 : 50); ++round) {
+      for (int round = 0; round < repeats(10); ++round) {
         const auto logdir = c.open();
         CHECK_EQ(shown(*logdir, "loss").size(), 2000u);
         if (logdir->unsaved_bytes() > 0) CHECK_EQ(logdir->save_index(), 0);

@@ -22,9 +22,8 @@ struct Case {
 };
 
 TEST(whatever_is_read_when_the_history_is_that_of_the_rules) {
-  const int rounds = kSanitized ? 150 : 600;
-  for (int seed = 0; seed < rounds; ++seed) {
-    std::mt19937_64 random(static_cast<uint64_t>(seed));
+  for (const uint64_t seed : random_seeds(150)) {
+    std::mt19937_64 random(seed);
     const Files files = random_files(random);
     Case c;
     Files written;
@@ -88,7 +87,7 @@ TEST(readers_see_whole_and_unchanging_series_while_it_is_refreshed) {
   std::vector<std::thread> readers;
   for (int i = 0; i < 3; ++i) readers.emplace_back(read);
   double clock = 100;
-  const int attempts = kSanitized ? 4 : 12;
+  const int attempts = repeats(4);
   for (int attempt = 0; attempt < attempts; ++attempt) {
     for (const std::string writer : {"a", "b"}) {
       append_to(c.file(std::to_string(attempt) + writer), version_record(clock += 1));
@@ -142,31 +141,31 @@ TEST(a_large_file_is_shown_while_it_is_read) {
   CHECK_EQ(shown(c.logdir, "loss").size(), static_cast<size_t>(count));
 }
 
+// What would take quadratic time takes many minutes here: the time limit of the tests ends it.
 TEST(very_many_tags_files_and_sessions_take_no_more_than_their_number) {
-  const auto seconds = [](const auto& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
   const int scale = kSanitized ? 10 : 1;
   {
     Case c;
     std::string file = version_record(100);
     for (int tag = 0; tag < 300'000 / scale; ++tag) file += scalar_record("tag" + std::to_string(tag), 1, 101, 1);
     write_file(c.file("a"), file);
-    CHECK(seconds([&] { c.refresh(); }) < 10);
+    c.refresh();
     append_to(c.file("a"), scalar_record("tag7", 2, 102, 1));
-    CHECK(seconds([&] { c.refresh(); }) < 0.5);
+    const uint64_t before = bytes_read_so_far();
+    c.refresh();
+    CHECK(bytes_read_so_far() - before < 65'536);  // what came, and what proves that it is the same file
     CHECK_EQ(shown(c.logdir, "tag7").size(), 2u);
   }
   {
     Case c;
-    for (int file = 0; file < 5'000 / scale; ++file) {
+    for (int file = 0; file < 2'000 / scale; ++file) {
       write_file(c.file(std::to_string(file)), file_of(100 + 10 * file, "loss", {file, file + 1}, 1));
     }
-    CHECK(seconds([&] { c.refresh(); }) < 10);
-    CHECK(seconds([&] { c.refresh(); }) < 1);
-    CHECK_EQ(shown(c.logdir, "loss").size(), static_cast<size_t>(5'000 / scale + 1));
+    c.refresh();
+    const uint64_t before = bytes_read_so_far();
+    c.refresh();
+    CHECK(bytes_read_so_far() - before < 65'536);
+    CHECK_EQ(shown(c.logdir, "loss").size(), static_cast<size_t>(2'000 / scale + 1));
   }
   {
     // Each start supersedes one point at the front of a series that goes down, and a point in between keeps it busy.
@@ -178,7 +177,7 @@ TEST(very_many_tags_files_and_sessions_take_no_more_than_their_number) {
       file += start_record(step, 101) + scalar_record("loss", 0, 101, 1);
     }
     write_file(c.file("a"), file);
-    CHECK(seconds([&] { c.refresh(); }) < 10);
+    c.refresh();
     CHECK_EQ(superseded(c.logdir, "loss").size(), static_cast<size_t>(count));
   }
   {
@@ -188,12 +187,13 @@ TEST(very_many_tags_files_and_sessions_take_no_more_than_their_number) {
     for (int tag = 0; tag < 2'000; ++tag) file += scalar_record("tag" + std::to_string(tag), 1, 101, 1);
     for (int i = 0; i < 200'000 / scale; ++i) file += start_record(2, 101);
     write_file(c.file("a"), file);
-    CHECK(seconds([&] { c.refresh(); }) < 10);
+    c.refresh();
+    CHECK_EQ(c.logdir.tags().size(), 2'000u);
   }
   {
     // Many writers at the same time.
     Case c;
-    const int64_t count = 2'000 / scale;
+    const int64_t count = 500 / scale;
     for (int writer = 0; writer < 200; ++writer) {
       std::string file = version_record(100);
       for (int64_t step = 0; step < count; ++step) {
@@ -201,7 +201,7 @@ TEST(very_many_tags_files_and_sessions_take_no_more_than_their_number) {
       }
       write_file(c.file(std::to_string(writer)), file);
     }
-    CHECK(seconds([&] { c.refresh(); }) < 10);
+    c.refresh();
     CHECK_EQ(shown(c.logdir, "loss").size(), static_cast<size_t>(200 * count));
     CHECK_EQ(unique(c.logdir, "loss").size(), static_cast<size_t>(count));
   }

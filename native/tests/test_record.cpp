@@ -36,12 +36,6 @@ std::string noise(size_t size, uint32_t seed = 5) {
   return bytes;
 }
 
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 std::vector<std::string> read_whole(RecordReader& reader) {
   std::vector<std::string> payloads;
   std::string_view payload;
@@ -252,51 +246,42 @@ TEST(a_record_seen_in_part_is_found_when_it_is_whole) {
   }
 }
 
+// What would take quadratic time takes many minutes in these tests: their time limit ends it.
+
 TEST(searching_noise_takes_linear_time) {
   const std::string bytes = noise(4 << 20);
-  const double seconds = seconds_of([&] { CHECK_EQ(find_record(bytes), std::string_view::npos); });
-  CHECK(seconds < 5);
+  CHECK_EQ(find_record(bytes), std::string_view::npos);
   // In pieces, as a file grows: each byte is looked at once, not once per piece.
   RecordReader reader;
-  const double in_pieces = seconds_of([&] {
-    for (size_t at = 0; at < bytes.size(); at += 4096) {
-      reader.feed(std::string_view(bytes).substr(at, 4096));
-      CHECK(!reader.resynchronise());
-    }
-  });
-  CHECK(in_pieces < 5);
+  for (size_t at = 0; at < bytes.size(); at += 64) {
+    reader.feed(std::string_view(bytes).substr(at, 64));
+    CHECK(!reader.resynchronise());
+  }
   CHECK(reader.offset() > bytes.size() - 4096);  // what was searched is not kept in memory either
 }
 
 TEST(waiting_for_a_large_record_takes_linear_time) {
   const std::string bytes = noise(20) + framed(noise(4 << 20));
   RecordReader reader;
-  const double seconds = seconds_of([&] {
-    for (size_t at = 0; at < bytes.size(); at += 4096) {
-      reader.feed(std::string_view(bytes).substr(at, 4096));
-      if (at + 4096 < bytes.size()) CHECK(!reader.resynchronise());
-    }
-  });
+  for (size_t at = 0; at < bytes.size(); at += 64) {
+    reader.feed(std::string_view(bytes).substr(at, 64));
+    if (at + 64 < bytes.size()) CHECK(!reader.resynchronise());
+  }
   CHECK(reader.resynchronise());
   CHECK_EQ(reader.offset(), 20u);
-  CHECK(seconds < 5);
 }
 
 TEST(valid_headers_all_over_take_linear_time) {
-  // Each promises a payload of half the window: checking all of those would take minutes.
+  // Each promises a payload of half the window.
   std::string bytes;
-  const std::string header = header_for(2 << 20);
-  while (bytes.size() < 4 << 20) bytes += header;
-  const double seconds = seconds_of([&] { CHECK_EQ(find_record(bytes), std::string_view::npos); });
-  CHECK(seconds < 5);
+  const std::string header = header_for(8 << 20);
+  while (bytes.size() < 16 << 20) bytes += header;
+  CHECK_EQ(find_record(bytes), std::string_view::npos);
   RecordReader reader;
-  const double in_pieces = seconds_of([&] {
-    for (size_t at = 0; at < bytes.size(); at += 65536) {
-      reader.feed(std::string_view(bytes).substr(at, 65536));
-      CHECK(!reader.resynchronise());
-    }
-  });
-  CHECK(in_pieces < 5);
+  for (size_t at = 0; at < bytes.size(); at += 65536) {
+    reader.feed(std::string_view(bytes).substr(at, 65536));
+    CHECK(!reader.resynchronise());
+  }
 }
 
 TEST(damaged_records_all_over_do_not_stop_the_search) {
@@ -323,15 +308,12 @@ TEST(feeding_small_pieces_behind_a_large_rest_takes_linear_time) {
   RecordReader reader;
   reader.feed(bytes);
   size_t read = 0;
-  const double seconds = seconds_of([&] {
-    std::string_view payload;
-    while (reader.next(payload) == RecordState::complete) {
-      ++read;
-      if (read % 100 == 0) reader.feed(std::string_view(record).substr(0, 0));
-    }
-  });
+  std::string_view payload;
+  while (reader.next(payload) == RecordState::complete) {
+    ++read;
+    reader.feed("");
+  }
   CHECK_EQ(read, bytes.size() / record.size());
-  CHECK(seconds < 5);
   CHECK_EQ(reader.offset(), bytes.size());
 }
 

@@ -122,7 +122,7 @@ class Standstill {
  public:
   explicit Standstill(std::function<void(std::function<void()>&)> work)
       : thread_([this, work = std::move(work)] { work(stand_); }) {
-    CHECK(within(10, [&] { return stands_.load(); }));
+    CHECK(eventually([&] { return stands_.load(); }));
   }
   ~Standstill() {
     over_ = true;
@@ -133,7 +133,7 @@ class Standstill {
   std::atomic<bool> stands_{false}, over_{false};
   std::function<void()> stand_ = [this] {
     stands_ = true;
-    CHECK(within(60, [&] { return over_.load(); }));
+    CHECK(eventually([&] { return over_.load(); }));
   };
   std::thread thread_;
 };
