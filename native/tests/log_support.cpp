@@ -15,7 +15,21 @@
 #include "log_keeper.hpp"
 #include "record.hpp"
 
+#if defined(ABOARD_COUNTS_LINES)
+extern "C" void __gcov_dump();
+#endif
+
 namespace aboard::testing {
+namespace {
+
+// What a child ran counts too, although it leaves without what the end of a process does.
+void write_line_counts() {
+#if defined(ABOARD_COUNTS_LINES)
+  __gcov_dump();
+#endif
+}
+
+}  // namespace
 
 Folder::Folder() {
   std::string name = (fs::temp_directory_path() / "aboard-test-XXXXXX").string();
@@ -177,6 +191,7 @@ void in_child(const std::function<void()>& work) {
     } catch (const std::exception& error) {
       check::fail(__FILE__, __LINE__, std::string("child threw ") + error.what());
     }
+    write_line_counts();
     ::_exit(check::failures.load() == 0 ? 0 : 1);
   }
   int status = 0;
