@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-CORE = Path(__file__).resolve().parents[1] / "core"
+CORE = Path(__file__).resolve().parents[1] / "native" / "core"
 
 
 def executions(tree: Path) -> dict[Path, dict[int, int]]:
@@ -15,7 +15,7 @@ def executions(tree: Path) -> dict[Path, dict[int, int]]:
     counts: dict[Path, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     data = sorted(str(path) for path in tree.rglob("*.gcda"))
     if not data:
-        raise SystemExit(f"line_coverage: no test has run in {tree}")
+        raise SystemExit(f"native_line_coverage: no test has run in {tree}")
     answer = subprocess.run(["gcov", "--json-format", "--stdout", *data], check=True, capture_output=True, cwd=tree)
     for document in answer.stdout.splitlines():
         for file in json.loads(document)["files"]:
