@@ -68,7 +68,7 @@ export default defineConfig({
                 args: ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"],
               },
               // Larger than the page in every test: in a smaller window it would be scaled down, and the mouse be beside it.
-              contextOptions: { viewport: { width: 1600, height: 1000 } },
+              contextOptions: { viewport: { width: 1600, height: 1000 }, locale: "en-US", timezoneId: "UTC" },
               actionTimeout: 10_000,
             }),
             instances: [{ browser: "chromium" }],

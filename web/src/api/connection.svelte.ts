@@ -16,8 +16,14 @@ export class Connection {
   private pause = FIRST_PAUSE;
   private returned = -Infinity;
 
+  /**
+   * Something was answered: probably the server is back, which a sign of life confirms now instead of later. Not where the
+   * last return was short: while only some requests fail, those that succeed would make views ask in a loop.
+   */
   answered(): void {
-    if (this.state === "lost") this.goOn();
+    if (this.state !== "lost" || this.timer === undefined || Date.now() - this.returned <= STEADY) return;
+    clearTimeout(this.timer);
+    void this.knock();
   }
 
   /** Something is silent that should not be: whether the server is, a sign of life tells. */
@@ -30,6 +36,14 @@ export class Connection {
     if (this.state !== "login") return;
     const answer = await fetch(`${PREFIX}/info`, { cache: "no-store" }).catch(() => undefined);
     if (answer?.ok) this.goOn();
+  }
+
+  /** As after a load of the page. */
+  reset(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.state = "well";
+    [this.pause, this.returned] = [FIRST_PAUSE, -Infinity];
   }
 
   private goOn(): void {
@@ -55,8 +69,8 @@ export class Connection {
     this.timer = undefined;
     try {
       const answer = await fetch(`${BASE}/healthz`, { cache: "no-store" });
-      if (answer.ok) this.answered();
-      else this.lost();
+      if (!answer.ok) this.lost();
+      else if (this.state === "lost") this.goOn();
     } catch {
       this.lost();
     }

@@ -19,6 +19,7 @@ afterEach(async () => {
   [status, isAlive] = [200, true];
   await vi.advanceTimersByTimeAsync(60_000);
   expect(connection.state).toBe("well");
+  connection.reset();
   vi.useRealTimers();
 });
 
@@ -75,6 +76,18 @@ test("a server that answers signs of life but no question is asked less and less
     await vi.advanceTimersByTimeAsync(1000);
   }
   expect(connection.returns - before).toBeLessThan(20);
+});
+
+test("requests that succeed beside one that fails do not make the page ask in a loop", async () => {
+  const before = connection.returns;
+  for (let round = 0; round < 50; round++) {
+    [status, body] = [503, ""];
+    await failure(ask("files"));
+    [status, body] = [200, "{}"];
+    await ask("runs");
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(connection.returns - before).toBe(1);
 });
 
 test("a doubt is an outage only where there is no sign of life", async () => {

@@ -55,7 +55,7 @@ export function forgetVisit(): void {
   localStorage.clear();
   notices.items = [];
   help.open = false;
-  connection.state = "well";
+  connection.reset();
 }
 
 /** The query of the address, decoded. */

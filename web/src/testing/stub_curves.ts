@@ -17,6 +17,7 @@ export function sharedTags(
   runs: readonly Run[],
   curves: readonly PlainCurve[],
   media: readonly StubMedia[],
+  superseded: readonly PlainCurve[] = [],
 ): Required<SharedTags> {
   const tags = new Map<string, SharedTag & { uids: Set<string> }>();
   const all = [...curves.map((curve) => ({ ...curve, kind: "scalar" })), ...media];
@@ -25,7 +26,9 @@ export function sharedTags(
     const known = tags.get(`${kind} ${tag}`);
     const uids = new Set(known?.uids).add(uid);
     const logdirs = [...new Set([...(known?.logdirs ?? []), logdir])].sort();
-    tags.set(`${kind} ${tag}`, { tag, kind, logdirs, runs: uids.size, superseded: 0, other_kinds: [], uids });
+    const replaced = superseded.filter((curve) => curve.tag === tag && uids.has(curve.uid));
+    const points = replaced.reduce((sum, curve) => sum + curve.values.length, 0);
+    tags.set(`${kind} ${tag}`, { tag, kind, logdirs, runs: uids.size, superseded: points, other_kinds: [], uids });
   }
   const items = [...tags.values()].map(({ uids: _, ...tag }) => tag);
   items.sort((one, other) => compare(chartOrder(one.tag), chartOrder(other.tag)));
@@ -58,24 +61,27 @@ function chartOrder(tag: string): string {
   return `${tag.includes("/") ? 1 : 0}${tag}`;
 }
 
-type Span = readonly [number, number];
+/** The part of a run that is asked for, by steps or by wall times. */
+type Window = (curve: PlainCurve, at: number) => boolean;
 
-/** The steps that are asked for: one window for all runs, or one for each. */
-function windowOf(query: URLSearchParams, at: number): Span {
+/** One window for all runs, or one for each in the order of the runs. */
+function windowOf(query: URLSearchParams, at: number): Window {
   const edge = (name: string, missing: number): number => {
-    const told = query.getAll(name);
-    const one = told.length > 1 ? told[at] : told[0];
+    const given = query.getAll(name);
+    const one = given.length > 1 ? given[at] : given[0];
     return one === undefined ? missing : Number(one);
   };
-  return [edge("from_step", -Infinity), edge("to_step", Infinity)];
+  const [first, last] = [edge("from_step", -Infinity), edge("to_step", Infinity)];
+  const [since, until] = [edge("since", -Infinity), edge("until", Infinity)];
+  return ({ steps, walls }, place) => {
+    const [step, wall] = [Number(steps[place]), walls[place] ?? 0];
+    return step >= first && step <= last && wall >= since && wall <= until;
+  };
 }
 
 /** The points of a window, and one on either side. */
-function inWindow(curve: PlainCurve, [from, to]: Span): PlainCurve {
-  const inside = [...curve.values.keys()].filter((at) => {
-    const step = Number(curve.steps[at]);
-    return step >= from && step <= to;
-  });
+function inWindow(curve: PlainCurve, isInside: Window): PlainCurve {
+  const inside = [...curve.values.keys()].filter((at) => isInside(curve, at));
   if (inside.length === curve.values.length || !inside.length) return curve;
   const edges = [(inside[0] as number) - 1, ...inside, (inside.at(-1) as number) + 1];
   return part(

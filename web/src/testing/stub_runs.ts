@@ -14,6 +14,8 @@ export class StubRuns {
   readonly server = new StubServer();
   runs: Run[] = [];
   curves: PlainCurve[] = [];
+  /** Points that later attempts replaced. */
+  superseded: PlainCurve[] = [];
   annotations: Annotation[] = [];
   /** What runs logged that is no scalar; `answerMedia` answers for its contents. */
   media: StubMedia[] = [];
@@ -144,15 +146,18 @@ export class StubRuns {
 
   private answerCurves(): void {
     const { server } = this;
-    server.on("get", "/api/v1/tags", ({ query }) => sharedTags(this.meant(query), this.curves, this.media));
-    server.on("get", "/api/v1/series", ({ query }) => columnsResponse(pointsOf(this.meant(query), this.curves, query)));
+    server.on("get", "/api/v1/tags", ({ query }) => this.tagsOf(this.meant(query)));
+    server.on("get", "/api/v1/series", ({ query }) => {
+      const curves = query.get("superseded") === "true" ? this.superseded : this.curves;
+      return columnsResponse(pointsOf(this.meant(query), curves, query));
+    });
     server.on("get", "/api/v1/charts", ({ query }) => {
       const found = this.listed(query);
       if (found instanceof Response) return found;
       const runs = pageOf(found, query);
       const hidden = query.getAll("hidden").map(Number);
       const plotted = runs.items.filter((run) => !hidden.includes(run.number ?? 0));
-      const tags = sharedTags(plotted, this.curves, this.media);
+      const tags = this.tagsOf(plotted);
       const scalars = new Set(tags.items.filter((tag) => tag.kind === "scalar").map((tag) => tag.tag));
       const first = new Set([...query.getAll("tag").filter((tag) => scalars.has(tag)), ...scalars]);
       const charts = [...first].slice(0, Math.min(MOST_CHARTS, Number(query.get("charts") ?? 6)));
@@ -167,9 +172,15 @@ export class StubRuns {
     });
   }
 
+  private tagsOf(runs: readonly Run[]): ReturnType<typeof sharedTags> {
+    return sharedTags(runs, this.curves, this.media, this.superseded);
+  }
+
+  /** The runs that a query names, in its order: windows are given in the same order. */
   private meant(query: URLSearchParams): Run[] {
-    const names = query.getAll("run");
-    return this.runs.filter((run) => names.includes(String(run.number)) || names.includes(run.uid));
+    return query
+      .getAll("run")
+      .flatMap((name) => this.runs.find((run) => String(run.number) === name || run.uid === name) ?? []);
   }
 
   private answerRest(): void {
