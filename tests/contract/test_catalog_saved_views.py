@@ -72,20 +72,17 @@ def test_views_follow_their_workspace(catalog, views):
     assert views.list() == []
 
 
-@pytest.mark.parametrize("name", ["", " x", "x\ny", "x" * 101])
-def test_names_that_cannot_be_are_refused(views, name):
-    with pytest.raises(InvalidValue, match="is not a name for a saved view"):
-        views.add("lab", name, "runs", owner="ann")
+def test_names_that_cannot_be_are_refused(views):
+    for name in ("", " x", "x\ny", "x" * 101):
+        with pytest.raises(InvalidValue, match="is not a name for a saved view"):
+            views.add("lab", name, "runs", owner="ann")
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["", "/w/lab/runs", "//evil.example/x", "https://evil.example", "javascript:alert(1)", "runs/../../x", "runs?a b",
-     "nonsense", "runs#x", "x" * 70_000],
-)  # fmt: skip
-def test_addresses_that_lead_elsewhere_are_refused(views, address):
-    with pytest.raises(InvalidValue, match=r"place of a workspace|characters"):
-        views.add("lab", "x", address, owner="ann")
+def test_addresses_that_lead_elsewhere_are_refused(views):
+    elsewhere = ["/w/lab/runs", "//evil.example/x", "https://evil.example", "javascript:alert(1)", "runs/../../x"]
+    for address in (*elsewhere, "", "runs?a b", "nonsense", "runs#x", "x" * 70_000):
+        with pytest.raises(InvalidValue, match=r"place of a workspace|characters"):
+            views.add("lab", "x", address, owner="ann")
 
 
 def test_there_may_be_too_many(views, monkeypatch):

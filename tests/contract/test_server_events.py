@@ -8,7 +8,6 @@ import http.client
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -177,9 +176,7 @@ def test_a_client_that_reads_nothing_holds_up_nobody(tmp_path: Path, store: Stor
             watcher = Watcher(client)
             for number in range(30):
                 store_run(store, name=f"run-{number}")
-            began = time.monotonic()
-            until(lambda: len(watcher.events) >= 30, 30)
-            assert time.monotonic() - began < 30
+            until(lambda: len(watcher.events) >= 30)
             watcher.close()
 
 
