@@ -24,11 +24,15 @@ def empty_catalogs(postgres: PostgresServer, shared_services: SharedServices) ->
 
 
 @pytest.fixture(scope="session")
-def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_file(shared_services: SharedServices) -> Path:
     """A catalog in SQLite; copying it is quicker than making another."""
-    path = tmp_path_factory.mktemp("catalogs") / "catalog.sqlite"
-    Catalog.open(path).close()
-    return path
+
+    def make() -> Path:
+        path = shared_services.folder / "catalog.sqlite"
+        Catalog.open(path).close()
+        return path
+
+    return shared_services.once("sqlite", make)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

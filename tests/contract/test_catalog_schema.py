@@ -7,8 +7,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.migrations.schema_version import VERSION_TABLE, newest_version
@@ -25,6 +23,9 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "catalog"
 
 
 def test_migrations_make_what_the_code_expects(catalog):
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
     with catalog._database.reading() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": True})
         assert compare_metadata(context, metadata) == []

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -24,7 +24,7 @@ from support.catalog_runs import START, make_run, metric
 from support.postgres import postgres_server
 from support.processes import finish, until
 
-WRITERS = 3
+WRITERS = 2
 WRITER = """
     import json, random, sys
     from aboard.catalog.catalog import Catalog
@@ -200,10 +200,12 @@ def test_a_busy_sqlite_waits_its_turn(tmp_path):
     with Catalog.open(path) as catalog:
         other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
-        begun = time.monotonic()
-        threading.Timer(1.0, lambda: other.execute("COMMIT")).start()
-        catalog.runs.put(make_run())
-        assert time.monotonic() - begun > 0.5
+        with ThreadPoolExecutor(1) as threads:
+            waiting = threads.submit(catalog.runs.put, make_run())
+            with pytest.raises(TimeoutError):
+                waiting.result(0.2)
+            other.execute("COMMIT")
+            assert waiting.result().number == 1
         other.close()
 
 

@@ -396,7 +396,7 @@ def _serving(image: str, port: int) -> UnitSpec:
 def test_what_serves_is_reached_rests_when_nobody_looks_and_wakes(
     cluster: KubernetesUnderTest, there: Kubernetes
 ) -> None:
-    resting = dataclasses.replace(there, idle_seconds=1.0)
+    resting = dataclasses.replace(there, idle_seconds=0.3)
     handle = resting.submit(_serving(cluster.image, free_ports(1)[0]))
     until(lambda: resting.endpoint(handle) is not None, PATIENCE)
     endpoint = resting.endpoint(handle)

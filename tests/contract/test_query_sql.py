@@ -6,8 +6,10 @@ Both ways of making a page are compared: sorting few candidates, and walking alo
 
 import math
 import random
+import shutil
 from collections.abc import Generator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -24,7 +26,7 @@ from aboard.model.query.syntax import Column, Hparam
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from support.catalog_runs import START, hours, make_run, metric
-from support.postgres import PostgresServer
+from support.empty_catalogs import EmptyCatalogs
 
 RUNS = 50
 NOW = START + timedelta(days=5)
@@ -95,12 +97,16 @@ class Catalogs:
 
 
 @pytest.fixture(scope="module")
-def catalogs(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Generator[Catalogs]:
-    file = tmp_path_factory.mktemp("query") / "catalog.sqlite"
-    made = Catalogs({"sqlite": str(file), "postgresql": postgres.new_database()})
+def catalogs(
+    tmp_path_factory: pytest.TempPathFactory, empty_file: Path, empty_catalogs: EmptyCatalogs
+) -> Generator[Catalogs]:
+    file, url = tmp_path_factory.mktemp("query") / "catalog.sqlite", empty_catalogs.take()
+    shutil.copyfile(empty_file, file)
+    made = Catalogs({"sqlite": str(file), "postgresql": url})
     yield made
     for catalog in made.opened.values():
         catalog.close()
+    empty_catalogs.give_back(url)
 
 
 def _quoted(text: str) -> str:

@@ -4,10 +4,8 @@
 import re
 
 import numpy as np
-import onnx
 import pytest
 import tensorboardX
-from onnx import TensorProto, helper
 
 import aboard
 from support.parity_cases import CASES, TBX, cases_of, check
@@ -74,6 +72,9 @@ def test_use_metadata_reaches_every_kind(both):
 
 
 def test_onnx_graph_has_the_same_nodes(both, tmp_path):
+    import onnx
+    from onnx import TensorProto, helper
+
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         [helper.make_node("Relu", ["x"], ["y"], name="relu"), helper.make_node("Neg", ["y"], ["z"], name="neg")],

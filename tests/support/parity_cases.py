@@ -13,12 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
 from support.reading import Point, points
-
-mpl.use("Agg")
 
 TBX, TORCH = "tensorboardX", "torch"
 BOTH = (TBX, TORCH)
@@ -123,6 +120,9 @@ LAYOUT = {
 
 
 def figure(text: str) -> Any:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
     from matplotlib import pyplot as plt
 
     made = plt.figure(figsize=(2, 1), dpi=50)
