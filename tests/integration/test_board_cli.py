@@ -10,9 +10,6 @@ import os
 import re
 import signal
 import stat
-import subprocess
-import sys
-import threading
 import urllib.request
 from collections.abc import Iterator
 from http.cookiejar import CookieJar
@@ -26,6 +23,7 @@ from aboard.model.board_limits import BoardLimits
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import shown_runs, until_shown
 from support.commands import aboard
+from support.forked_commands import ForkedCommand, forked_local_servers
 from support.processes import Ended, until
 from support.runs import Machine, well
 from support.seed_lab import Lab, seed_lab
@@ -260,11 +258,11 @@ class TestOneBoard:
 
     def test_logs_are_followed_to_the_end(self, lab: Lab):
         board = started("run14")
-        ending = threading.Timer(0.5, lab.client.boards.kill, [board])
-        ending.start()
-        said = well(aboard("board", "logs", "-f", board)).out
-        ending.join()
-        assert said.splitlines()[-1].endswith("killed by tester")
+        following = ForkedCommand("board", "logs", "-f", board, env={**os.environ, **lab.environment})
+        assert following.stdout.readline().endswith("created by tester: run14\n")
+        lab.client.boards.kill(board)
+        rest, _ = following.communicate()
+        assert (following.wait(), rest.splitlines()[-1].endswith("killed by tester")) == (0, True)
 
     def test_changed(self, lab: Lab):
         board = started("run310", "--idle-timeout", "1h")
@@ -374,15 +372,9 @@ class TestBrowser:
         pages.touch()
         script.write_text(f'#!/bin/sh\necho "$1" >> "{pages}"\n', encoding="utf-8")
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        done = subprocess.run(
-            [sys.executable, "-c", "from aboard.cli import main; main()", *map(str, arguments)],
-            env={**os.environ, **lab.environment, "BROWSER": f"{script} %s"},
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
-        return pages.read_text("utf-8").split(), Ended(done.returncode, done.stdout, done.stderr)
+        process = ForkedCommand(*arguments, env={**os.environ, **lab.environment, "BROWSER": f"{script} %s"})
+        out, err = process.communicate()
+        return pages.read_text("utf-8").split(), Ended(process.wait(), out, err)
 
     def test_opened_when_there_is_something_to_see(self, lab: Lab, tmp_path: Path):
         pages, ended = self.opened(lab, tmp_path, "board", "start", 7)
@@ -396,16 +388,12 @@ class TestBrowser:
         assert "There is nothing to see yet, so no browser is opened" in well(ended).err
 
     def test_ctrl_c_ends_the_waiting_and_not_the_board(self, lab: Lab):
-        command = [sys.executable, "-c", "from aboard.cli import main; main()", "board", "start", "ws1/empt*"]
-        waiting = subprocess.Popen(
-            command, env={**os.environ, **lab.environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert waiting.stderr is not None
+        waiting = ForkedCommand("board", "start", "ws1/empt*", env={**os.environ, **lab.environment})
         said = [waiting.stderr.readline(), waiting.stderr.readline()]
         assert said[1] == "Waiting for the first points; Ctrl-C ends the waiting, and not the board.\n"
         waiting.send_signal(signal.SIGINT)
-        out, err = waiting.communicate(timeout=60)
-        assert waiting.returncode == 0
+        out, err = waiting.communicate()
+        assert waiting.wait() == 0
         assert "There is nothing to see yet" in err
         board = out.rstrip("/\n").rpartition("/")[2]
         assert str(lab.client.boards.get(board).state) == "running"
@@ -445,20 +433,18 @@ def test_without_a_server_a_private_one_has_the_boards(tmp_path: Path):
             run.log_metrics({"epoch": 1, "loss": 0.5}, step_name="epoch", stage="train")
     """
     well(machine.python(training))
-    try:
-        address = json.loads(well(machine.aboard("view", "tensorboard", "run1,", "ws1/base", "--json")).out)["url"]
+    with forked_local_servers():
+        address = json.loads(well(machine.ask("view", "tensorboard", "run1,", "ws1/base", "--json")).out)["url"]
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
         with browser.open(address, timeout=30) as page:
             assert page.read().startswith(b"<!doctype html>")
         until(lambda: b'"ws1_base_train"' in browser.open(f"{page.url}data/runs", timeout=30).read())
-        assert "nowhere" in machine.aboard("view", "nowhere").err
-    finally:
-        machine.stop_server()
+        assert "nowhere" in machine.ask("view", "nowhere").err
 
 
 def test_a_mistyped_folder_starts_no_server(tmp_path: Path):
     machine = Machine(tmp_path / "one", str(tmp_path / "store"))
-    ended = machine.aboard("view", "rnus")
+    ended = machine.ask("view", "rnus")
     assert ended.code == 1
     assert "there is no folder 'rnus'" in ended.err
     assert not (machine.home / "server").exists()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Generator
 from http.cookiejar import CookieJar
@@ -23,6 +22,7 @@ from aboard.model.unit_states import UnitState
 from aboard.store import open_store
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run
+from support.forked_commands import forked_local_servers
 from support.processes import until
 
 
@@ -32,10 +32,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     monkeypatch.setenv("ABOARD_HOME", str(home))
     for name in ("ABOARD_SERVER", "ABOARD_TOKEN", "ABOARD_STORE", "ABOARD_CONFIG"):
         monkeypatch.delenv(name, raising=False)
-    yield home
-    pid = _server_pid(home)
-    if pid and psutil.pid_exists(pid):
-        os.kill(pid, signal.SIGKILL)
+    with forked_local_servers():
+        yield home
 
 
 def _server_pid(home: Path) -> int:
@@ -122,8 +120,8 @@ def test_the_private_server_stays_for_as_long_as_a_board_does(logs: Path, home: 
     monkeypatch.setattr(PrivateServer, "_command", lambda self: [*spawn(self), "--idle-timeout", "1"])
     board = aboard.Board.create(uri=str(logs))
     pid = _server_pid(home)
-    time.sleep(5)
-    assert psutil.pid_exists(pid)
+    with pytest.raises(psutil.TimeoutExpired):
+        psutil.Process(pid).wait(2.5)  # after a second it looks every second whether it is needed
     board.stop()
     until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
 

@@ -17,7 +17,7 @@ import pytest
 
 from aboard.client.client import Client
 from aboard.store import open_store
-from support.postgres import postgres_server
+from support.postgres import PostgresServer
 from support.processes import until
 from support.runs import Machine, finish, well
 from support.stored_runs import store_run
@@ -109,40 +109,41 @@ def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
         assert (refused.code, "Traceback" in refused.err) == (1, False)
 
 
-def test_the_account_that_runs_a_server_on_postgresql_administers_it_without_a_login(machine: Machine, laptop: Machine):
+def test_the_account_that_runs_a_server_on_postgresql_administers_it_without_a_login(
+    machine: Machine, laptop: Machine, postgres: PostgresServer
+):
     """Which of its servers is asked, and that one that was killed is not, although it has left its file."""
     files = machine.home / "server/elsewhere"
-    with postgres_server() as database:
-        team = ["--login", "tokens", "--catalog", database.new_database(), "--store", machine.folder / "team"]
-        (machine.folder / "team").mkdir()
-        with serving(machine, *team) as first:
-            well(machine.ask("workspaces", "add", "vision"))
-            token = well(machine.ask("user", "add", "ann", "--role", "vision:editor")).out.strip()
-            assert "editor in vision" in well(laptop.ask("login", first["url"], "--token", token)).out
-            (told,) = files.iterdir()
-            modes = [path.stat().st_mode & 0o777 for path in (files.parent, files, told)]
-            assert modes == [0o700, 0o700, 0o600]
-            assert laptop.ask("user", "add", "mallory").code == 1  # Ann is not the account that runs it
+    team = ["--login", "tokens", "--catalog", postgres.new_database(), "--store", machine.folder / "team"]
+    (machine.folder / "team").mkdir()
+    with serving(machine, *team) as first:
+        well(machine.ask("workspaces", "add", "vision"))
+        token = well(machine.ask("user", "add", "ann", "--role", "vision:editor")).out.strip()
+        assert "editor in vision" in well(laptop.ask("login", first["url"], "--token", token)).out
+        (told,) = files.iterdir()
+        modes = [path.stat().st_mode & 0o777 for path in (files.parent, files, told)]
+        assert modes == [0o700, 0o700, 0o600]
+        assert laptop.ask("user", "add", "mallory").code == 1  # Ann is not the account that runs it
 
-            # Of several over one catalog each will do.
-            with serving(machine, *team) as second:
-                killed = psutil.Process(json.loads(told.read_text())["pid"])
-                killed.kill()
-                until(lambda: killed.status() == psutil.STATUS_ZOMBIE)
-                added = well(machine.ask("user", "add", "bob"))
-                assert f"aboard login {second['url']} --token TOKEN" in added.err
-                people = json.loads(well(machine.ask("user", "list", "--json")).out)["items"]
-                assert {"ann", "bob"} <= {one["name"] for one in people}
+        # Of several over one catalog each will do.
+        with serving(machine, *team) as second:
+            killed = psutil.Process(json.loads(told.read_text())["pid"])
+            killed.kill()
+            killed.wait(60)
+            added = well(machine.ask("user", "add", "bob"))
+            assert f"aboard login {second['url']} --token TOKEN" in added.err
+            people = json.loads(well(machine.ask("user", "list", "--json")).out)["items"]
+            assert {"ann", "bob"} <= {one["name"] for one in people}
 
-                # Of two catalogs the one that is meant has to be said.
-                with serving(machine, "--login", "tokens", "--catalog", machine.folder / "other.sqlite") as other:
-                    refused = machine.ask("user", "add", "eve")
-                    assert (refused.code, "servers over different catalogs" in refused.err) == (1, True)
-                    assert all(url in refused.err for url in (second["url"], other["url"]))
-                    listed = well(machine.ask("user", "list", "--json", ABOARD_SERVER=other["url"]))
-                    assert "bob" not in {one["name"] for one in json.loads(listed.out)["items"]}
-        assert not (machine.home / "server/server.json").exists()  # no private server was started
-        assert not list(files.iterdir())  # what the killed one had left is gone as well
+            # Of two catalogs the one that is meant has to be said.
+            with serving(machine, "--login", "tokens", "--catalog", machine.folder / "other.sqlite") as other:
+                refused = machine.ask("user", "add", "eve")
+                assert (refused.code, "servers over different catalogs" in refused.err) == (1, True)
+                assert all(url in refused.err for url in (second["url"], other["url"]))
+                listed = well(machine.ask("user", "list", "--json", ABOARD_SERVER=other["url"]))
+                assert "bob" not in {one["name"] for one in json.loads(listed.out)["items"]}
+    assert not (machine.home / "server/server.json").exists()  # no private server was started
+    assert not list(files.iterdir())  # what the killed one had left is gone as well
 
 
 def test_the_first_administrator_gets_in_by_the_link_once(machine: Machine, laptop: Machine, tmp_path: Path):

@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
 from aboard.client.notebooks import frame_of
 from aboard.errors import InvalidValue
 from aboard.writer.summary_writer import SummaryWriter
-from support.browsing import chromium
+from support.forked_commands import forked_local_servers
 from support.http_serving import serving
 from support.runs import Machine, well
 
@@ -29,12 +27,16 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     with SummaryWriter(str(folder / "logs" / "baseline")) as writer:
         for step in range(5):
             writer.add_scalar("loss", 1 / (step + 1), step)
-    yield machine
-    machine.stop_server()
+    with forked_local_servers():
+        well(machine.ask("board", "list"))  # starts the server that all others find
+        yield machine
 
 
 def executed(machine: Machine, *cells: str) -> list[Any]:
     """What the cells of a notebook show, each by its last output."""
+    import nbclient
+    import nbformat
+
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     own = machine.folder / "jupyter"  # the home folder of the person who runs the tests is left alone
     own.mkdir(exist_ok=True)
@@ -58,6 +60,8 @@ def executed(machine: Machine, *cells: str) -> list[Any]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_a_magic_shows_a_board_inline_and_the_browser_sees_its_curves(machine: Machine):
+    from support.browsing import chromium
+
     _, shown, mistake, by_hand = executed(
         machine,
         "%load_ext aboard",

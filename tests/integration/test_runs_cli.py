@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import aboard
+from support.forked_commands import forked_local_servers
 from support.processes import Ended
 from support.runs import Machine, well
 
@@ -37,8 +38,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     folder = tmp_path_factory.mktemp("cli")
     machine = Machine(folder / "one", str(folder / "store"), {"TZ": "Asia/Tokyo", "COLUMNS": "200"})
     well(machine.python(TRAINING))
-    yield machine
-    machine.stop_server()
+    with forked_local_servers():
+        well(machine.ask("runs"))
+        yield machine
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.forked_commands import forked_local_servers
 from support.runs import Kept, Machine, well
 
 # The lines of the seed, in the order of the seed; `import xtlib` has become the first one.
@@ -60,8 +61,8 @@ XMANAGER_SCRIPT = """
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     machine = Machine(tmp_path / "one", str(tmp_path / "store"))
-    yield machine
-    machine.stop_server()
+    with forked_local_servers():
+        yield machine
 
 
 def test_a_script_of_xt_with_its_import_line_changed_and_started_again(machine: Machine, tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ def test_a_script_of_xt_with_its_import_line_changed_and_started_again(machine: 
     assert [event["name"] for event in kept.summary().annotations] == ["milestone", "milestone"]
     (weights,) = [path for path in kept.rows() if path.endswith("000004-model.pt")]
     assert kept.content(weights) == b"weights of epoch 3"
-    catalogued = json.loads(well(machine.aboard("runs", "show", "ws1/name:run23", "--json")).out)
+    catalogued = json.loads(well(machine.ask("runs", "show", "ws1/name:run23", "--json")).out)
     assert (catalogued["number"], catalogued["status"], len(catalogued["attempts"])) == (1, "completed", 2)
     assert catalogued["hparams"] == {"lr": 0.01, "epochs": 2500}
     assert catalogued["metrics"]["test/acc"]["last"]["value"] == pytest.approx(0.3)
@@ -124,6 +125,6 @@ def test_scripts_of_xmanager(machine: Machine) -> None:
     for trial in range(2):
         expected = [(step, float(step + trial)) for step in range(3)]
         assert kept.points(f"41/logs/{trial}", "loss") == expected + expected
-    (catalogued,) = json.loads(well(machine.aboard("runs", "list", "--json")).out)["items"]
+    (catalogued,) = json.loads(well(machine.ask("runs", "list", "--json")).out)["items"]
     assert (catalogued["status"], catalogued["hparams"]) == ("completed", {"lr": 0.1})
     assert catalogued["metrics"]["41/logs/1/loss"]["max"]["value"] == 3.0
