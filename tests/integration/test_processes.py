@@ -8,19 +8,9 @@ from pathlib import Path
 import pytest
 
 from support import processes
+from support.logging_processes import all_steps, check_forks_while_logging, steps_by_file
 
 START_METHODS = ["fork", "spawn", "forkserver"]
-
-
-def all_steps(folder: Path, tag: str) -> list[int]:
-    """The steps of one series in all files together, sorted."""
-    return sorted(step for steps in steps_by_file(folder, tag) for step in steps)
-
-
-def steps_by_file(folder: Path, tag: str) -> list[list[int]]:
-    """The steps of one series in each file that has any."""
-    found = (processes.many_steps(path).get(tag, []) for path in processes.files(folder))
-    return [steps for steps in found if steps]
 
 
 def test_parent_and_child_of_a_fork_are_both_complete(tmp_path: Path) -> None:
@@ -33,7 +23,7 @@ def test_parent_and_child_of_a_fork_are_both_complete(tmp_path: Path) -> None:
         for step in range(1000):
             writer.add_scalar("parent", step, step)
         for step in range(5):
-            writer.add_image("picture", np.random.rand(3, 300, 300), step)
+            writer.add_image("picture", np.random.rand(3, 50, 50), step)
         writer.add_scalars("several", {"one": 1}, 0)
         child = os.fork()
         name = "parent" if child else "child"
@@ -76,60 +66,7 @@ def test_a_child_that_logs_nothing_leaves_no_trace(tmp_path: Path, ending: str) 
 
 
 def test_forks_while_threads_log(tmp_path: Path) -> None:
-    script = """
-        import os, sys, threading, time
-        import numpy as np
-        from aboard import GlobalSummaryWriter, SummaryWriter
-
-        writer = SummaryWriter(sys.argv[1])
-        shared = GlobalSummaryWriter(sys.argv[1] + "/shared")
-        # What Python itself cannot do: a module that one thread imports during a fork is lost to the child.
-        writer.add_image("first", np.zeros((1, 50, 50)), 0)
-        stop = threading.Event()
-        counts = [0] * 4
-
-        def log(index):
-            while not stop.is_set():
-                writer.add_scalar(f"t{index}", 0, counts[index])
-                counts[index] += 1
-                shared.add_scalar("shared", 0)
-                if index == 0:
-                    writer.flush()
-                if index == 1 and counts[index] % 10 == 0:
-                    writer.add_image("picture", np.zeros((1, 50, 50)), 0)
-                time.sleep(0.0005)
-
-        threads = [threading.Thread(target=log, args=(index,)) for index in range(4)]
-        for thread in threads:
-            thread.start()
-        children = []
-        for number in range(20):
-            child = os.fork()
-            if not child:
-                for step in range(20):
-                    writer.add_scalar(f"c{number}", 0, step)
-                    shared.add_scalar("shared", 0)
-                writer.add_image("picture", np.zeros((1, 50, 50)), number)
-                writer.close()
-                shared.close()
-                os._exit(0)
-            children.append(child)
-            time.sleep(0.02)
-        codes = [os.waitpid(child, 0)[1] for child in children]
-        stop.set()
-        for thread in threads:
-            thread.join()
-        print(*counts)
-        sys.exit(any(codes))
-    """
-    ended = processes.succeed(tmp_path, script, tmp_path / "run")
-    counts = [int(count) for count in ended.out.split()]
-    for index, count in enumerate(counts):
-        assert steps_by_file(tmp_path / "run", f"t{index}") == [list(range(count))]
-    for number in range(20):
-        assert steps_by_file(tmp_path / "run", f"c{number}") == [list(range(20))]
-    shared = all_steps(tmp_path / "run" / "shared", "shared")
-    assert shared == list(range(sum(counts) + 20 * 20))
+    check_forks_while_logging(tmp_path, forks=5)
 
 
 @pytest.mark.parametrize("method", START_METHODS)
@@ -146,7 +83,7 @@ def test_multiprocessing_with_a_writer_as_argument_and_as_global(tmp_path: Path,
             for step in range(50):
                 writer.add_scalar("argument", number, number * 50 + step)
                 everywhere.add_scalar("global", number, number * 50 + step)
-            writer.add_image("picture", np.random.rand(3, 300, 300), number)
+            writer.add_image("picture", np.random.rand(3, 50, 50), number)
             thread = threading.Thread(target=late, args=(writer, number))
             thread.start()  # and is not waited for
 
@@ -243,7 +180,7 @@ def test_four_threads_in_each_of_four_processes_into_one_folder(tmp_path: Path) 
         writer = SummaryWriter(sys.argv[1])
 
         def log(tag):
-            for step in range(6250):
+            for step in range(1000):
                 writer.add_scalar(tag, step, step)
 
         threads = [threading.Thread(target=log, args=(f"p{sys.argv[2]}t{index}",)) for index in range(4)]
@@ -257,7 +194,7 @@ def test_four_threads_in_each_of_four_processes_into_one_folder(tmp_path: Path) 
     paths = processes.files(tmp_path / "run")
     assert len(paths) == 4
     found = {tag: steps for path in paths for tag, steps in processes.many_steps(path).items()}
-    assert found == {f"p{number}t{index}": list(range(6250)) for number in range(4) for index in range(4)}
+    assert found == {f"p{number}t{index}": list(range(1000)) for number in range(4) for index in range(4)}
 
 
 def test_a_subprocess_started_while_logging_holds_no_file_of_the_writer(tmp_path: Path) -> None:

@@ -4,84 +4,18 @@
 from __future__ import annotations
 
 import re
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from tensorboard.compat.proto.event_pb2 import Event
 
 from support import processes
-
-PACED = """
-    import os, sys, time
-    from aboard import SummaryWriter
-
-    writer = SummaryWriter(sys.argv[1])
-    began = time.monotonic()
-    step = 0
-    while step < int(sys.argv[2]):
-        while step <= (time.monotonic() - began) * 1000:
-            writer.add_scalar("paced", step, step, walltime=time.time())
-            print(step, time.time(), flush=True)
-            step += 1
-        time.sleep(0.0005)
-"""
+from support.logging_processes import WHILE_EXITING, check_exit_while_logging, check_sudden_end
 
 
-def begun(process: subprocess.Popen[str]) -> str:
-    """Wait for the first line, and return it."""
-    assert process.stdout is not None
-    return process.stdout.readline()
-
-
-def logged(out: str) -> dict[int, float]:
-    """When each step was logged, as the script said; a line that the kill cut off does not count."""
-    lines = [line.split() for line in out.splitlines(keepends=True) if line.endswith("\n")]
-    return {int(line[0]): float(line[1]) for line in lines if len(line) == 2}
-
-
-def check_loss(folder: Path, out: str, ended: float) -> None:
-    """What the script said it logged is there, without a gap, except perhaps the last second before its end."""
-    said = logged(out)
-    there = processes.steps(folder, "paced", may_be_cut=True)
-    assert there == list(range(len(there)))
-    missing = [step for step in said if step >= len(there)]
-    assert len(said) > 100
-    assert all(ended - said[step] <= 1.0 for step in missing), f"{ended - said[missing[0]]:.3f} s are missing"
-    print(f"missing: {len(missing)} points, {ended - said[missing[0]] if missing else 0:.3f} s")
-
-
-@pytest.mark.parametrize("seconds", [0.7, 1.6])
-def test_kill_9_at_1000_points_a_second_loses_less_than_a_second(tmp_path: Path, seconds: float) -> None:
-    process = processes.start(tmp_path, PACED, tmp_path / "run", 60_000)
-    first = begun(process)
-    time.sleep(seconds)
-    ended = time.time()
-    process.kill()
-    finished = processes.finish(process)
-    assert finished.code == -signal.SIGKILL
-    check_loss(tmp_path / "run", first + finished.out, ended)
-
-
-def test_sigterm_loses_less_than_a_second(tmp_path: Path) -> None:
-    process = processes.start(tmp_path, PACED, tmp_path / "run", 60_000)
-    first = begun(process)
-    time.sleep(1.3)
-    ended = time.time()
-    process.terminate()
-    finished = processes.finish(process)
-    assert finished.code == -signal.SIGTERM
-    check_loss(tmp_path / "run", first + finished.out, ended)
-
-
-def test_os_exit_loses_less_than_a_second(tmp_path: Path) -> None:
-    finished = processes.run(
-        tmp_path, PACED + "    print(time.time(), flush=True); os._exit(3)\n", tmp_path / "run", 1300
-    )
-    assert finished.code == 3
-    check_loss(tmp_path / "run", finished.out, float(finished.out.split()[-1]))
+@pytest.mark.parametrize("end", ["kill", "terminate", "os._exit"])
+def test_an_end_without_warning_loses_nothing_that_was_in_the_file(tmp_path: Path, end: str) -> None:
+    """How soon points are in the file is measured in `test_latency.py`."""
+    check_sudden_end(tmp_path, end)
 
 
 ENDINGS = {
@@ -107,12 +41,12 @@ def test_an_orderly_end_without_close_loses_nothing(tmp_path: Path, ending: str,
         "import numpy as np\n"
         "from aboard import SummaryWriter\n"
         "writer = SummaryWriter(sys.argv[1])\n"
-        "for step in range(2000):\n"
+        "for step in range(500):\n"
         "    writer.add_scalar('scalar', step, step)\n"
         "for step in range(6):\n"
-        "    writer.add_image('image', np.random.rand(3, 400, 400), step)\n"
+        "    writer.add_image('image', np.random.rand(3, 100, 100), step)\n"
         "    writer.add_video('video', np.random.rand(1, 4, 3, 40, 40), step)\n"
-        "    writer.add_histogram('histogram', np.random.rand(100_000), step)\n"
+        "    writer.add_histogram('histogram', np.random.rand(1000), step)\n"
         "    writer.add_scalars('several', {'one': 1, 'two': 2}, step)\n"
         "    writer.add_embedding(np.random.rand(50, 3), tag=f'e{step}')\n"
         f"{ending}\n"
@@ -127,7 +61,7 @@ def test_an_orderly_end_without_close_loses_nothing(tmp_path: Path, ending: str,
                 found.setdefault(f"{path.parent.name}:{value.tag}", []).append(event.step)
     six = list(range(6))
     expected = {
-        "run:scalar": list(range(2000)),
+        "run:scalar": list(range(500)),
         "run:image": six,
         "run:video": six,
         "run:histogram": six,
@@ -140,35 +74,9 @@ def test_an_orderly_end_without_close_loses_nothing(tmp_path: Path, ending: str,
     assert len(list((tmp_path / "run").rglob("tensors.tsv"))) == 6
 
 
-@pytest.mark.parametrize("what", ["add_scalar('n', n, n)", "flush()", "add_histogram('n', values, n)"])
+@pytest.mark.parametrize("what", WHILE_EXITING)
 def test_exit_while_daemon_threads_log_neither_hangs_nor_crashes(tmp_path: Path, what: str) -> None:
-    script = f"""
-        import sys, threading, time
-        import numpy as np
-        from aboard import SummaryWriter
-
-        writer = SummaryWriter(sys.argv[1])
-        values = np.ones(10)
-
-        def log():
-            n = 0
-            while True:
-                n += 1
-                writer.{what}
-                time.sleep(0.0001)
-
-        for step in range(1000):
-            writer.add_scalar("before", step, step)
-        for _ in range(4):
-            threading.Thread(target=log, daemon=True).start()
-        time.sleep(0.2)
-        writer.add_scalar("last", 1, 1)
-    """
-    for attempt in range(2):
-        ended = processes.succeed(tmp_path, script, tmp_path / f"run{attempt}")
-        assert ended.err == ""
-        assert processes.steps(tmp_path / f"run{attempt}", "before", may_be_cut=True) == list(range(1000))
-        assert processes.steps(tmp_path / f"run{attempt}", "last", may_be_cut=True) == [1]
+    check_exit_while_logging(tmp_path, what)
 
 
 def test_threads_that_log_after_the_main_one_are_waited_for(tmp_path: Path) -> None:
@@ -198,7 +106,7 @@ def test_a_writer_that_nobody_holds_any_more_has_written_everything(tmp_path: Pa
         import numpy as np
         from aboard import SummaryWriter
 
-        big = np.random.rand(3, 600, 600)
+        big = np.random.rand(3, 200, 200)
         for index in range(5):
             writer = SummaryWriter(f"{{sys.argv[1]}}/{{index}}")
             writer.{call}
@@ -228,7 +136,7 @@ def test_logging_in_exit_handlers_is_kept(tmp_path: Path) -> None:
 
 def test_a_signal_handler_that_closes_the_writer_does_not_hang(tmp_path: Path) -> None:
     script = """
-        import os, signal, sys, threading, time
+        import os, signal, sys
         from aboard import GlobalSummaryWriter, SummaryWriter, register_writer_factory
 
         class Factory:
@@ -250,14 +158,13 @@ def test_a_signal_handler_that_closes_the_writer_does_not_hang(tmp_path: Path) -
                 writer.add_scalar("handler", handled, handled)
                 writer.close()
             shared.add_scalar("shared", 0)
-            if time.monotonic() < end or handled <= 10:
+            if handled <= 50:
                 signal.setitimer(signal.ITIMER_REAL, 0.002)  # never while a handler runs
 
         signal.signal(signal.SIGALRM, handle)
-        end = time.monotonic() + 1
         signal.setitimer(signal.ITIMER_REAL, 0.002)
         step = 0
-        while time.monotonic() < end or handled <= 10:
+        while handled <= 50:
             step += 1
             for writer in writers:
                 writer.add_scalar("a", step, step)
@@ -269,7 +176,7 @@ def test_a_signal_handler_that_closes_the_writer_does_not_hang(tmp_path: Path) -
     step, handled = map(int, ended.out.split())
     found = [step for path in processes.files(tmp_path / "run") for step in processes.many_steps(path).get("a", [])]
     assert sorted(found) == sorted(2 * list(range(1, step + 1)))
-    assert handled > 10
+    assert handled > 50
 
 
 def test_a_use_after_close_goes_into_a_new_file_and_is_kept_at_exit(tmp_path: Path) -> None:
@@ -344,6 +251,6 @@ def test_a_file_cut_at_any_byte_reads_up_to_there(tmp_path: Path) -> None:
     cut = tmp_path / "events.out.tfevents.1.host.1.0"
     for size in range(0, len(data), 7):
         cut.write_bytes(data[:size])
-        there: list[Event] = processes.events(cut, may_be_cut=True)
+        there = processes.events(cut, may_be_cut=True)
         assert there == whole[: len(there)]
         assert sum(event.ByteSize() + processes.FRAME_BYTES for event in whole[: len(there) + 1]) > size
