@@ -382,11 +382,15 @@ def _opened_root(
 class Follower:
     """A thread that reads what is new in a collection, again and again until it is stopped.
 
-    Where the kernel does not tell of changes, `interval` is the pause between two looks, in seconds.
+    Where the kernel does not tell of changes, `interval` is the pause between two looks, in seconds. After a failure it
+    rests for at least `rest_after_failure` seconds.
     """
 
-    def __init__(self, collection: RunCollection, interval: float) -> None:
+    def __init__(
+        self, collection: RunCollection, interval: float, *, rest_after_failure: float = _REST_AFTER_FAILURE
+    ) -> None:
         self._collection, self._interval = collection, interval
+        self._rest_after_failure = rest_after_failure
         self._stopped = threading.Event()
         self._kept_at = float("-inf")
         self._thread = threading.Thread(target=self._follow, name="aboard-follower", daemon=True)
@@ -411,7 +415,7 @@ class Follower:
             except Exception:
                 # Out of memory, say: what was read stays to be seen, and the next cycle tries again.
                 _LOG.exception("reading new points failed")
-                self._stopped.wait(max(self._interval, _REST_AFTER_FAILURE))
+                self._stopped.wait(max(self._interval, self._rest_after_failure))
         self._collection.keep(all_that_is_new=True)
         self._collection.close()
 

@@ -37,7 +37,7 @@ def steps(collection: RunCollection, run: str) -> list[int]:
 
 @contextlib.contextmanager
 def followed(collection: RunCollection, interval: float = 0.05) -> Iterator[RunCollection]:
-    follower = Follower(collection, interval)
+    follower = Follower(collection, interval, rest_after_failure=interval)
     follower.start()
     try:
         yield collection

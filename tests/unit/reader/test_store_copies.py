@@ -4,7 +4,6 @@
 import json
 import shutil
 import threading
-import time
 import uuid
 
 import numpy as np
@@ -186,14 +185,22 @@ def test_reading_is_complete_when_the_store_is_done_at_a_bad_moment(home, store,
     """Who reads has just seen that the store is not done, and takes the look that its end asks for along."""
     stored_run(store, tmp_path, "run", lambda run: run.log(range(10)))
     is_complete, asked = RunCollection._stores_are_complete, []
+    look_and_wake, looked_at_end = RunCollection._look_and_wake, threading.Event()
 
     def seen_too_early(collection):
         asked.append(True)
         if len(asked) > 2:
             return is_complete(collection)
-        until(lambda: is_complete(collection))
-        time.sleep(0.2)
+        assert looked_at_end.wait(60)
         return False
+
+    def look(collection):
+        was_complete = is_complete(collection)
+        look_and_wake(collection)
+        if was_complete:
+            looked_at_end.set()
+
+    monkeypatch.setattr(RunCollection, "_look_and_wake", look)
 
     monkeypatch.setattr(RunCollection, "_stores_are_complete", seen_too_early)
     collection = RunCollection({"": StoreUri(store.uri)})
