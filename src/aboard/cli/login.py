@@ -65,12 +65,14 @@ def log_out(server: str | None) -> None:
     # A server that is gone, or a token that opens nothing any more, is no reason to keep it.
     parts = known.token.split("_")
     token_id = parts[1] if len(parts) > 2 else known.token
+    tokens = _tokens(Address.of(address.url, known.token))
     ended: list[str] = []
     with contextlib.suppress(AboardError):
-        tokens = _tokens(Address.of(address.url, known.token))
-        listed = tokens.list().items
+        ended = _created_with(token_id, tokens.list().items)
+    try:
         tokens.revoke(token_id)
-        ended = _created_with(token_id, listed)
+    except AboardError:
+        ended = []
     credentials.drop(address.url)
     typer.echo(f"Logged out at {address.url}.")
     if ended:
