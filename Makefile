@@ -81,6 +81,7 @@ lint: setup page  ## Check style, types, layers and generated files
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/lint-imports
 	$(BIN)/pyright
+	$(BIN)/pyright --project tests
 	$(BIN)/python scripts/write_openapi.py --check
 	scripts/lock --check
 	scripts/run-in-web check

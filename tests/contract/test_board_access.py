@@ -36,7 +36,7 @@ def control(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     made.close()
 
 
-def make(control: Control, access: Access, *sources: str, **fields: object) -> str:
+def make(control: Control, access: Access, *sources: str, **fields: Any) -> str:
     return control.boards.create(NewBoard(sources=sources, **fields), access)[0].board.id
 
 

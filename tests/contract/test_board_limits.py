@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def look_at(control: Control, *, hours: float) -> list[str]:
     return ended
 
 
-def make(control: Control, source: str, **fields: float) -> str:
+def make(control: Control, source: str, **fields: Any) -> str:
     return control.boards.create(NewBoard(sources=(source,), **fields), SOMEONE)[0].board.id
 
 

@@ -33,9 +33,9 @@ def test_migrations_make_what_the_code_expects(catalog):
 
 def test_indexes_are_the_same_to_their_conditions(catalog):
     """Alembic does not compare the conditions of indexes, nor tables without rowids."""
-    expected = sorted(index.name for table in metadata.tables.values() for index in table.indexes)
+    expected = sorted(str(index.name) for table in metadata.tables.values() for index in table.indexes)
     partial = sorted(
-        index.name
+        str(index.name)
         for table in metadata.tables.values()
         for index in table.indexes
         if index.dialect_options["sqlite"]["where"] is not None

@@ -46,8 +46,8 @@ def start(folder, script, *arguments):
     path = folder / f"writer{len(list(folder.iterdir()))}.py"
     path.write_text(textwrap.dedent(script), encoding="utf-8")
     command = [sys.executable, str(path), *map(str, arguments)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, text=True, start_new_session=True, stdin=pipe, stdout=pipe, stderr=pipe)
     assert process.stdout.readline() == "ready\n", process.communicate()
     return process
 
@@ -120,7 +120,7 @@ def test_versions_of_one_run_are_never_mixed(catalog):
             together.wait()
             for tag in range(15):
                 catalog.runs.put(replace(run, hparams=hparams, tags={str(tag): ""}))
-                found = catalog.runs.get(run.number)
+                found = catalog.runs.get(run.number or 0)
                 if found.hparams not in versions or len(found.tags) != 1:
                     failures.append(AssertionError(found))
         except BaseException as error:
@@ -186,10 +186,10 @@ def test_a_postgresql_that_goes_and_comes_back(tmp_path):
         run = catalog.runs.put(make_run())
         server.stop()
         with pytest.raises(CatalogUnavailable, match="does not answer") as caught:
-            catalog.runs.get(run.number)
+            catalog.runs.get(run.number or 0)
         assert "see that PostgreSQL runs" in caught.value.hint
         server.start()
-        assert catalog.runs.get(run.number).uid == run.uid
+        assert catalog.runs.get(run.number or 0).uid == run.uid
         assert catalog.runs.count(where=parse_query("number == 1")) == 1
 
 

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Generator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -36,6 +37,8 @@ TEXTS = [
     *("*", "a*b", "[a]", "a?", "\\", "🎈", "1", "x" * 100),
 ]
 ODD = [None, True, False, "x" * 99 + "y", "0.01"]
+
+ALL_HEALTH_CHECKS: list[Any] = list(HealthCheck)
 
 
 def _population() -> list[Run]:
@@ -195,7 +198,7 @@ def expected_order(runs: list[Run], text: str) -> list[Run]:
         value = values[0]
         index = phase(value)
         if index == 1 and isinstance(sort.field, Hparam):
-            value = value[:64]
+            value = str(value)[:64]
         elif isinstance(value, (int, float)) and isinstance(sort.field, Hparam) and not isinstance(value, bool):
             value = math.inf if isinstance(value, int) and value > 10**308 else float(value)
         phases[index].append((value, run.number, run))
@@ -215,7 +218,7 @@ def all_pages(catalog: Catalog, limit: int, **asked) -> list[str]:
             return found
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=ALL_HEALTH_CHECKS)
 @example(where="not (hparams.x == 1 or user == 'a')", workspaces=["ws1"], sort="-hparams.x", limit=9)
 @example(where="hparams.x != 0.5 and metrics.loss.min < 1", workspaces=None, sort="metrics.loss.last", limit=9)
 @example(where='hparams.x > "x" and hparams.x not like "a%"', workspaces=None, sort='hparams."odd key"', limit=50)
@@ -240,7 +243,7 @@ def test_all_answers_are_equal(catalogs, where, workspaces, sort, limit):
         assert catalog.runs.count(**asked) == len(expected), name
 
 
-@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=ALL_HEALTH_CHECKS)
 @given(where=filters)
 def test_each_filter_holds_for_the_same_runs(catalogs, where):
     runs, query = catalogs.runs, parse_query(where)

@@ -81,8 +81,9 @@ def test_runs_have_their_names_and_all_points(store, tmp_path):
         assert steps_of(opened, "live/train") == list(range(12))
         # The second attempt begins at step 2, and what the first one said of later steps no longer holds.
         assert opened.runs["later/train"].scalars["loss"].values.tolist() == [0, 1, 20, 30, 40, 50]
-        renamed = dataclasses.replace(first.folder.read_run(), name="first")
-        first.folder.write_run(renamed)
+        run = first.folder.read_run()
+        assert run is not None
+        first.folder.write_run(dataclasses.replace(run, name="first"))
         announce(first.folder)
         if not store.can_append:  # in folders `run.json` is read with the folder
             opened.refresh()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import Any, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -83,7 +84,7 @@ def media(client: Client, tag: str, **more: object) -> Answer:
 
 
 def file(client: Client, path: str, **headers: str) -> Answer:
-    return ask(client, f"/api/v1/runs/base/files/content?path={quote(path, safe='')}", **headers)
+    return ask(client, f"/api/v1/runs/base/files/content?path={quote(path, safe='')}", **cast("Any", headers))
 
 
 def test_a_picture_is_the_picture_that_was_logged(client: Client):

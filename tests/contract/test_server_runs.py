@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -53,7 +54,7 @@ def client(catalog: Catalog, store: Store) -> Generator[Client]:
         yield made
 
 
-def names(client: Client, **asked: object) -> list[str]:
+def names(client: Client, **asked: Any) -> list[str]:
     return [run.name for run in client.runs.list(**asked).items]
 
 
@@ -144,7 +145,8 @@ def test_a_mistake_in_a_question_is_told_where_it_is(client: Client, store: Stor
         client.runs.get("bsae")
     with pytest.raises(UnknownName, match="nearest: ws1"):
         client.runs.list(workspaces=["ws1", "ws"])
-    for wrong in ({"limit": 0}, {"after": "x"}, {"sort": "tags.x"}, {"columns": ["colour"]}):
+    wrongs: list[dict[str, Any]] = [{"limit": 0}, {"after": "x"}, {"sort": "tags.x"}, {"columns": ["colour"]}]
+    for wrong in wrongs:
         with pytest.raises(InvalidValue):
             client.runs.list(**wrong)
     store_run(store, name="base")
@@ -222,7 +224,7 @@ def test_a_damaged_document_hides_nothing_else(catalog: Catalog, store: Store):
     with serving_runs(catalog, store.uri) as client:
         assert names(client) == ["good", "half"]
         damaged: dict[str, str] = {}
-        until(lambda: damaged.update(client.stores().items[0].damaged) or damaged.keys() == {uid, half})
+        until(lambda: damaged.update(client.stores().items[0].damaged or {}) or damaged.keys() == {uid, half})
         assert "not JSON" in damaged[uid]
         state = client.reindex(store.uri)
         assert (state.state, state.found, state.written, state.missing) == ("done", 3, 2, 0)

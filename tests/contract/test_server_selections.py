@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def client(catalog: Catalog, store: Store) -> Generator[Client]:
         yield made
 
 
-def _stored(store: Store, *, name: str, lr: float, workspace: str, **fields: object):
+def _stored(store: Store, *, name: str, lr: float, workspace: str, **fields: Any):
     status = fields.pop("status", RunState.COMPLETED)
     uid = store_run(store, name=name, workspace=workspace, hparams={"lr": lr}, status=status, **fields)
     return make_run(

@@ -42,7 +42,7 @@ def add(sink: Sink, numbers: range, tag: str = "a") -> None:
         sink.add_scalar(tag, float(number), number, 1.0)
 
 
-def in_child(work: Callable[[], None]) -> None:
+def in_child(work: Callable[[], object]) -> None:
     """Do `work` in the child of a fork, which must end well."""
     pid = os.fork()
     if pid == 0:

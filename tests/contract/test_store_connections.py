@@ -3,6 +3,7 @@
 
 import base64
 import json
+from typing import Any
 
 import pytest
 
@@ -139,7 +140,8 @@ def test_oss_endpoints(monkeypatch, uri, variables, host, region):
         with pytest.raises(OSError, match="cannot be reached"):
             store.get("x")
         assert [asked.host for asked in proxy.requests] == [f"{host}:443"]
-        assert store._client.place.region == region
+        client: Any = store
+        assert client._client.place.region == region
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ class ServedBoard:
         request = urllib.request.Request(self._place + path, body, given)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
-                body = answer.read().replace(b'{"window_title": "%s"}' % self._title, b'{"window_title": ""}')
-                return Answer(answer.status, answer.headers["content-type"], body)
+                shown = answer.read().replace(b'{"window_title": "%s"}' % self._title, b'{"window_title": ""}')
+                return Answer(answer.status, answer.headers["content-type"], shown)
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, error.headers["content-type"], error.read())

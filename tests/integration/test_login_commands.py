@@ -7,7 +7,6 @@ import contextlib
 import getpass
 import json
 import signal
-import subprocess
 import urllib.request
 from collections.abc import Generator
 from pathlib import Path
@@ -38,7 +37,7 @@ def laptop(tmp_path: Path) -> Machine:
 
 @contextlib.contextmanager
 def serving(machine: Machine, *arguments: object, **environment: str) -> Generator[dict[str, str]]:
-    process: subprocess.Popen[bytes] = machine.start("server", "--port", 0, "--json", *arguments, **environment)
+    process = machine.start("server", "--port", 0, "--json", *arguments, **environment)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

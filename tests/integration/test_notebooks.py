@@ -83,7 +83,7 @@ def test_a_magic_shows_a_board_inline_and_the_browser_sees_its_curves(machine: M
             self.end_headers()
             self.wfile.write(f"<!doctype html><body>{page}</body>".encode())
 
-        def log_message(self, *_: object) -> None: ...
+        def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002
 
     with serving(Notebook) as port, chromium() as browser:
         tab = browser.new_page()

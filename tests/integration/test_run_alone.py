@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,8 @@ def test_all_that_a_script_says_is_in_the_store(machine: Machine, kept: Kept) ->
     (event,) = summary.annotations
     assert (event["name"], event["step"], event["data"]) == ("lr drop", 2, {"from": 0.1, "to": 0.01})
     assert kept.content("output/artifacts/model.txt") == b"weights"
-    assert run.attempts[0].details["python"]["packages"]["numpy"]
+    details: Any = run.attempts[0].details
+    assert details["python"]["packages"]["numpy"]
 
 
 ENDINGS = {

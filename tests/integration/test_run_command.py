@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_what_is_known_about_a_run(machine: Machine, kept: Kept) -> None:
     assert run.tags == {"a": "", "b": "c"}
     assert [note.text for note in run.notes] == ["hello"]
     assert run.exit_code == 0
-    details = run.attempts[0].details
+    details: Any = run.attempts[0].details
     assert details["code"]["commit"] == commit
     assert details["code"]["branch"] == "trunk"
     assert details["code"]["is_changed"] is True

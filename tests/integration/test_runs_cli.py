@@ -86,7 +86,7 @@ def test_runs_are_listed_with_states_in_capitals_and_local_times(machine: Machin
     assert "3 runs" in ended.err
     # Nine hours are between Tokyo's clock and UTC.
     (document,) = items(machine.aboard("runs", "list", "--where", "run == 1", "--json"))
-    assert items(machine.aboard("runs", "list", "--where", document["name"].upper(), "--json")) == [document]
+    assert items(machine.aboard("runs", "list", "--where", str(document["name"]).upper(), "--json")) == [document]
     utc, local = str(document["created"]), found[2][5]
     assert (int(local[11:13]) - int(utc[11:13])) % 24 == 9
 

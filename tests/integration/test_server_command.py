@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import pytest
 
 from aboard.client.client import Client
 from aboard.store import open_store
+from support.forked_commands import ForkedCommand
 from support.processes import until
 from support.runs import Machine, finish, well
 from support.stored_runs import store_run
@@ -27,7 +27,7 @@ SHARED = "a token that is shared by a team"
 
 @dataclass
 class Serving:
-    process: subprocess.Popen[bytes]
+    process: ForkedCommand
     url: str
     token: str
     line: bytes

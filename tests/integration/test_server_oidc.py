@@ -162,7 +162,7 @@ def test_tokens_of_others_are_not_taken_for_the_providers(server: TeamServer):
     forged = [
         jwt.encode(claims, key, "RS256", headers=own),
         jwt.encode(claims, "x" * 32, "HS256", headers=own),
-        jwt.encode(claims, None, "none", headers=own),
+        jwt.encode(claims, "", "none", headers=own),
         jwt.encode(claims, key, "RS256", headers={"kid": "another"}),
         "not.a.token",
     ]

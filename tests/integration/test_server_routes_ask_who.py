@@ -35,7 +35,7 @@ def _routes(catalog: Catalog) -> list[tuple[str, str, APIRoute]]:
     try:
         app = api_app(control, personal=False, private=False, remember=lambda _: None)
         found = [route for route in app.routes if isinstance(route, APIRoute)]
-        return [(method, route.path, route) for route in found for method in sorted(route.methods)]
+        return [(method, route.path, route) for route in found for method in sorted(route.methods or ())]
     finally:
         control.close()
 
@@ -56,7 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
     with Catalog.open(folder / "catalog.sqlite") as catalog, team_server(catalog, folder, uri) as server:
         until(lambda: catalog.runs.count() == 1)
         server.person("vic", vision=Role.ADMIN)
-        server.person(f"{HIDDEN}-person", **{HIDDEN: Role.ADMIN})
+        server.person(f"{HIDDEN}-person", **typing.cast("typing.Any", {HIDDEN: Role.ADMIN}))
         server.board = server.client(f"{HIDDEN}-person").boards.create(["run1"], description=HIDDEN).board.id
         yield server
 

@@ -99,18 +99,18 @@ def test_the_workaround_of_the_seed(trip, tmp_path):
 
 def test_bytes_sent_for_each_byte_written(trip):
     """2,000 flushes of 8 KB, each shipped on its own: the worst case."""
-    rolled_up = []
+    rolled_up, highest = [], -1
     put = trip.store.put
 
     def watched(key, data, **options):
+        nonlocal highest
         number = key[-8:]
-        if "/tb/" in key and int(number) < watched.highest:
+        if "/tb/" in key and int(number) < highest:
             rolled_up.append(len(data))
         elif "/tb/" in key:
-            watched.highest = int(number)
+            highest = int(number)
         return put(key, data, **options)
 
-    watched.highest = -1
     trip.store.put = watched
     shipper, written = trip.shipper(), 0
     path = trip.output / "tensorboard" / "events.out.tfevents.1794788815.a-machine-name.4711.0"

@@ -191,8 +191,10 @@ def test_numbers_that_are_none_everywhere(tmp_path):
             writer.add_scalar("loss", value, step)
             writer.add_histogram("weights", [value, 1.0, value], step)
             writer.add_histogram_raw("raw", value, value, 2, value, value, [value, 1.0], [1, 1], step)
-            counts = [[1.0, 2.0]] * 4  # which TensorBoard makes whole numbers of
-            writer.add_pr_curve_raw("pr", *counts, [value, 1.0], [1.0, value], global_step=step, num_thresholds=2)
+            counts = [1.0, 2.0]  # which TensorBoard makes whole numbers of
+            writer.add_pr_curve_raw(
+                "pr", counts, counts, counts, counts, [value, 1.0], [1.0, value], global_step=step, num_thresholds=2
+            )
             writer.add_mesh("mesh", [[[value, 0.0, 1.0]]], global_step=step)
     write_event_file(
         tmp_path / "times",

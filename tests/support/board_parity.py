@@ -7,10 +7,10 @@ import hashlib
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlencode
 
-from support.board_client import Asked, BoardClient, every_request
+from support.board_client import Asked, every_request
 from support.tensorboard_process import Answer, StockTensorBoard
 
 # Where TensorBoard's fast loader contradicts its other one, which aboard follows: runs are sorted by their first event
@@ -23,7 +23,13 @@ FAST_LOADER_DIFFERS = re.compile(
 SECONDS = 40.0  # TensorBoard lists a run before it has read all of it
 
 
-def check_every_answer(ours: BoardClient, stock: StockTensorBoard, *, load_fast: bool) -> list[Asked]:
+class Fetching(Protocol):
+    """A board, in this process or on a server."""
+
+    def fetch(self, path: str, body: bytes | None = None, kind: str = "application/json", **headers: str) -> Answer: ...
+
+
+def check_every_answer(ours: Fetching, stock: StockTensorBoard, *, load_fast: bool) -> list[Asked]:
     """Make every request that the dashboards would make on both sides; the requests."""
     asked = list(every_request(lambda one: stock.fetch(*one).json))
     different: list[str] = []

@@ -89,7 +89,7 @@ class TeamServer:
 
     def ask_board(self, path: str, method: str = "GET", *, body: object = None, **headers: str) -> Answer:
         """One request to the origin of boards that are processes."""
-        return self.ask(path, method, body=body, port=self.boards_port, **headers)
+        return self._ask_at(self.boards_port, path, method, body, None, headers)
 
     def ask(
         self,
@@ -98,11 +98,14 @@ class TeamServer:
         *,
         body: object = None,
         form: str | None = None,
-        port: int | None = None,
         **headers: str,
     ) -> Answer:
         """One request; headers by name, with _ for -. A `who` is a person whose token is sent."""
-        port = port or self.port
+        return self._ask_at(self.port, path, method, body, form, headers)
+
+    def _ask_at(
+        self, port: int, path: str, method: str, body: object, form: str | None, headers: dict[str, str]
+    ) -> Answer:
         given: dict[str, str] = {}
         if who := headers.pop("who", ""):
             given["Authorization"] = f"Bearer {self.tokens[who]}"

@@ -91,7 +91,7 @@ def without_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aboard.ship.transfer.packed_columns", lambda *_: None)
 
 
-def stored_run(store: Store, folder: Path, name: str, write: Callable[[StoredRun], None]) -> StoredRun:
+def stored_run(store: Store, folder: Path, name: str, write: Callable[[StoredRun], object]) -> StoredRun:
     """A run that was trained to its end."""
     run = StoredRun.begin(store, folder, name)
     write(run)

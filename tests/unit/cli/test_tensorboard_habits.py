@@ -2,6 +2,7 @@
 """Every flag of `tensorboard --help` is understood, or what to use instead is said."""
 
 import argparse
+from typing import Any
 
 import pytest
 from tensorboard.plugins.core.core_plugin import CorePluginLoader
@@ -19,7 +20,8 @@ def tensorboards_flags():
 
 
 def flags_of_view():
-    (view,) = (command for name, command in get_command(app).commands.items() if name == "view")
+    group: Any = get_command(app)
+    view = group.commands["view"]
     return {flag for parameter in view.params for flag in parameter.opts}
 
 

@@ -34,7 +34,7 @@ def test_what_was_read_before_a_change_is_not_put_after_it(tmp_path: Path, monke
             found = read(*arguments)
             # Between the reading and the putting somebody renames the run; the manifest has come further meanwhile.
             editor.edit(catalog.runs.by_uid(uid), lambda run: replace(run, name="new"))
-            return [replace(one, run=replace(one.run, revision=99)) for one in found]
+            return [replace(one, run=one.run and replace(one.run, revision=99)) for one in found]
 
         monkeypatch.setattr(indexing, "read_runs", slow)
         indexer.index(store, [uid])

@@ -9,7 +9,8 @@ import tensorboardX.summary as peer
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.plugins.hparams import api_pb2, metadata
+from tensorboard.plugins.hparams import metadata
+from tensorboard.plugins.hparams.api_pb2 import DATA_TYPE_BOOL, DATA_TYPE_FLOAT64, DATA_TYPE_STRING, STATUS_SUCCESS
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from aboard.errors import InvalidType
@@ -52,7 +53,7 @@ def test_tags_and_end():
     tags = [content(data)[0] for data in hparams({"lr": 0.1}, ["loss"])]
     assert tags == [metadata.EXPERIMENT_TAG, metadata.SESSION_START_INFO_TAG, metadata.SESSION_END_INFO_TAG]
     _, end = content(hparams({}, [])[2])
-    assert end.session_end_info.status == api_pb2.STATUS_SUCCESS
+    assert end.session_end_info.status == STATUS_SUCCESS
 
 
 def test_types():
@@ -67,9 +68,9 @@ def test_types():
         "items": "[1, 2]",
         "d": "{'a': 1}",
     }
-    assert types["b"] == api_pb2.DATA_TYPE_BOOL
-    assert types["i"] == types["f"] == api_pb2.DATA_TYPE_FLOAT64
-    assert types["s"] == types["items"] == api_pb2.DATA_TYPE_STRING
+    assert types["b"] == DATA_TYPE_BOOL
+    assert types["i"] == types["f"] == DATA_TYPE_FLOAT64
+    assert types["s"] == types["items"] == DATA_TYPE_STRING
 
 
 @all_cases(
@@ -99,7 +100,7 @@ def test_numpy_and_odd_values_are_kept(value, expected):
 
 
 def test_names_need_not_be_text():
-    _, start = content(hparams({1: 2}, [])[1])
+    _, start = content(hparams({1: 2}, [])[1])  # pyright: ignore[reportArgumentType] (wrong on purpose)
     assert start.session_start_info.hparams["1"].number_value == 2
 
 

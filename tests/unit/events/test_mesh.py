@@ -2,6 +2,7 @@
 """Meshes hold the numbers of tensorboardX, with the tags and metadata that TensorBoard itself makes."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_large_vertex_numbers_stay_exact():
 @all_cases("name", ["vertices", "colors", "faces"])
 @all_cases("bad", [np.zeros((2, 5, 4)), np.zeros(3), np.zeros((1, 2, 5, 3)), np.zeros((0, 3)), np.array([["a"] * 3])])
 def test_bad_shapes(name, bad):
-    parts = {"vertices": VERTICES} | {name: bad}
+    parts: dict[str, Any] = {"vertices": VERTICES} | {name: bad}
     with pytest.raises(InvalidValue) as caught:
         mesh("m", **parts)
     assert f"{name} has shape {bad.shape}" in str(caught.value)

@@ -184,7 +184,7 @@ def test_superseded_points_have_a_column(tmp_path, form):
     elif form == "jsonl":
         found = [(p["step"], p["value"], p["superseded"]) for p in map(json.loads, data.decode().splitlines())]
     elif form == "csv":
-        found = [(row[2], row[4], {"true": True, "false": False}[row[5]]) for row in from_csv(data)]
+        found = [(row[2], row[4], row[5] == "true") for row in from_csv(data)]
         assert pd.read_csv(io.BytesIO(data))["superseded"].dtype == np.bool_
     else:
         found = [(row[2], row[4], row[5]) for row in from_parquet(data)]

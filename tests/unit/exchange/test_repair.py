@@ -35,7 +35,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "clean"
 
 
-def repaired(root: Path, out: Path, **options: bool) -> Repair:
+def repaired(root: Path, out: Path, **options: Any) -> Repair:
     """The repair of one folder, of which nothing may change."""
     before = dict(state(root))
     result = repair({"": root}, out, **options)
@@ -276,7 +276,7 @@ def test_an_interrupted_copy_leaves_only_whole_files(runs: Path, out: Path, monk
 
     finish = module.NewFile.finish
 
-    def interrupted(self: object, like: os.stat_result) -> None:
+    def interrupted(self: Any, like: os.stat_result) -> None:
         if len(files_in(out)) > 3:
             raise KeyboardInterrupt
         finish(self, like)

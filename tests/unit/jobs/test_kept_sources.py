@@ -46,7 +46,8 @@ def sent(tmp_path: Path) -> SentSource:
 
 def _grow_old(folder: Path, days: float, what: str = "*") -> None:
     for path in (folder / "_sources").rglob(what):
-        os.utime(path, (time.time() - days * DAY,) * 2)
+        old = time.time() - days * DAY
+        os.utime(path, (old, old))
 
 
 def _environment(sent: SentSource, folder: Path) -> dict[str, str]:
@@ -244,7 +245,8 @@ def test_a_server_cleans_its_stores_whatever_rules_it_has(store: Store, folder: 
     sent.send(str(folder), [])
     mark_in_store({KEY: "", "ABOARD_STORE": str(folder)}, "ended")
     _grow_old(folder, SAFE_SECONDS / DAY + 1)
-    os.utime(folder / "_cancelled" / "ended", (time.time() - 8 * DAY,) * 2)
+    old = time.time() - 8 * DAY
+    os.utime(folder / "_cancelled" / "ended", (old, old))
     stores = [str(folder.parent / "absent"), "nowhere://at/all", str(folder)]
     retention = RegularRetention(
         lambda asked: pytest.fail("asked"), [], first_after=0.01, chores=[lambda: clean_stores(stores)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,12 @@ AWAY = ExecutorUnavailable("Response ended prematurely")
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     records, unit = JobRecords(job_home(tmp_path, monkeypatch)), new_uid()
     handle = Local().handle(unit, folder=str(tmp_path)).text()
-    known = {"workspace": "default", "executor": "local", "command": "true", "created": "2026-01-01T00:00:00Z"}
+    known: dict[str, Any] = {
+        "workspace": "default",
+        "executor": "local",
+        "command": "true",
+        "created": "2026-01-01T00:00:00Z",
+    }
     return Job(JobRecord(id=unit, run="train", handle=handle, **known), records=records)
 
 

@@ -109,13 +109,13 @@ def test_reduced_and_window(tmp_path):
     assert series.reduced(5000).steps.tolist() == series.steps.tolist()
     assert series.window(10, 12).steps.tolist() == [9, 10, 11, 12, 13]
     assert series.window(-(10**30), 10**30).values.tolist() == series.values.tolist()
-    assert series.window(990, np.int64(2000)).reduced(3).last == series.last
+    assert series.window(990, np.int64(2000)).reduced(3).last == series.last  # pyright: ignore[reportArgumentType]
     with pytest.raises(InvalidValue, match="positive numbers"):
         series.reduced(0)
     with pytest.raises(InvalidValue, match="must not be above"):
         series.window(2, 1)
     with pytest.raises(TypeError):
-        series.reduced(1.5)
+        series.reduced(1.5)  # pyright: ignore[reportArgumentType] (wrong on purpose)
 
 
 def test_a_step_that_was_logged_twice_counts_once_as_on_a_board(tmp_path):
@@ -276,7 +276,7 @@ def test_damage_costs_its_record_and_is_visible(logs):
     (file,) = run.files
     assert file.name == path.name
     assert (file.bad_records, file.records, file.size) == (1, 3, len(data))
-    assert 0 < file.first_damage < len(data)
+    assert file.first_damage in range(1, len(data))
     assert file.is_damaged
     assert run.bad_records == 1
     (whole,) = aboard.open(logs).runs["a/train"].files

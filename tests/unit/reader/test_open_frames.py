@@ -98,7 +98,7 @@ def test_a_frame_of_pandas_can_be_changed(logs):
     series = aboard.open(logs).runs["a"].scalars["loss"]
     frame = series.to_pandas()
     frame.loc[0, "value"] = 7.0
-    assert frame["value"][0] == 7.0
+    assert frame["value"].tolist()[0] == 7.0
     assert series.values[0] == 0.1
 
 
@@ -109,5 +109,5 @@ def test_frames_of_several_openings_can_be_joined(logs):
     parts = [run.to_polars() for run in aboard.open(logs).runs]
     assert pl.concat(parts).height == len(POINTS) + 1
     last = aboard.open(logs).to_pandas().groupby(["run", "tag"], observed=True)["value"].last()
-    assert last["b,שלום", 't"\n🚀'] == 2.0
+    assert last.to_dict()["b,שלום", 't"\n🚀'] == 2.0
     assert isinstance(last, pd.Series)

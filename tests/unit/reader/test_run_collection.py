@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tensorboardX import SummaryWriter as PeerWriter
@@ -256,7 +257,7 @@ def test_a_follower_survives_a_failure(
 ) -> None:
     refresh_logdirs, failed = run_collection.refresh_logdirs, threading.Event()
 
-    def fail_once(*work: object) -> int:
+    def fail_once(*work: Any) -> int:
         if not failed.is_set():
             failed.set()
             raise MemoryError
@@ -331,7 +332,7 @@ def test_runs_are_there_before_all_of_them_are(tmp_path: Path, monkeypatch: pyte
     collection = RunCollection({"": tmp_path})
     refresh_logdirs, seen = run_collection.refresh_logdirs, []
 
-    def read_part(*work: object) -> int:
+    def read_part(*work: Any) -> int:
         changed = refresh_logdirs(*work)
         seen.append(collection.progress)
         return changed

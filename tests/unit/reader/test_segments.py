@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ FLUSHES = [
 ]
 
 
-def curves(folder: Path) -> dict[str, tuple[list[object], list[object], list[object]]]:
+def curves(folder: Path) -> dict[str, tuple[list[Any], list[Any], list[Any]]]:
     """Of each tag what is shown, what is drawn and what was superseded."""
     (run,) = aboard.open(folder).runs.values()
     return {tag: (list(series.all), list(series), sorted(series.superseded)) for tag, series in run.scalars.items()}

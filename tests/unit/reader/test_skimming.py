@@ -8,6 +8,7 @@ import pytest
 
 import aboard
 from aboard._native import frame_record, hop_records
+from aboard.errors import StorageUnavailable
 from aboard.reader.remote.large_fields import large_field
 from aboard.store import open_store
 from support.trained_runs import StoredRun, stored_run
@@ -92,7 +93,7 @@ def test_a_large_value_that_is_damaged_is_not_shown(store, tmp_path):
         def is_whole(value):
             try:
                 return value.array() is not None
-            except aboard.errors.StorageUnavailable:
+            except StorageUnavailable:
                 return False
 
         assert sum(map(is_whole, values)) == len(values) - len(keys)

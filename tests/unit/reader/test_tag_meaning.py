@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tensorboard import data_compat, dataclass_compat
 from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -23,10 +25,14 @@ FIELDS = {
 }  # fmt: skip
 
 
+def migrate_event(event: event_pb2.Event) -> tuple[Any, ...]:
+    return dataclass_compat.migrate_event(event, {})
+
+
 def tensorboards(value: Value) -> summary_pb2.SummaryMetadata:
     event = event_pb2.Event()
     event.summary.value.add().CopyFrom(data_compat.migrate_value(value))
-    (migrated,) = dataclass_compat.migrate_event(event, {})
+    (migrated,) = migrate_event(event)
     return migrated.summary.value[0].metadata
 
 
@@ -78,7 +84,7 @@ def test_content_of_old_images_and_sounds_says_that_they_were_converted() -> Non
 
 def test_graphs_and_run_metadata() -> None:
     event = event_pb2.Event(graph_def=b"graph")
-    new = dataclass_compat.migrate_event(event, {})[1].summary.value[0]
+    new = migrate_event(event)[1].summary.value[0]
     meaning = meaning_of(new.tag, Source.GRAPH, 0, b"")
     assert (meaning.plugin, meaning.data_class) == (new.metadata.plugin_data.plugin_name, new.metadata.data_class)
     event = event_pb2.Event(tagged_run_metadata={"tag": "step7", "run_metadata": b"times"})

@@ -9,7 +9,7 @@ import json
 import logging
 import math
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,10 +154,10 @@ def test_hyperparameters_of_any_kind(place: RunPlace, given: object, expected: d
         (lambda run: run.log_artifact(__file__, "../x"), InvalidValue),
         (lambda run: run.log_event(""), InvalidType),
         (lambda _: Run(flush_timeout=-1), InvalidValue),
-        (lambda _: Run(tags=7), InvalidType),
+        (lambda _: Run(tags=7), InvalidType),  # pyright: ignore[reportArgumentType] (wrong on purpose)
     ],
 )
-def test_mistakes_are_told(run: Run, call: object, error: type[Exception]) -> None:
+def test_mistakes_are_told(run: Run, call: Callable[[Run], object], error: type[Exception]) -> None:
     with pytest.raises(error):
         call(run)
     run.log_metrics({"still": 1})
@@ -257,4 +257,4 @@ def test_a_run_that_is_switched_off_writes_nothing(place: RunPlace, tmp_path: Pa
     assert not place.output.exists()
     assert list(place.spool.iterdir()) == []
     with pytest.raises(InvalidType):
-        run.log_metrics(5)
+        run.log_metrics(5)  # pyright: ignore[reportArgumentType] (wrong on purpose)

@@ -34,7 +34,7 @@ def ask(guard, path="/", *, method="GET", query="", **headers):
     return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}
 
 
-def guard_of(*, hosts=LOCAL, token=None):
+def guard_of(*, hosts: frozenset[str] | None = LOCAL, token: str | None = None) -> AccessGuard:
     return AccessGuard(PlainTextResponse("inside"), hosts=hosts, token=token, cookie="c")
 
 

@@ -160,7 +160,7 @@ async def test_a_client_that_leaves_while_it_waits_costs_nothing(bench: Bench) -
 
 @with_bench
 async def test_turns_come_back_from_what_fails(bench: Bench) -> None:
-    async def fails(*_: Any) -> None:
+    async def fails(*_: Any) -> Any:
         raise ZeroDivisionError
 
     scope = {"type": "http", "path": SERIES, "method": "GET"}

@@ -52,6 +52,10 @@ async def ask(app, path="/", *, method="GET", query="", parts=(b"",), headers=()
     return sent
 
 
+def fail(error: Exception) -> None:
+    pytest.fail(str(error))
+
+
 def body_of(sent) -> bytes:
     return b"".join(message["body"] for message in sent[1:])
 
@@ -68,7 +72,7 @@ def test_health_and_progress_do_not_wait_for_the_board():
         return echo
 
     async def story():
-        app = ViewApp(open_runs, make_board, pytest.fail)
+        app = ViewApp(open_runs, make_board, fail)
         page = asyncio.create_task(ask(app, "/page"))
         assert json.loads(body_of(await ask(app, "/healthz"))) == {"status": "ok"}
         before = json.loads(body_of(await ask(app, "/api/v1/progress")))
@@ -88,7 +92,7 @@ def test_health_and_progress_do_not_wait_for_the_board():
 
 def test_a_prefix_and_what_is_not_below_it():
     async def story():
-        app = ViewApp(lambda: RUNS, lambda _: echo, pytest.fail, "/deep/ü")
+        app = ViewApp(lambda: RUNS, lambda _: echo, fail, "/deep/ü")
         assert (await ask(app, "/healthz"))[0]["status"] == 404
         assert (await ask(app, "/deep/üx"))[0]["status"] == 404
         assert (await ask(app, "/deep/ü/healthz"))[0]["status"] == 200

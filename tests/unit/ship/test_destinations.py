@@ -3,6 +3,7 @@
 
 import threading
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_an_idle_shipper_sends_a_sign_of_life_and_nothing_else(trip):
 @pytest.fixture
 def away(tmp_path, monkeypatch):
     """A store whose answers do not come before `come` is set."""
-    store = open_store(f"memory://mirror-{tmp_path.name}")
+    store: Any = open_store(f"memory://mirror-{tmp_path.name}")
     store.come, put = threading.Event(), store.put
 
     def late(*arguments, **options):

@@ -103,6 +103,6 @@ def test_credentials_in_a_uri_are_refused_and_not_repeated():
 
 def test_not_text():
     with pytest.raises((InvalidType, TypeError)):
-        open_store(5)
+        open_store(5)  # pyright: ignore[reportArgumentType] (wrong on purpose)
     with pytest.raises(InvalidType):
-        parse_uri(type("P", (), {"__fspath__": lambda self: b"x"})())
+        parse_uri(type("P", (), {"__fspath__": lambda self: b"x"})())  # pyright: ignore[reportArgumentType] (wrong on purpose)

@@ -120,7 +120,7 @@ def test_a_record_must_be_bytes(tmp_path):
     with RecordWriter(tmp_path / "records") as writer:
         for wrong in (5, "text"):
             with pytest.raises(TypeError, match="bytes-like"):
-                writer.write(wrong)
+                writer.write(wrong)  # pyright: ignore[reportArgumentType] (wrong on purpose)
     assert (tmp_path / "records").stat().st_size == 0
 
 

@@ -142,7 +142,7 @@ def test_calls_that_need_local_files_say_so(store, tmp_path):
 @pytest.mark.parametrize("prefix", ["s3:", "s3://", 5])
 def test_a_prefix_has_no_colon(prefix):
     with pytest.raises(InvalidValue, match="prefix must be a scheme without a colon, such as 's3', got"):
-        register_writer_factory(prefix, object())
+        register_writer_factory(prefix, object())  # pyright: ignore[reportArgumentType] (wrong on purpose)
 
 
 def test_a_folder_with_a_colon_is_a_folder(store, tmp_path):
