@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One browser for the tests of a file, and a visitor of the page for each of them."""
+"""One browser for the tests of this folder, and a visitor of the page for each of them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
-from support.browsing import chromium
+from support.browsing import launched
 from support.page_world import Visitor, World
 
 SCREENSHOTS = os.environ.get("ABOARD_SCREENSHOTS")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
+@pytest.fixture(scope="package")
+def playwright() -> Iterator[Any]:
+    """Not for the whole session: the event loop that it leaves running would stop `asyncio.run` in other tests."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Any) -> Iterator[Any]:
+    with launched(playwright) as browser:
         yield browser
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real browser shows data on each of TensorBoard's thirteen dashboards, below a path prefix.
 
-Pictures of what was seen are left in the test's temporary folder, or in `$ABOARD_SCREENSHOTS`.
+Pictures of what was seen go to `$ABOARD_SCREENSHOTS`.
 """
 
 from __future__ import annotations
@@ -21,26 +21,27 @@ import pytest
 from aboard.board.hosting import Board, BoardDispatcher
 from aboard.board.provider import About
 from aboard.reader.run_collection import RunCollection
-from support.browsing import chromium
+from support.dashboards import ELEMENTS, MILLISECONDS, inside_projector, wait_until_drawn
 
+SCREENSHOTS = os.environ.get("ABOARD_SCREENSHOTS")
 PREFIX = "/boards/demo-1"
-MILLISECONDS = 60_000
 PICTURE_IS_DRAWN = "picture => picture.naturalWidth > 1"
-# Per dashboard: what must be in the page, and text that only data can have brought there.
-DASHBOARDS = {
-    "timeseries": ("line-chart path[d^='M']", "accuracy"),
-    "scalars": ("vz-line-chart2 svg text", "accuracy"),
-    "custom_scalars": ("tf-custom-scalar-multi-line-chart-card svg text", "Matches (24)"),
-    "images": ("tf-image-loader img", "decision"),
-    "audio": ("tf-audio-loader audio[src]", "tone"),
-    "graphs": ("tf-graph-scene g.node", "hidden"),
-    "distributions": ("vz-distribution-chart path", "weights/hidden"),
-    "histograms": ("vz-histogram-timeseries path", "weights/hidden"),
-    "text": ("tf-text-loader", "tanh units"),
-    "pr_curves": ("tf-pr-curve-card vz-line-chart2 svg text", "precision_recall"),
-    "hparams": ("tf-hparams-main vaadin-grid", "0.98750"),
-    "mesh": ("tf-mesh-loader canvas", "surface"),
-    "projector": ("iframe", "Points: 200"),
+ROBOTO_IS_LOADED = "[...document.fonts].some(font => font.status == 'loaded' && font.family.includes('Roboto'))"
+# Text that only data can have brought to the page.
+TEXTS = {
+    "timeseries": "accuracy",
+    "scalars": "accuracy",
+    "custom_scalars": "Matches (24)",
+    "images": "decision",
+    "audio": "tone",
+    "graphs": "hidden",
+    "distributions": "weights/hidden",
+    "histograms": "weights/hidden",
+    "text": "tanh units",
+    "pr_curves": "precision_recall",
+    "hparams": "0.98750",
+    "mesh": "surface",
+    "projector": "Points: 200",
 }
 
 
@@ -54,7 +55,7 @@ class Quiet(WSGIRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory) -> Path:
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     command = [sys.executable, "-c", "from aboard.cli import main; main()", "demo", str(folder)]
     subprocess.run(command, check=True, capture_output=True)
@@ -62,7 +63,7 @@ def logs(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(logs) -> Iterator[str]:
+def address(logs: Path) -> Iterator[str]:
     collection = RunCollection({"": logs})
     collection.refresh()
     board = Board("demo-1", collection, about=About(name="The demo"))
@@ -74,50 +75,22 @@ def address(logs) -> Iterator[str]:
             server.shutdown()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def screenshots(tmp_path_factory) -> Path:
-    folder = Path(os.environ.get("ABOARD_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("dashboard", DASHBOARDS)
-def test_data_is_visible(browser, address, screenshots, dashboard):
-    element, text = DASHBOARDS[dashboard]
+@pytest.mark.parametrize("dashboard", TEXTS)
+def test_data_is_visible(browser: Any, address: str, dashboard: str):
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     failed: list[str] = []
     page.on("response", lambda answer: failed.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
     page.on("pageerror", lambda error: failed.append(f"script: {error}"))
-    try:
-        page.goto(f"{address}?forceSVG=true#{dashboard}")
-        if dashboard == "projector":
-            _see_projector(page, text)
-        else:
-            page.wait_for_selector(element, state="attached", timeout=MILLISECONDS)
-            page.get_by_text(text).first.wait_for(state="attached", timeout=MILLISECONDS)
-        if dashboard == "images":
-            page.wait_for_function(PICTURE_IS_DRAWN, arg=page.query_selector(element), timeout=MILLISECONDS)
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(1000)  # animations
-    finally:
-        page.screenshot(path=str(screenshots / f"{dashboard}.png"))
-        fonts = page.evaluate("[...document.fonts].filter(f => f.status == 'loaded').map(f => f.family)")
-        page.close()
-    assert any("Roboto" in font for font in fonts), "the page fell back to another font"
-    wrong = [failure for failure in failed if "notifications_note.json" not in failure and "favicon" not in failure]
-    assert not wrong
-
-
-def _see_projector(page: Any, text: str) -> None:
-    page.wait_for_selector("iframe", state="attached", timeout=MILLISECONDS)
-    outer = page.frame_locator("iframe")
-    inner = outer.frame_locator("iframe")
-    inner.locator("canvas").first.wait_for(state="attached", timeout=MILLISECONDS)
-    inner.get_by_text(text).first.wait_for(state="attached", timeout=MILLISECONDS)
+    page.goto(f"{address}?forceSVG=true#{dashboard}")
+    wait_until_drawn(page, dashboard)
+    data = inside_projector(page) if dashboard == "projector" else page
+    data.get_by_text(TEXTS[dashboard]).first.wait_for(state="attached", timeout=MILLISECONDS)
+    if dashboard == "images":
+        picture = page.query_selector(ELEMENTS[dashboard])
+        page.wait_for_function(PICTURE_IS_DRAWN, arg=picture, timeout=MILLISECONDS)
+    page.wait_for_function(ROBOTO_IS_LOADED, timeout=MILLISECONDS)  # else the page fell back to another font
+    if SCREENSHOTS:
+        page.screenshot(path=str(Path(SCREENSHOTS) / f"{dashboard}.png"))
+    page.close()
+    assert not [one for one in failed if "notifications_note.json" not in one and "favicon" not in one]

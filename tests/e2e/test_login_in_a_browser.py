@@ -18,7 +18,6 @@ from aboard.cli.browser_login import browser_login
 from aboard.model.user import Role
 from aboard.store import open_store
 from support.accessibility import violations
-from support.browsing import chromium
 from support.processes import until
 from support.stored_runs import store_run
 from support.team_servers import TeamServer, team_server
@@ -42,12 +41,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
             until(lambda: catalog.runs.count() == 1, 20)
             server.person("ann", vision=Role.EDITOR)
             yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
 
 
 def test_a_board_is_behind_the_login_and_works_with_all_headers(server: TeamServer, browser: Any):

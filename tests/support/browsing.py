@@ -22,12 +22,18 @@ WHOLE = Path("/usr/bin/chromium")
 
 
 @contextmanager
-def chromium(program: Path = SHELL, *, has_page_cache: bool = False) -> Iterator[Any]:
-    """Debian's Chromium, driven by playwright, which turns the back/forward cache off unless it is wanted."""
-    needs("" if program.exists() else f"there is no browser at {program}")
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
-        ignored = ["--disable-back-forward-cache"] if has_page_cache else []
-        browser = playwright.chromium.launch(executable_path=str(program), args=arguments, ignore_default_args=ignored)
+def chromium(program: Path = SHELL) -> Iterator[Any]:
+    """Debian's Chromium, driven by a playwright of its own."""
+    with sync_playwright() as playwright, launched(playwright, program) as browser:
         yield browser
-        browser.close()
+
+
+@contextmanager
+def launched(playwright: Any, program: Path = SHELL, *, has_page_cache: bool = False) -> Iterator[Any]:
+    """Debian's Chromium; playwright turns the back/forward cache off unless it is wanted."""
+    needs("" if program.exists() else f"there is no browser at {program}")
+    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--no-proxy-server"]
+    ignored = ["--disable-back-forward-cache"] if has_page_cache else []
+    browser = playwright.chromium.launch(executable_path=str(program), args=arguments, ignore_default_args=ignored)
+    yield browser
+    browser.close()

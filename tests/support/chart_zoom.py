@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from support.chart_files import card
-from support.page_addresses import query_of
 
 
 def drag(page: Any, tag: str, start: float, end: float) -> None:
@@ -20,6 +20,7 @@ def drag(page: Any, tag: str, start: float, end: float) -> None:
 
 
 def zoom_of(page: Any) -> tuple[float, float]:
-    """The part of the axis that the address names."""
-    first, last = query_of(page)["zoom"][0].split("~")
+    """The part of the axis that the address names, by the page itself: playwright hears of it later."""
+    query = parse_qs(urlsplit(page.evaluate("location.href")).query)
+    first, last = query["zoom"][0].split("~")
     return float(first), float(last)

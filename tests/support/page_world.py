@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ from aboard.events.image import encode_png
 from aboard.model.run_states import RunState
 from aboard.server.page_files import FOLDER
 from aboard.store import Store, open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.run_folder import RunFolder
 from support.browsing import MILLISECONDS
 from support.logged_runs import logged_run, tb_folder
 from support.processes import needs
@@ -122,15 +119,6 @@ def media_runs(world: World) -> None:
                 writer.add_audio("tone", np.sin(np.arange(800) / 5), step, sample_rate=8000)
         pictures = [encode_png(np.full((8, 8, 3), 60 * number, np.uint8)) for number in range(3)]
         write_event_file(tb_folder(world.store, uid), (10, 1010.0, image_batch("batch", 8, 8, pictures)), name="batch")
-
-
-def restarted_run(world: World) -> None:
-    """A run whose second attempt began after its third point."""
-    uid = world.uids["restarted"] = logged_run(
-        world.store, name="restarted", workspace="lab", curves={"slow": [1.0] * 9}
-    )
-    claimed = datetime.fromtimestamp(1002.5, UTC)  # points are a second apart from 1000 on
-    RunFolder(world.store, uid).create_attempt(AttemptClaim(number=2, token=uid, claimed=claimed, host="other", pid=8))
 
 
 def hostile_runs(world: World) -> None:
