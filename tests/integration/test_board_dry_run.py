@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -96,6 +95,8 @@ def documents(*arguments: object) -> list[dict[str, Any]]:
 
 
 def test_the_manifests_of_kubernetes(place: Path) -> None:
+    import kubernetes_validate
+
     config = ["--config", "image=tb/own:1", "--config", 'tensorboard_args=["--reload_interval=9"]']
     service, deployment = documents("run1", "--executor", "kubernetes", *config)
     for manifest in (deployment, service):
@@ -116,6 +117,8 @@ def test_the_manifests_of_kubernetes(place: Path) -> None:
 
 
 def test_a_longest_time_makes_it_a_job() -> None:
+    import kubernetes_validate
+
     _, job = documents("run1", "--executor", "kubernetes", "--max-runtime", "1h")
     kubernetes_validate.validate(job, "1.31", strict=True)
     assert (job["kind"], job["spec"]["activeDeadlineSeconds"] > 3600) == ("Job", True)

@@ -9,7 +9,6 @@ import uuid
 from pathlib import Path
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import aboard
 from aboard.store import Connection, Store, open_store
@@ -45,6 +44,8 @@ def download(store: Store, folder: Path) -> Path:
 
 
 def points(folder: Path, tag: str) -> list[tuple[int, float]]:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
     accumulator = EventAccumulator(str(folder), size_guidance={"scalars": 0})
     accumulator.Reload()
     known = accumulator.Tags()["scalars"]

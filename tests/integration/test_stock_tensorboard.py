@@ -15,18 +15,14 @@ import wave
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-import onnx
+import PIL.Image
 import pytest
-from onnx import TensorProto, helper
-from PIL import Image
 
 from aboard import SummaryWriter
 from aboard._native import default_histogram_edges
 from support.object_servers import free_ports
 
-mpl.use("Agg")
 RANDOM = np.random.default_rng(3)
 PICTURE = RANDOM.integers(0, 256, (3, 10, 12), np.uint8)
 CLOUD = RANDOM.random((1, 6, 3)).astype(np.float32)
@@ -36,7 +32,10 @@ SECONDS = 60  # how long anything may take to appear
 
 
 def write_everything(folder: Path) -> None:
+    import matplotlib as mpl
     from matplotlib.figure import Figure
+
+    mpl.use("Agg")
 
     with SummaryWriter(folder / "exp") as writer:
         for step in range(10):
@@ -65,6 +64,9 @@ def write_everything(folder: Path) -> None:
 
 
 def onnx_model() -> Any:
+    import onnx
+    from onnx import TensorProto, helper
+
     value = helper.make_tensor_value_info
     node = helper.make_node("Relu", ["x"], ["y"], name="relu")
     io = [value("x", TensorProto.FLOAT, [1, 2])], [value("y", TensorProto.FLOAT, [1, 2])]
@@ -200,7 +202,7 @@ def test_timeseries(board):
 def image(board, tag):
     (entry,) = board.plugin("images", "images", run="exp", tag=tag, sample=0)
     data = board.fetch("data/plugin/images/individualImage", blob_key=entry_key(entry))
-    return entry, Image.open(io.BytesIO(data))
+    return entry, PIL.Image.open(io.BytesIO(data))
 
 
 def entry_key(entry):
@@ -322,5 +324,5 @@ def test_projector(board):
     tensor = board.fetch("data/plugin/projector/tensor", run="exp", name=name)
     np.testing.assert_array_equal(np.frombuffer(tensor, np.float32).reshape(4, 3), MATRIX)
     assert board.fetch("data/plugin/projector/metadata", run="exp", name=name) == b"w\nx\ny\nz\n"
-    sprite = Image.open(io.BytesIO(board.fetch("data/plugin/projector/sprite_image", run="exp", name=name)))
+    sprite = PIL.Image.open(io.BytesIO(board.fetch("data/plugin/projector/sprite_image", run="exp", name=name)))
     assert sprite.size == (10, 10)

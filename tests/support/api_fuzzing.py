@@ -58,7 +58,7 @@ def fuzz_every_operation(client: Client, *, examples: int, shrink: bool, derando
         database=None,
         derandomize=derandomize,
         phases=[Phase.generate, *([Phase.shrink] if shrink else [])],
-        suppress_health_check=[*HealthCheck.__members__.values()],
+        suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType]
     )
     for operation in _operations():
         for mode in GenerationMode:
