@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import json
 import os
-import signal
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -41,7 +42,7 @@ TRAINING = """
         for step in range(int(sys.argv[2])):
             writer.add_scalar("loss", float(sys.argv[1]) * step, step)
             print("step", step, flush=True)
-            time.sleep(0.05)
+            time.sleep(0.02)
 """
 
 
@@ -67,12 +68,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
         yield home
         for job in aboard.Job.list():
             job.cancel()
-    try:  # one that an example has started
-        pid = int((home / "server/running.lock").read_text() or 0)
-    except FileNotFoundError:
-        return
-    if pid and psutil.pid_exists(pid):
-        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -90,9 +85,13 @@ def _is_queue(words: list[str]) -> bool:
     return "aboard.jobs.unit_queue" in words
 
 
-def _launched(example: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(EXAMPLES / example)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+def _launched(example: str) -> str:
+    """Run an example within this process, which saves the start of a server of its own; what it prints."""
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.setattr(sys, "argv", [example])
+        runpy.run_path(str(EXAMPLES / example))
+    return out.getvalue()
 
 
 def _supervisor(name: str) -> psutil.Process:
@@ -275,18 +274,20 @@ def test_starts_after_failures_and_after_kills_are_counted_together(source: Path
     until(lambda: len(Client().runs.get(run.uid).attempts) == 3, PATIENCE)
 
 
-def test_the_queue_of_a_sweep_that_was_killed_goes_on(source: Path) -> None:
-    sweep = aboard.sweep(
-        "python train.py {hparams.lr} 30", {"lr": [1, 2, 3]}, source_dir=source, experiment="queued", at_once=1
-    )
+def test_the_queue_of_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
+    waits = f"until [ -e {tmp_path}/go{{hparams.number}} ]; do sleep 0.02; done"
+    sweep = aboard.sweep(waits, {"number": [1, 2, 3]}, experiment="queued", at_once=1)
     until(lambda: _has_begun(sweep.jobs[0]), PATIENCE)
     (queue,) = [one for one in _own_processes() if _is_queue(one.info["cmdline"])]
     keeper = queue.parent()
     assert keeper is not None
     queue.kill()
+    (tmp_path / "go1").touch()
     until(lambda: _has_begun(sweep.jobs[1]), PATIENCE)
     for process in [keeper, *(one for one in keeper.children() if _is_queue(one.cmdline()))]:
         process.kill()
+    for number in (2, 3):
+        (tmp_path / f"go{number}").touch()
     assert sweep.wait(PATIENCE) == {UnitState.STOPPED: 3}
     assert all(job.info.attempt == 1 for job in sweep.jobs), [job.info for job in sweep.jobs]
 
@@ -294,7 +295,7 @@ def test_the_queue_of_a_sweep_that_was_killed_goes_on(source: Path) -> None:
 def test_a_sweep_runs_so_many_at_a_time_in_one_experiment(source: Path, tmp_path: Path) -> None:
     go = tmp_path / "go"
     sweep = aboard.sweep(
-        f"until [ -e {go} ]; do sleep 0.1; done; python train.py {{hparams.lr}} 10",
+        f"until [ -e {go} ]; do sleep 0.02; done; python train.py {{hparams.lr}} 1",
         {"lr": [1, 2], "seed": [0, 1]},
         source_dir=source,
         experiment="grid",
@@ -393,15 +394,12 @@ def test_the_command_line(source: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert (refused.code, "--grid" in refused.err) == (1, True)
 
 
-def test_the_example_of_pai(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_pai(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("ABOARD_JOBS_EXECUTOR", "local")
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "pai_estimator.py"], capture_output=True, text=True, timeout=PATIENCE
-    )
-    assert done.returncode == 0, done.stderr
-    assert "loss 3.34e-08 after 20 steps" in done.stdout, "the hyperparameter did not arrive"
-    assert "Running http://" in done.stdout
-    assert "runs without registry.example.com/train:1" in done.stderr
+    printed = _launched("pai_estimator.py")
+    assert "loss 3.34e-08 after 20 steps" in printed, "the hyperparameter did not arrive"
+    assert "Running http://" in printed
+    assert "runs without registry.example.com/train:1" in capsys.readouterr().err
 
 
 def test_an_estimator_that_was_not_fitted_or_failed() -> None:
@@ -432,7 +430,5 @@ def test_boards_of_pai_have_its_words(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_sweep() -> None:
-    done = _launched("sweep.py")
-    assert done.returncode == 0, done.stderr
-    assert "ended: {'stopped': 6}" in done.stdout
+    assert "ended: {'stopped': 6}" in _launched("sweep.py")
     until(lambda: Client().runs.count(experiment="line-sweep") == 6, PATIENCE)

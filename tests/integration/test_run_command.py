@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from support.forked_commands import forked_local_servers
 from support.object_servers import S3Server
 from support.processes import until
 from support.runs import Kept, Machine, finish, status_of, well
@@ -92,12 +93,10 @@ def test_a_script_of_pai_runs_unchanged_with_an_object_store(tmp_path: Path, s3_
     assert kept.content("output/model/weights.pt") == b"MODEL"
     assert kept.content("output/checkpoints/weights.pt") == b"CHECKPOINTS"
     assert str(kept.run().status) == "completed"
-    try:
+    with forked_local_servers():
         # A server that has just started may tell what it has seen so far.
-        until(lambda: '"completed"' in well(machine.aboard("runs", "list", "--json")).out)
-        (catalogued,) = json.loads(well(machine.aboard("runs", "list", "--json")).out)["items"]
-    finally:
-        machine.stop_server()
+        until(lambda: '"completed"' in well(machine.ask("runs", "list", "--json")).out)
+        (catalogued,) = json.loads(well(machine.ask("runs", "list", "--json")).out)["items"]
     assert (catalogued["status"], catalogued["store"]) == ("completed", "s3://contract/pai")
     assert catalogued["metrics"]["train/loss"]["last"]["value"] == 0.5
 

