@@ -14,7 +14,6 @@ import psutil
 import pytest
 
 from aboard.client.client import Client
-from aboard.client.private_server import PrivateServer
 from aboard.errors import ServerUnavailable
 from aboard.store import open_store
 from support.forked_commands import forked_local_servers
@@ -118,13 +117,15 @@ def test_an_older_one_is_replaced_and_a_newer_one_is_used(home: Path, monkeypatc
     until(lambda: not alive(first))
 
 
-def test_it_ends_when_nobody_asks_and_starts_again(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_one_that_has_ended_starts_again_with_its_stores(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It ends by this signal when it is idle, which `tests/unit/server/test_idleness.py` tests."""
     monkeypatch.setenv("ABOARD_STORE", str(tmp_path / "named"))
     store_run(open_store(str(tmp_path / "named"), create=True), name="base")
-    spawn = PrivateServer._command
-    monkeypatch.setattr(PrivateServer, "_command", lambda self: [*spawn(self), "--idle-timeout", "1"])
     client = Client()
     first = client.info().pid
+    os.kill(first, signal.SIGTERM)
     until(lambda: not alive(first))
     assert not (home / "server/server.json").exists()
     monkeypatch.delenv("ABOARD_STORE")

@@ -163,7 +163,7 @@ def test_the_second_port_is_told(machine: Machine):
 
 def test_a_kill_while_reindexing_leaves_a_sound_catalog(machine: Machine, tmp_path: Path):
     store = open_store(machine.store, create=True, fsync=False)
-    for number in range(300):
+    for number in range(150):
         store_run(store, name=f"r{number}", hparams={"n": number})
     with serving(machine) as server:
         client = server.client()
@@ -173,9 +173,9 @@ def test_a_kill_while_reindexing_leaves_a_sound_catalog(machine: Machine, tmp_pa
     with serving(machine) as server:
         client = server.client()
         state = client.reindex(machine.store)
-        assert (state.state, state.written, state.problems) == ("done", 300, ())
+        assert (state.state, state.written, state.problems) == ("done", 150, ())
         runs = list(client.runs.iterate(sort="number"))
-        assert len(runs) == len({run.uid for run in runs}) == 300
+        assert len(runs) == len({run.uid for run in runs}) == 150
         assert all(run.hparams["n"] == int(run.name[1:]) for run in runs)
 
 

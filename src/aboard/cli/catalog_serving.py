@@ -109,6 +109,7 @@ class CatalogServer:
         if options.private and registration is not None:
             is_needed = catalog.boards.has_living
             idle = IdleStop(app, options.idle_timeout, registration.is_published, is_needed)
+            idle.start()
             serve(idle, listener, control.changes.close, second=second, limits=limits)
         else:
             serve(app, listener, control.changes.close, second=second, limits=limits)

@@ -26,11 +26,25 @@ class IdleStop:
         seconds: float,
         is_found: Callable[[], bool],
         is_needed: Callable[[], bool] = lambda: False,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app, self._seconds, self._is_found, self._is_needed = app, seconds, is_found, is_needed
+        self._clock = clock
         self._open = 0
-        self._last = time.monotonic()
+        self._last = clock()
+
+    def start(self) -> None:
+        """Begin to watch."""
         threading.Thread(target=self._watch, name="aboard-idle", daemon=True).start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the process is to end now."""
+        if self._open:
+            return False
+        is_idle = self._left() <= 0 and not self._is_needed()
+        return is_idle or not self._is_found()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,13 +55,14 @@ class IdleStop:
             await self._app(scope, receive, send)
         finally:
             self._open -= 1
-            self._last = time.monotonic()
+            self._last = self._clock()
 
     def _watch(self) -> None:
-        while True:
-            left = self._last + self._seconds - time.monotonic()
-            is_over = left <= 0 and not self._is_needed()
-            if (is_over or not self._is_found()) and not self._open:
-                os.kill(os.getpid(), signal.SIGTERM)
-                return
+        while not self.is_over:
+            left = self._left()
             time.sleep(min(max(left, 0.1), _LOOK_SECONDS) if left > 0 else _LOOK_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _left(self) -> float:
+        """Seconds until it is idle."""
+        return self._last + self._seconds - self._clock()
