@@ -13,14 +13,20 @@ import pytest
 import support.hypothesis_profiles  # noqa: F401  # before tests are defined
 from support.process_guard import GUARD
 
+# Making files and forcing them to a disk takes longer than most tests.
+_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+@pytest.fixture(autouse=True)
+def _temporary_files_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", _MEMORY)
+
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """In memory where that is possible: making and forcing files to a disk takes longer than most tests."""
-    memory = Path("/dev/shm")
-    place = memory if os.access(memory, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="aboard-unit-", dir=place, ignore_cleanup_errors=True) as folder:
-        inner = Path(folder) / Path(folder).name  # some tests write beside it, others name stores in memory after it
+    """A folder in memory, where that is possible."""
+    with tempfile.TemporaryDirectory(prefix="aboard-unit-", ignore_cleanup_errors=True) as folder:
+        inner = Path(folder, Path(folder).name)  # some tests write beside it, and use its name as one of their own
         inner.mkdir()
         yield inner
 

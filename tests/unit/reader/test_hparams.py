@@ -51,8 +51,9 @@ def test_of_tensorboards_api_above_train_and_validation(tmp_path):
     for stage in ("train", "validation"):
         with SummaryWriter(tmp_path / "k" / stage) as writer:
             writer.add_scalar("loss", 1, 1)
-    for run in aboard.open(tmp_path).runs:
-        assert run.hparams == {"lr": 0.5, "units": 16, "name": "x", "flag": True}
+    expected = {"lr": 0.5, "units": 16, "name": "x", "flag": True}
+    found = {run.name: run.hparams for run in aboard.open(tmp_path).runs}
+    assert found == dict.fromkeys(("k", "k/train", "k/validation"), expected)
 
 
 def test_union_of_what_was_logged_several_times(tmp_path):
