@@ -148,12 +148,12 @@ void bind_event_log(nb::module_& module) {
   nb::class_<EventLog>(module, "EventLog")
       .def(nb::new_([](const nb::bytes& directory, std::string host, std::string suffix,
                        std::optional<int64_t> purge_step, double flush_seconds, size_t wake_entries) {
-             EventLogOptions options{std::string(view_of(directory)),
-                                     std::move(host),
-                                     std::move(suffix),
-                                     purge_step,
-                                     flush_seconds,
-                                     wake_entries};
+             EventLogOptions options{.directory = std::string(view_of(directory)),
+                                     .host = std::move(host),
+                                     .suffix = std::move(suffix),
+                                     .purge_step = purge_step,
+                                     .flush_seconds = flush_seconds,
+                                     .wake_entries = wake_entries};
              return ending_without_gil(without_gil([&] { return EventLog::open(std::move(options)); }));
            }),
            nb::arg("directory"), nb::arg("host"), nb::arg("suffix") = "", nb::arg("purge_step") = nb::none(),
