@@ -211,7 +211,7 @@ class Beginning:
 
 
 def _in_spools(request: RunRequest) -> Run | None:
-    """A run of this machine that goes to the same store."""
+    """The newest run of this machine that goes to the same store, without those that were moved to trash there."""
     found: list[Run] = []
     root = spools_of(request.home)
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
@@ -221,7 +221,16 @@ def _in_spools(request: RunRequest) -> Run | None:
                 found.append(run)
         except AboardError:
             continue
-    return found[-1] if found else None
+    return next((run for run in reversed(found) if not _is_in_trash(run, request.store)), None)
+
+
+def _is_in_trash(run: Run, store: str) -> bool:
+    """Spools do not hear of it. A store that does not answer is no reason to leave a run unfinished."""
+    try:
+        kept = RunFolder(open_store(store, patience=AT_THE_START), run.uid).read_run()
+    except AboardError:
+        return False
+    return kept is not None and kept.deleted is not None
 
 
 def _in_store(request: RunRequest, talk: Talk) -> Run | None:
