@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <numeric>
 #include <random>
 
@@ -57,10 +56,18 @@ EventLogOptions patient(const std::string& directory) {
   return options;
 }
 
+std::string read_bytes(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes;
+  for (std::vector<char> piece(1 << 16); file.read(piece.data(), 1 << 16), file.gcount() > 0;) {
+    bytes.append(piece.data(), static_cast<size_t>(file.gcount()));
+  }
+  return bytes;
+}
+
 FileContent read_file(const fs::path& path) {
   FileContent content;
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string bytes = read_bytes(path);
   RecordReader reader;
   reader.feed(bytes);
   std::string_view payload;

@@ -83,6 +83,7 @@ struct FileContent {
   bool damaged = false;
 };
 
+std::string read_bytes(const fs::path& path);
 FileContent read_file(const fs::path& path);
 // The entries behind the header of a file that must be whole and begin as event files do.
 std::vector<Entry> whole_file(const fs::path& path);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <ostream>
 
@@ -85,11 +84,6 @@ std::string file_of(double wall_time, std::string_view tag, const std::vector<in
 void append_to(const fs::path& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::app);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
-
-std::string read_bytes(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 Points points_of(const ColumnView& view) {

@@ -38,7 +38,6 @@ std::string summary_of(const std::vector<std::string>& values);
 std::string file_of(double wall_time, std::string_view tag, const std::vector<int64_t>& steps, float value);
 
 void append_to(const fs::path& path, std::string_view bytes);
-std::string read_bytes(const fs::path& path);
 
 Points points_of(const ColumnView& view);
 std::vector<int64_t> steps_of(const ColumnView& view);
