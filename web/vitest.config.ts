@@ -8,6 +8,8 @@ import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { mouseCommands } from "./src/testing/mouse_commands.ts";
 
+/** More than small machines have cores: a test in a browser mostly waits for the page. */
+const WORKERS = 3;
 const IN_BROWSER = "src/**/*.browser.test.ts";
 /** The shell draws the same as the whole Chromium and starts with a third of the work. */
 const PROGRAMS = ["chromium-headless-shell", "chromium"];
@@ -42,7 +44,13 @@ export default defineConfig({
     projects: [
       {
         // vmThreads isolates files without a process for each, which would take most of the time.
-        test: { name: "modules", include: ["src/**/*.test.ts"], exclude: [IN_BROWSER], pool: "vmThreads" },
+        test: {
+          name: "modules",
+          include: ["src/**/*.test.ts"],
+          exclude: [IN_BROWSER],
+          pool: "vmThreads",
+          maxWorkers: WORKERS,
+        },
         plugins: [svelte()],
       },
       {
@@ -53,6 +61,10 @@ export default defineConfig({
           name: "page",
           include: [IN_BROWSER],
           setupFiles: ["src/testing/setup.ts"],
+          maxWorkers: WORKERS,
+          // Files share a page: loading the modules again would take as long as the tests. What outlives a test is forgotten in
+          // setup.ts.
+          isolate: false,
           // Machines are shared; nothing waits so long when all is well.
           testTimeout: 30_000,
           expect: { poll: { timeout: 10_000 } },

@@ -176,7 +176,9 @@ test("along a metric that goes to and fro, steps lead further", async () => {
   addTwoLong();
   await openPage(lab.server, charts("many", "&x=metric&xmetric=restless&zoom=0.2~1.7"));
   await footerReads("many", "reduced for the screen: zoom for more, along steps");
-  expect(lab.server.requestsTo("/api/v1/series").some(({ query }) => query.has("from_step"))).toBe(true);
+  await expect
+    .poll(() => lab.server.requestsTo("/api/v1/series").some(({ query }) => query.has("from_step")))
+    .toBe(true);
 });
 
 test("keys move along a logarithmic axis", async () => {
