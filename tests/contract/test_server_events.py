@@ -94,16 +94,16 @@ def test_a_run_from_its_beginning_to_its_end(tmp_path: Path, store: Store):
     with serving(tmp_path, store) as client:
         watcher = Watcher(client)
         uid = store_run(store, name="base", status=RunState.RUNNING, metrics={"loss": [1.0]})
-        until(lambda: ("base", ["seen"]) in watcher.changes(), 20)
+        until(lambda: ("base", ["seen"]) in watcher.changes())
         put_manifest(store, uid, status=RunState.COMPLETED, sealed=True, serial=2)
-        until(lambda: any("status" in changed for _, changed in watcher.changes()), 20)
+        until(lambda: any("status" in changed for _, changed in watcher.changes()))
         assert watcher.events[-1].data["status"] == "completed"
         client.runs.tag("base", ["best"])
-        until(lambda: watcher.changes()[-1] == ("base", ["document"]), 20)
+        until(lambda: watcher.changes()[-1] == ("base", ["document"]))
         client.runs.delete("base")
-        until(lambda: "deleted" in watcher.changes()[-1][1], 20)
+        until(lambda: "deleted" in watcher.changes()[-1][1])
         client.runs.delete("base", files=True)
-        until(lambda: "purged" in watcher.changes()[-1][1], 20)
+        until(lambda: "purged" in watcher.changes()[-1][1])
         watcher.close()
 
 
@@ -111,17 +111,17 @@ def test_who_comes_back_hears_what_was_missed_or_that_there_is_a_gap(tmp_path: P
     with serving(tmp_path, store) as client:
         first = Watcher(client)
         store_run(store, name="one")
-        until(lambda: bool(first.events), 20)
+        until(lambda: bool(first.events))
         first.close()
         store_run(store, name="two")
         until(lambda: client.runs.count() == 2)
         again = Watcher(client, last_id=first.events[-1].id)
-        until(lambda: again.changes() == [("two", ["seen"])], 20)
+        until(lambda: again.changes() == [("two", ["seen"])])
         again.close()
         last = again.events[-1].id
     with serving(tmp_path, store) as client:  # another life of the server
         stranger = Watcher(client, last_id=last)
-        until(lambda: bool(stranger.events), 20)
+        until(lambda: bool(stranger.events))
         assert stranger.events[0].kind == "resync"
         stranger.close()
 
@@ -131,16 +131,16 @@ def test_only_the_workspaces_that_are_asked_for(tmp_path: Path, store: Store):
         watcher = Watcher(client, "?workspace=WS2")
         store_run(store, name="one", workspace="ws1")
         store_run(store, name="two", workspace="ws2")
-        until(lambda: watcher.changes() == [("two", ["seen"])], 20)
+        until(lambda: watcher.changes() == [("two", ["seen"])])
         client.runs.move("two", workspace="ws1")
-        until(lambda: watcher.changes()[-1] == ("two", ["moved"]), 20)
+        until(lambda: watcher.changes()[-1] == ("two", ["moved"]))
         watcher.close()
 
 
 def test_streams_end_with_the_server(tmp_path: Path, store: Store):
     with serving(tmp_path, store) as client:
         watcher = Watcher(client)
-    until(lambda: watcher.has_ended, 20)
+    until(lambda: watcher.has_ended)
     watcher.close()
 
 
@@ -186,7 +186,7 @@ def test_what_happens_after_any_answer_is_told_to_who_begins_there(tmp_path: Pat
         store_run(store, name="meanwhile")
         until(lambda: client.runs.count() == 1)
         watcher = Watcher(client, f"?after={known}")
-        until(lambda: watcher.changes() == [("meanwhile", ["seen"])], 20)
+        until(lambda: watcher.changes() == [("meanwhile", ["seen"])])
         watcher.close()
 
 

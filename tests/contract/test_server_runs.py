@@ -427,7 +427,7 @@ def test_a_store_that_fails_is_told_and_looked_at_again(catalog: Catalog, tmp_pa
         assert (state.state, state.missing) == ("failed", 0)
         assert "later" in state.error
         store_run(open_store(str(path), create=True), name="back")
-        until(lambda: names(client) == ["back"], 20)
+        until(lambda: names(client) == ["back"])
 
 
 def test_servers_that_share_a_postgresql_behave_as_one(new_postgresql: Callable[[], str], store: Store):

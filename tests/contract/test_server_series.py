@@ -231,7 +231,7 @@ def test_points_of_a_live_run_appear(store: Store, client: Client):
     until(lambda: client.runs.count() == 5)
     assert client.series.get("live", "loss")[0].values.tolist() == [1.0]
     log_more(store, uid, curves={"loss": [2.0, 3.0]}, first=1)
-    until(lambda: client.series.get("live", "loss")[0].values.tolist() == [1.0, 2.0, 3.0], 20)
+    until(lambda: client.series.get("live", "loss")[0].values.tolist() == [1.0, 2.0, 3.0])
     put_manifest(store, uid, status=RunState.COMPLETED, sealed=True, serial=2)
     until(lambda: client.runs.get("live").status == RunState.COMPLETED)
     client.runs.delete("live", files=True)

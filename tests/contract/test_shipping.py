@@ -70,7 +70,7 @@ def test_live_and_to_two_places(trip, tmp_path):
     for step in range(3):
         append(trip.output / EVENTS, records(step, 1))
         size = len(records(0, step + 1))
-        until(lambda size=size: all(one.state.bytes >= size for one in destinations.shippers), 30)
+        until(lambda size=size: all(one.state.bytes >= size for one in destinations.shippers))
     states = destinations.finish("completed", timeout=60)
     assert all(state.is_sealed for state in states)
     trip.check_equal()
