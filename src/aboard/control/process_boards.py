@@ -243,9 +243,8 @@ class ProcessBoards:
                     own.add(board.id)
                     self._look_after(claimed, self._catalog.boards.get(board.id))
         for unit in units:
-            board = boards.get(unit.board_id)
             if unit.host == self.host:
-                self._look_after(unit, board if board is not None and board.unit == unit.unit else None)
+                self._look_after(unit, self._board_of(unit, boards))
         self._hand_over([unit for unit in units if unit.host != self.host])
         living = own | {unit.board_id for unit in units}
         self._clear((here - own) | (shared - living), living)
@@ -253,6 +252,17 @@ class ProcessBoards:
         self._note_uses(boards)
         moving = not own <= boards.keys() or any(board.state is not UnitState.RUNNING for board in boards.values())
         return _REST if moving else min(_QUIET_REST, _REST * 4 if boards else _QUIET_REST)
+
+    def _board_of(self, unit: BoardUnit, boards: Mapping[str, Board]) -> Board | None:
+        """The board that has this unit; None when no board has it any more."""
+        known = boards.get(unit.board_id)
+        if known is not None and known.unit == unit.unit:
+            return known
+        # Another server of this host may have claimed the unit after `boards` was read and before the units were.
+        with contextlib.suppress(UnknownName):
+            board = self._catalog.boards.get(unit.board_id)
+            return board if board.unit == unit.unit else None
+        return None
 
     def _units(self, boards: Mapping[str, Board]) -> Sequence[BoardUnit]:
         """All units, read after the boards: what a board has is among them."""
