@@ -10,10 +10,9 @@ import shutil
 from collections.abc import Generator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aboard.catalog.catalog import Catalog
@@ -28,6 +27,7 @@ from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from support.catalog_runs import START, hours, make_run, metric
 from support.empty_catalogs import EmptyCatalogs
+from support.hypothesis_profiles import examples
 
 RUNS = 50
 NOW = START + timedelta(days=5)
@@ -37,8 +37,6 @@ TEXTS = [
     *("*", "a*b", "[a]", "a?", "\\", "🎈", "1", "x" * 100),
 ]
 ODD = [None, True, False, "x" * 99 + "y", "0.01"]
-
-ALL_HEALTH_CHECKS: list[Any] = list(HealthCheck)
 
 
 def _population() -> list[Run]:
@@ -218,7 +216,7 @@ def all_pages(catalog: Catalog, limit: int, **asked) -> list[str]:
             return found
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=ALL_HEALTH_CHECKS)
+@examples(20)
 @example(where="not (hparams.x == 1 or user == 'a')", workspaces=["ws1"], sort="-hparams.x", limit=9)
 @example(where="hparams.x != 0.5 and metrics.loss.min < 1", workspaces=None, sort="metrics.loss.last", limit=9)
 @example(where='hparams.x > "x" and hparams.x not like "a%"', workspaces=None, sort='hparams."odd key"', limit=50)
@@ -243,7 +241,7 @@ def test_all_answers_are_equal(catalogs, where, workspaces, sort, limit):
         assert catalog.runs.count(**asked) == len(expected), name
 
 
-@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=ALL_HEALTH_CHECKS)
+@examples(100)
 @given(where=filters)
 def test_each_filter_holds_for_the_same_runs(catalogs, where):
     runs, query = catalogs.runs, parse_query(where)
