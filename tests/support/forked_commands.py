@@ -11,6 +11,7 @@ Local servers, which clients start in the background, can be such forks, too: `f
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
+from multiprocessing import forkserver
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import IO, Any
@@ -28,23 +30,8 @@ import pytest
 
 from aboard.client.private_server import PrivateServer
 
-PRELOADED = [
-    "alembic.command",
-    "aboard.board.hosting",
-    "aboard.board.named_runs",
-    "aboard.cli.reading_report",
-    "aboard.cli.traffic_report",
-    "aboard.cli.run",
-    "aboard.cli.server",
-    "aboard.cli.catalog_serving",
-    "aboard.cli.view",
-    "aboard.reader.remote.store_root",
-    "aboard.server.view",
-    "aboard.server.wsgi_bridge",
-    "support.forked_commands",
-]
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(PRELOADED)
+_CONTEXT.set_forkserver_preload(["support.warm_commands", "support.forked_commands"])
 
 
 class _Reading(threading.Thread):
@@ -137,11 +124,20 @@ def forked_local_servers() -> Generator[None]:
 
 
 def _fork(arguments: Iterable[object], env: Mapping[str, str] | None, cwd: Path | None, out: int, err: int) -> Any:
+    _start_server()
     environment = dict(os.environ if env is None else env)
     given = ([*map(str, arguments)], environment, str(cwd or Path.cwd()), DupFd(out), DupFd(err))
     process = _CONTEXT.Process(target=_run_aboard, args=given, daemon=True)
     process.start()
     return process
+
+
+@functools.cache
+def _start_server() -> None:
+    """Start the process that is forked, which finds modules of the tests by its environment alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+        forkserver.ensure_running()
 
 
 def _run_aboard(arguments: list[str], environment: dict[str, str], folder: str, out: Any, err: Any) -> None:

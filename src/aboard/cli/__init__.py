@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +16,9 @@ from aboard.cli.login_command import login, logout
 from aboard.cli.submit_command import submit
 from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
 from aboard.errors import AboardError
+
+if TYPE_CHECKING:
+    from typer._click import Command
 
 app = typer.Typer(
     name="aboard",
@@ -403,10 +407,16 @@ def reindex(
     sys.exit(rebuild(store, as_json=as_json))
 
 
+@functools.cache
+def command() -> Command:
+    """All of the above as one command, made once: the Typer makes it again for each call."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Entry point: a person's mistake ends with a message and exit code 1, not with a traceback."""
     try:
-        app()
+        command()()
     except AboardError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports and makes what commands begin with, in the process of which commands in tests are forks."""
+
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+
+from aboard.cli import command
+
+MODULES = (
+    "aboard.board.hosting",
+    "aboard.cli.catalog_serving",
+    "aboard.cli.log_format",
+    "aboard.cli.progress_line",
+    "aboard.cli.reading_report",
+    "aboard.cli.run",
+    "aboard.cli.server",
+    "aboard.cli.server_check",
+    "aboard.cli.server_command",
+    "aboard.cli.sync",
+    "aboard.cli.take_over",
+    "aboard.cli.traffic_report",
+    "aboard.cli.view",
+    "aboard.cli.view_runs",
+    "aboard.reader.remote.store_root",
+    "aboard.server.access",
+    "aboard.server.view",
+    "aboard.server.wsgi_bridge",
+    "aboard.store.folder_store",
+    "aboard.writer.summary_writer",
+    "alembic.command",
+    "anyio._backends._asyncio",
+    "encodings.idna",
+    "pydantic.v1",
+    "sqlite3",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.asyncio",
+    "uvicorn.protocols.websockets.auto",
+)
+
+for name in MODULES:
+    import_module(name)
+command()
+gc.collect()
+gc.freeze()  # collections in the forks neither look at all this nor copy its pages
