@@ -10,7 +10,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-_SOAK_EXAMPLES = 5000
+_SOAK_EXAMPLES = 2000
 _NAME = os.environ.get("HYPOTHESIS_PROFILE", "everyday")
 # A busy machine is no failure: no example has a deadline, and none takes too long to be made.
 _PATIENT = settings(

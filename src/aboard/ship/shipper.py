@@ -114,6 +114,8 @@ class Shipper:
         worker.start()
         worker.join(timeout)
         over.set()
+        if worker.is_alive():
+            self._transfer.look()  # the worker may not have come to it, and what is left is to be told
         return self.state
 
     def _finish(self, over: threading.Event) -> None:
