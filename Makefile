@@ -60,13 +60,8 @@ test: setup page  ## Test everything that needs no ML framework: Python, C++, th
 	scripts/ensure-services chromium chromium-shell postgres nginx azurite oidc-provider
 	$(BIN)/python scripts/run_targets.py test-native,test-web test-python
 
-# Three servers at once take both cores for themselves: `make test-servers` has them, and what one server promises on PostgreSQL.
-SEVERAL_SERVERS := tests/integration/test_several_servers.py tests/integration/test_gone_servers.py
-OF_SERVERS := $(addprefix test_server_,boards events runs selections series)
-
 test-python: setup page
-	$(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(SEVERAL_SERVERS)) \
-	  -k 'not (postgresql and ($(subst $() , or ,$(OF_SERVERS))))'
+	$(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-web: setup
 	scripts/run-in-web test
@@ -167,9 +162,9 @@ test-cluster: setup  ## Test executors on a real sshd, Docker and Slurm, on Kube
 # Two at a time; leases of seconds are tested alone, because a server that waits for a processor loses them.
 test-servers: setup  ## Test runs, boards, series and live updates with three servers over one PostgreSQL
 	scripts/ensure-services postgres
-	SERVERS_UNDER_TEST=3 $(PYTEST) --numprocesses 2 -k 'postgresql or several_servers' tests/integration/test_several_servers.py \
+	SERVERS_UNDER_TEST=3 $(PYTEST) --numprocesses 2 tests/servers/test_several_servers.py \
 	  $(patsubst %,tests/contract/test_server_%.py,boards events runs selections series)
-	$(PYTEST) tests/integration/test_gone_servers.py
+	$(PYTEST) tests/servers/test_gone_servers.py
 
 test-image:  ## Build deploy/Dockerfile with the local Docker daemon and try the image
 	scripts/test-image
