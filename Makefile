@@ -160,10 +160,10 @@ test-cluster: setup  ## Test executors on a real sshd, Docker and Slurm, on Kube
 	$(MAKE) test-vertex test-servers
 
 # Two at a time; leases of seconds are tested alone, because a server that waits for a processor loses them.
-test-servers: setup  ## Test runs, boards, series and live updates with three servers over one PostgreSQL
+test-servers: setup  ## Test runs, boards and selections with three servers over one PostgreSQL
 	scripts/ensure-services postgres
 	SERVERS_UNDER_TEST=3 $(PYTEST) --numprocesses 2 tests/servers/test_several_servers.py \
-	  $(patsubst %,tests/contract/test_server_%.py,boards events runs selections series)
+	  $(patsubst %,tests/contract/test_server_%.py,boards runs selections)
 	$(PYTEST) tests/servers/test_gone_servers.py
 
 test-image:  ## Build deploy/Dockerfile with the local Docker daemon and try the image
