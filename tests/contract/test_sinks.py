@@ -74,7 +74,7 @@ def test_flush_has_everything_in_the_file(target: Target) -> None:
 
 
 def test_points_arrive_without_any_call(target: Target) -> None:
-    """How soon they do by default is measured where training processes are killed."""
+    """How soon they do by default is measured in `test_latency.py`."""
     sink = target.sink(flush_seconds=0.1)
     for number in range(3):
         add(sink, range(number, number + 1))
