@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from aboard.errors import RunClaimed, StoreUnreachable
+from aboard.errors import NoSuchStore, RunClaimed, StoreUnreachable
 from aboard.model.times import now
 from aboard.ship import Shipper, Spool
 from aboard.store import open_store
@@ -205,7 +205,10 @@ def test_a_full_disk_for_the_journal_loses_nothing(trip, caplog):
 def test_an_end_that_could_not_be_told_is_told_later(tmp_path):
     away = Trip.begin(tmp_path / "spool", open_store(str(tmp_path / "missing")))
     append(events(away), records(0, 10))
-    state = Shipper(away.spool, away.store).finish("completed", timeout=0.5)
+    shipper = Shipper(away.spool, away.store)
+    with pytest.raises(NoSuchStore):
+        shipper.ship_once()
+    state = shipper.finish("completed", timeout=0)
     assert not state.is_sealed
     assert (state.files_left, state.bytes_left) == (1, len(records(0, 10)))
     assert "missing" in state.error
