@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +17,8 @@ from mutated_tree import PAGE, Tree
 
 _AT_ONCE = "2"
 _LAST_LINES = 15
+_LONGEST = 3600
+_SECONDS_TO_END = 10
 # An ERROR is a file that cannot be imported or a fixture that cannot be made: no test has failed.
 _PYTEST_FAILURE = re.compile(r"^FAILED ([^\s:]+::[^\s\[]+)", re.M)
 _VITEST_FAILURE = re.compile(r"^\s*FAIL\s+(?:\|[^|]*\|\s+)?(\S+)(?: > (.+?))?\s*$", re.M)
@@ -122,11 +126,34 @@ class Suite:
 
     def _run(self, command: Sequence[str], problem: str = "", folder: str = ".") -> subprocess.CompletedProcess[str]:
         """Run a command in the tree; with `problem`, its failure is one of the tests."""
-        place = self._tree.path / folder
-        done = subprocess.run(command, cwd=place, env=self._environment, capture_output=True, text=True, check=False)
+        process = subprocess.Popen(
+            command,
+            cwd=self._tree.path / folder,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            out, err = process.communicate(timeout=_LONGEST)
+        except subprocess.TimeoutExpired:
+            raise BrokenTests(f"they did not end within {_LONGEST // 60} minutes") from None
+        finally:
+            _end(process)
+        done = subprocess.CompletedProcess(command, process.returncode, out, err)
         if problem and done.returncode:
             raise BrokenTests(f"{problem}:\n{_last_lines(done)}")
         return done
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a command with all that it started, also where a loop in C++ ignores the first signal."""
+    for number in (signal.SIGINT, signal.SIGKILL) if process.poll() is None else ():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_SECONDS_TO_END)
 
 
 def _named_failures(done: subprocess.CompletedProcess[str], found: list[str]) -> list[str]:
