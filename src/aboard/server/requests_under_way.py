@@ -119,9 +119,10 @@ async def _in_turn(person: _Person, app: ASGIApp, scope: Scope, receive: Receive
 
     if turns.locked() and scope["method"] in _READING:
         # Pages drop requests that they no longer need. These must not have their turn before those that they need.
-        first = [await receive()]
-        gone = asyncio.ensure_future(receive())
-        receive = _replayed(first, gone)
+        first = await receive()
+        if not first.get("more_body"):  # the next message can only be that the client has gone
+            gone = asyncio.ensure_future(receive())
+        receive = _replayed(first, receive, gone)
     try:
         has_turn = await _acquired(turns, gone)
         if has_turn:
@@ -134,9 +135,13 @@ async def _in_turn(person: _Person, app: ASGIApp, scope: Scope, receive: Receive
             gone.cancel()
 
 
-def _replayed(first: list[Message], then: asyncio.Future[Message]) -> Receive:
+def _replayed(first: Message, receive: Receive, gone: asyncio.Future[Message] | None) -> Receive:
+    waiting = [first]
+
     async def receiving() -> Message:
-        return first.pop() if first else await asyncio.shield(then)
+        if waiting:
+            return waiting.pop()
+        return await (receive() if gone is None else asyncio.shield(gone))
 
     return receiving
 
