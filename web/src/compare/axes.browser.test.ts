@@ -88,6 +88,8 @@ test("a smoothed downsampled curve has a band until bands are off", async () => 
   addZigzag();
   await openPage(lab.server, charts("long", "&smoothing=mean&amount=0.9"));
   await footerReads("long", "reduced for the screen");
+  // The page smooths what all points mean, not only those that were kept.
+  expect(lab.server.requestsTo("/api/v1/charts")[0]?.query.get("means")).toBe("true");
   expect((await pictureOf("long")).paths("0.18")).toEqual([expect.stringMatching(/Z$/)]);
   await page.getByRole("button", { name: "Axes and bands" }).click();
   await page.getByRole("checkbox", { name: "Bands from least to most" }).click();
