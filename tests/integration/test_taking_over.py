@@ -37,7 +37,7 @@ def test_folders_become_runs_with_their_dates_and_hyperparameters(machine: Machi
     with SummaryWriter(logs / "second") as writer:
         writer.add_hparams({"lr": 0.1, "name": "adam"}, {"acc": 0.5}, run_name="trial")
         writer.add_scalars("parts", {"a": 1.0}, 1)
-    well(machine.aboard("sync", logs, machine.store, "--workspace", "lab", "--experiment", "old"))
+    well(machine.ask("sync", logs, machine.store, "--workspace", "lab", "--experiment", "old"))
     kept = Kept.at(machine.store)
     runs = _runs(kept)
     assert set(runs) == {"fit-first", "second"}
@@ -54,12 +54,12 @@ def test_folders_become_runs_with_their_dates_and_hyperparameters(machine: Machi
 def test_again_takes_only_what_is_new(machine: Machine) -> None:
     logs = machine.folder / "logs"
     _log(logs / "a")
-    well(machine.aboard("sync", logs, machine.store))
-    again = json.loads(well(machine.aboard("sync", logs, machine.store, "--json")).out)
+    well(machine.ask("sync", logs, machine.store))
+    again = json.loads(well(machine.ask("sync", logs, machine.store, "--json")).out)
     assert [item["state"] for item in again["items"]] == ["complete"]
     _log(logs / "a", begun=LONG_AGO + 100, steps=5)
     _log(logs / "b")
-    more = json.loads(well(machine.aboard("sync", logs, machine.store, "--json")).out)
+    more = json.loads(well(machine.ask("sync", logs, machine.store, "--json")).out)
     assert {item["name"]: item["state"] for item in more["items"]} == {"a": "shipped", "b": "shipped"}
     kept = Kept.at(machine.store)
     runs = _runs(kept)
@@ -72,13 +72,13 @@ def test_runs_at_a_depth(machine: Machine) -> None:
     logs = machine.folder / "logs"
     _log(logs)  # a stray file, by which all would be one run
     _log(logs / "x/one")
-    one = json.loads(well(machine.aboard("sync", logs, machine.store, "--json")).out)
+    one = json.loads(well(machine.ask("sync", logs, machine.store, "--json")).out)
     assert [item["name"] for item in one["items"]] == ["logs"]
-    refused = machine.aboard("sync", logs, machine.store, "--depth", "1")
+    refused = machine.ask("sync", logs, machine.store, "--depth", "1")
     assert refused.code == 1
     assert "only 0 levels below" in refused.err
     assert "Traceback" not in refused.err
-    deep = json.loads(well(machine.aboard("sync", logs / "x", machine.store, "--depth", "1", "--json")).out)
+    deep = json.loads(well(machine.ask("sync", logs / "x", machine.store, "--depth", "1", "--json")).out)
     assert [item["name"] for item in deep["items"]] == ["one"]
 
 
@@ -91,7 +91,7 @@ def test_mistakes_are_told(machine: Machine) -> None:
         (("--depth", "1"), "aboard sync FOLDER STORE"),
         ((machine.folder, machine.folder / "store-inside"), "shipped into itself"),
     ]:
-        ended = machine.aboard("sync", *arguments)
+        ended = machine.ask("sync", *arguments)
         told = ended.err + ended.out
         assert (ended.code, said in told, "Traceback" in told) == (1, True, False), told
     assert list(empty.iterdir()) == []
