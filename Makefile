@@ -53,8 +53,8 @@ run: setup page  ## Make sample runs and start a server that shows them
 	$(BIN)/aboard sync runs/demo $(ABOARD_HOME)/store
 	$(BIN)/aboard server
 
-test-unit: setup  ## Test without processes, sockets or a browser: about a minute
-	$(PYTEST) tests/unit --numprocesses 2
+test-unit: setup  ## Test without processes, sockets or a browser: half a minute
+	$(PYTEST) tests/unit --numprocesses 2 --dist loadfile
 
 test: setup page  ## Test everything that needs no ML framework: Python, C++, the page, real services
 	scripts/ensure-services chromium chromium-shell postgres nginx azurite oidc-provider
