@@ -186,6 +186,7 @@ coverage: setup page  ## Measure which lines of src and native/core the tests of
 	scripts/test-native coverage
 
 test-mutations: setup page  ## Plant the 30 bugs of tests/mutations one at a time; each must fail a test
+	scripts/ensure-services chromium-shell postgres
 	scripts/test-mutations
 
 soak: setup  ## Long runs: ten million points, repeated kills and network cuts, minutes of fuzzing
