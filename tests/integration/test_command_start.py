@@ -39,7 +39,7 @@ def test_ctrl_c_before_a_command_is_parsed_ends_without_a_traceback(monkeypatch:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "app", interrupted)
+    monkeypatch.setattr(cli, "command", interrupted)
     assert (ended := aboard("runs")).code == 130
     assert ended.err == ""
 
