@@ -79,6 +79,7 @@ lint: setup page  ## Check style, types, layers and generated files
 	$(BIN)/pyright --project tests
 	$(BIN)/python scripts/write_openapi.py --check
 	scripts/lock --check
+	git apply --check tests/mutations/*.patch
 	scripts/run-in-web check
 
 fmt: setup page  ## Format the code
