@@ -2,6 +2,7 @@
 """Tests leave the home of the person who runs them alone, share servers, and record what they took and stood on."""
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any
@@ -16,6 +17,12 @@ from support.shared_service import SharedServices
 from support.test_times import Times
 
 _times = Times()
+
+
+def pytest_configure() -> None:
+    # A shell starts background jobs with SIGINT ignored, and so would be all commands that tests start and interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
