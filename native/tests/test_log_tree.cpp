@@ -32,7 +32,7 @@ struct Taker {
   LogTree tree;
   std::map<LogTree::Id, std::string> names = {};
   Runs runs = {};
-  std::map<std::string, int> told = {};
+  std::map<std::string, int> reports = {};
   std::map<std::string, uint64_t> bytes = {};
 
   void take(const LogTree::Changes& changes) {
@@ -52,17 +52,17 @@ struct Taker {
       const std::string& name = names[to_read.id];
       runs[name] = to_read.files;
       bytes[name] = to_read.bytes;
-      ++told[name];
+      ++reports[name];
     }
   }
   // A complete look; the runs that had to be read.
   std::set<std::string> look() {
-    told.clear();
+    reports.clear();
     tree.look();
     do take(tree.take(0.01));
     while (tree.is_looking());
     std::set<std::string> read;
-    for (const auto& [name, times] : told) read.insert(name);
+    for (const auto& [name, times] : reports) read.insert(name);
     return read;
   }
   // Follows until `condition` holds.
@@ -78,7 +78,7 @@ struct Taker {
   void follow_once() {
     if (tree.wait(0.5, 0)) take(tree.take(1));
   }
-  // From here on, changes are told.
+  // From here on, changes are reports.
   void begin() {
     tree.watch();
     do take(tree.take(1));
@@ -94,8 +94,8 @@ struct Taker {
     return does;
   }
   bool tells_of(const std::string& name) {
-    const int before = told[name];
-    return follow_until([&] { return told[name] > before; });
+    const int before = reports[name];
+    return follow_until([&] { return reports[name] > before; });
   }
 };
 
@@ -114,7 +114,7 @@ struct HandClock {
   void pass(double more) const { *seconds += more; }
 };
 
-// Without the sweep that makes good for what was not told.
+// Without the sweep that makes good for what was not reports.
 LogTree::Options only_told() {
   LogTree::Options options;
   options.distrust_seconds = 1e6;
@@ -383,7 +383,7 @@ TEST(a_single_file_and_files_behind_links_are_followed) {
   for (const char* root : {"single.tfevents", "run"}) {
     Taker taker{LogTree({(folder.path() / root).string()})};
     taker.begin();
-    REQUIRE(taker.told["."] > 0);
+    REQUIRE(taker.reports["."] > 0);
     append(folder.path() / "single.tfevents");
     append(folder.path() / "elsewhere/x.tfevents");
     CHECK(taker.tells_of("."));
@@ -502,14 +502,14 @@ TEST(who_writes_all_the_time_is_told_of_now_and_then) {
   options.clock = clock;
   Taker taker{LogTree({folder.path().string()}, options)};
   taker.begin();
-  taker.told.clear();
+  taker.reports.clear();
   for (int i = 0; i < 2000; ++i) {  // two seconds
     append(folder.path() / "a/x.tfevents");
     clock.pass(0.001);
     taker.follow_once();
   }
-  CHECK(taker.told["a"] >= 8);
-  CHECK(taker.told["a"] <= 11);
+  CHECK(taker.reports["a"] >= 8);
+  CHECK(taker.reports["a"] <= 11);
   // And the last write is not forgotten.
   clock.pass(0.3);
   taker.follow_once();
@@ -534,22 +534,22 @@ TEST(what_could_not_be_read_is_told_again) {
   CHECK(taker.look() == std::set<std::string>({"a"}));
   CHECK(taker.look().empty());
   taker.begin();
-  taker.told.clear();
+  taker.reports.clear();
   // Later and later, as long as it cannot be read.
   double wait = 2;
   for (int time = 1; time <= 3; ++time, wait *= 2) {
     again();
     clock.pass(wait - 0.1);
     taker.follow_once();
-    CHECK_EQ(taker.told["a"], time - 1);
+    CHECK_EQ(taker.reports["a"], time - 1);
     clock.pass(0.2);
     taker.follow_once();
-    CHECK_EQ(taker.told["a"], time);
+    CHECK_EQ(taker.reports["a"], time);
   }
   clock.pass(5000);
   taker.follow_once();
-  CHECK_EQ(taker.told["a"], 3);  // it was read this time
-  CHECK_EQ(taker.told["b"], 0);
+  CHECK_EQ(taker.reports["a"], 3);  // it was read this time
+  CHECK_EQ(taker.reports["b"], 0);
   taker.tree.look_again(UINT64_MAX);  // of a folder that never was
 }
 

@@ -121,8 +121,8 @@ def test_a_header_is_believed_of_the_proxy_alone(tmp_path: Path):
         Catalog.open(tmp_path / "catalog.sqlite") as catalog,
         team_server(catalog, tmp_path, login=login, serve=serve) as server,
     ):
-        told = me(server, X_Remote_User=BOSS)
-        assert (told.status, "trusted proxies" in told.document["error"]["message"]) == (401, True)
+        refusal = me(server, X_Remote_User=BOSS)
+        assert (refusal.status, "trusted proxies" in refusal.document["error"]["message"]) == (401, True)
         assert me(server, X_Remote_User=BOSS, X_Aboard_Proxy_Secret="wrong").status == 401
         assert me(server, X_Remote_User=BOSS, X_Forwarded_For="192.0.2.1").status == 401
         assert me(server, X_Forwarded_User=BOSS, X_Aboard_Proxy_Secret=login.proxy_secret).status == 401

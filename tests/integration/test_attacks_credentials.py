@@ -109,8 +109,8 @@ def test_tokens_in_addresses_open_nothing(server: TeamServer):
 
 def test_secrets_do_not_stand_in_answers_or_the_record(server: TeamServer):
     cookie = server.logged_in("vic").partition("=")[2]
-    told = b"".join(
+    shown = b"".join(
         server.ask(f"/api/v1/{path}", who=BOSS).body for path in ("audit", "tokens?all=true", "people", "info", "me")
     )
     for secret in (*server.tokens.values(), cookie, server.token):
-        assert secret.encode() not in told
+        assert secret.encode() not in shown

@@ -64,13 +64,13 @@ def test_a_team_server_from_nothing(machine: Machine, laptop: Machine):
         assert token.startswith("aboard_")
         assert f"aboard login {url} --token TOKEN" in added.err
         # A colleague logs in, and everything of theirs asks this server from then on.
-        told = well(laptop.ask("login", url, "--token", token))
-        assert f"Logged in at {url} as ann (editor in vision)." in told.out
+        printed = well(laptop.ask("login", url, "--token", token))
+        assert f"Logged in at {url} as ann (editor in vision)." in printed.out
         assert (laptop.home / "credentials.json").stat().st_mode & 0o777 == 0o600
         assert json.loads(well(laptop.ask("user", "me", "--json")).out)["name"] == "ann"
         assert "base" in well(laptop.ask("runs", "list")).out
         # So do the runs, which go where the server looks for them unless another place is named.
-        assert f"Runs that are logged from now on go to {machine.store}" in told.out
+        assert f"Runs that are logged from now on go to {machine.store}" in printed.out
         script = "import os; print(os.environ['ABOARD_RUN'])"
         own = well(laptop.run(script, "--workspace", "vision", ABOARD_STORE=""))
         assert (own.out.strip(), f"kept in {machine.store}" in own.err) == ("run2", True)
@@ -119,14 +119,14 @@ def test_the_account_that_runs_a_server_on_postgresql_administers_it_without_a_l
         well(machine.ask("workspaces", "add", "vision"))
         token = well(machine.ask("user", "add", "ann", "--role", "vision:editor")).out.strip()
         assert "editor in vision" in well(laptop.ask("login", first["url"], "--token", token)).out
-        (told,) = files.iterdir()
-        modes = [path.stat().st_mode & 0o777 for path in (files.parent, files, told)]
+        (printed,) = files.iterdir()
+        modes = [path.stat().st_mode & 0o777 for path in (files.parent, files, printed)]
         assert modes == [0o700, 0o700, 0o600]
         assert laptop.ask("user", "add", "mallory").code == 1  # Ann is not the account that runs it
 
         # Of several over one catalog each will do.
         with serving(machine, *team) as second:
-            killed = psutil.Process(json.loads(told.read_text())["pid"])
+            killed = psutil.Process(json.loads(printed.read_text())["pid"])
             killed.kill()
             killed.wait(60)
             added = well(machine.ask("user", "add", "bob"))
@@ -149,16 +149,16 @@ def test_the_first_administrator_gets_in_by_the_link_once(machine: Machine, lapt
     catalog = tmp_path / "team.sqlite"
     with serving(machine, "--login", "tokens", "--catalog", catalog) as said:
         code = said["link"].partition("token=")[2]
-        told = well(laptop.ask("login", said["url"], "--token", code))
-        assert "(administrator)" in told.out
+        printed = well(laptop.ask("login", said["url"], "--token", code))
+        assert "(administrator)" in printed.out
         well(laptop.ask("user", "add", "zoe"))
         refused = laptop.ask("login", said["url"], "--token", code)
         assert (refused.code, "opens nothing" in refused.err) == (1, True)
     with serving(machine, "--login", "tokens", "--catalog", catalog) as said:
         assert said["link"] is None  # somebody has a token by now
         # Who has locked themselves out gets in again from the machine of the server.
-        told = json.loads(well(machine.ask("server", "init-admin", "rescue", "--catalog", catalog, "--json")).out)
-        assert "rescue" in well(laptop.ask("login", said["url"], "--token", told["code"])).out
+        printed = json.loads(well(machine.ask("server", "init-admin", "rescue", "--catalog", catalog, "--json")).out)
+        assert "rescue" in well(laptop.ask("login", said["url"], "--token", printed["code"])).out
 
 
 def test_behind_a_proxy_only_who_was_named_administers(machine: Machine):
@@ -224,9 +224,9 @@ def test_what_cannot_be_served_is_told(machine: Machine, arguments: list[str], e
 
 def test_a_check_looks_at_everything(machine: Machine, tmp_path: Path):
     store_run(open_store(machine.store, create=True), name="base")
-    told = well(machine.aboard("server", "--check", "--login", "tokens")).out
-    assert "ok    settings" in told
-    assert f"store {machine.store}: can be listed, 1 runs" in told
+    printed = well(machine.aboard("server", "--check", "--login", "tokens")).out
+    assert "ok    settings" in printed
+    assert f"store {machine.store}: can be listed, 1 runs" in printed
     ended = machine.ask(
         "server", "--check", "--json", "--store", tmp_path / "none", "--catalog", "postgresql://app@127.0.0.1:9/none"
     )

@@ -69,15 +69,15 @@ def servers(home: Path) -> list[int]:
 def test_it_is_started_once_and_outlives_who_started_it(home: Path, tmp_path: Path):
     store_run(open_store(str(home / "store"), create=True), name="base")
     starters = [start(tmp_path, LIST) for _ in range(4)]
-    told = [json.loads(finish(one, 90).out.splitlines()[-1]) for one in starters]
-    assert len({pid for pid, _ in told}) == 1
-    assert all(names == ["base"] for _, names in told)
-    assert servers(home) == [told[0][0]]
+    printed = [json.loads(finish(one, 90).out.splitlines()[-1]) for one in starters]
+    assert len({pid for pid, _ in printed}) == 1
+    assert all(names == ["base"] for _, names in printed)
+    assert servers(home) == [printed[0][0]]
     (home / "server").chmod(0o755)
     files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (home / "server").iterdir()}
     assert files["server.json"] == files["server.log"] == 0o600
     pid, names = json.loads(succeed(tmp_path, LIST).out)
-    assert (pid, names) == (told[0][0], ["base"])
+    assert (pid, names) == (printed[0][0], ["base"])
 
 
 def test_after_a_kill_another_one_is_started(home: Path):
@@ -171,8 +171,8 @@ def test_a_run_is_listed_by_commands_and_reindexed(home: Path, tmp_path: Path):
     ended = machine.ask("reindex", home / "store")
     assert (ended.code, "1 run is in the catalog" in ended.out) == (1, True)
     assert "01ARZ3NDEKTSV4RRFFQ69G5FAV" in ended.err
-    told = json.loads(machine.ask("reindex", "home/store", "--json").out)
-    assert (told["state"], told["found"], told["written"]) == ("done", 2, 1)
+    printed = json.loads(machine.ask("reindex", "home/store", "--json").out)
+    assert (printed["state"], printed["found"], printed["written"]) == ("done", 2, 1)
     # Who lets somebody in is told that it is not where others could come in.
     assert "which only this machine reaches" in well(machine.ask("user", "add", "ann", "--no-token")).err
     ended = machine.aboard("server")

@@ -94,8 +94,8 @@ def test_it_serves_its_stores_to_who_has_the_token_and_ends_in_order(machine: Ma
         assert (ended.code, "Traceback" in ended.err) == (0, False)
         assert not (machine.home / "server/server.json").exists()
     lines = [json.loads(line) for line in ended.err.splitlines() if line.startswith("{")]
-    (told,) = [line for line in lines if line.get("request_id") == "from-outside"]
-    assert (told["path"], told["status"]) == ("/api/v1/runs/nothing", 404)
+    (printed,) = [line for line in lines if line.get("request_id") == "from-outside"]
+    assert (printed["path"], printed["status"]) == ("/api/v1/runs/nothing", 404)
 
 
 def test_a_second_server_on_one_catalog_is_refused(machine: Machine, tmp_path: Path):
@@ -168,8 +168,8 @@ def test_a_team_uses_one_server_by_two_variables(machine: Machine, tmp_path: Pat
     with serving(machine, "--host", "0.0.0.0", "--catalog", catalog, ABOARD_TOKEN=SHARED) as server:
         url = f"http://127.0.0.1:{server.url.rpartition(':')[2]}"
         store_run(open_store(machine.store, create=True), name="base")
-        told = well(machine.ask("reindex", machine.store, "--json", ABOARD_SERVER=url, ABOARD_TOKEN=SHARED)).out
-        assert json.loads(told)["written"] == 1
+        printed = well(machine.ask("reindex", machine.store, "--json", ABOARD_SERVER=url, ABOARD_TOKEN=SHARED)).out
+        assert json.loads(printed)["written"] == 1
         ended = machine.ask("reindex", tmp_path / "other", ABOARD_SERVER=url, ABOARD_TOKEN=SHARED)
         assert (ended.code, "does not follow" in ended.err) == (1, True)
 

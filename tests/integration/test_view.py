@@ -151,7 +151,7 @@ def test_tensorboards_version_and_its_long_help():
 
 
 def test_an_interval_of_zero_reads_once(logs):
-    """A board that is followed shows the later run before this one is asked."""
+    """A board that is followed shows the later run before this one is requested."""
     with viewing(logs, "--reload_interval", "0") as board, viewing(logs) as followed:
         board.wait_until_read()
         with SummaryWriter(logs / "late") as writer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that log are killed, ended and forked again and again; `tests/integration` does each once."""
+"""Processes that log are killed, ended and forked repeatedly; `tests/integration` does each once."""
 
 from __future__ import annotations
 

@@ -90,5 +90,5 @@ class EmptyCatalogs:
 
 
 def _rows(connection: psycopg.Connection[Any], table: str) -> list[tuple[Any, ...]]:
-    """Those that tell whether it is as it was made: then there are few."""
+    """Enough rows to see whether a test has changed the table; an unused one has few."""
     return connection.execute(cast("Any", f'SELECT * FROM "{table}" LIMIT 10')).fetchall()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that is killed again and again while its network is cut and comes back, and the check that it is whole."""
+"""A training that is killed repeatedly while its network is cut and comes back, and the check that it is whole."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def killed_run(machine: Machine, proxy: FaultProxy, *, kills: int, cut_in: Conta
 
 
 def check_whole(kept: Kept, folder: Path) -> None:
-    """Every step is in the store once, as it was logged."""
+    """Every step is in the store once, with the value that was logged."""
     import aboard
     from aboard.ship import restore
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that log while they are killed, end or fork, and the checks of what they leave.
 
-`tests/integration` does each once, `tests/soak` again and again.
+`tests/integration` does each once, `tests/soak` repeats it.
 """
 
 from __future__ import annotations

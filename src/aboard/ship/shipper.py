@@ -115,7 +115,7 @@ class Shipper:
         worker.join(timeout)
         over.set()
         if worker.is_alive():
-            self._transfer.look()  # the worker may not have come to it, and what is left is to be told
+            self._transfer.look()  # the worker may not have got there, and the caller wants to know what is left
         return self.state
 
     def _finish(self, over: threading.Event) -> None:

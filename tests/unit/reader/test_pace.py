@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a store is asked: soon after something changed, ever more seldom while nothing does."""
+"""How often a store is read: soon after a change, less and less often while nothing changes."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ function chartOrder(tag: string): string {
   return `${tag.includes("/") ? 1 : 0}${tag}`;
 }
 
-/** The part of a run that is asked for, by steps or by wall times. */
+/** The requested part of a run, by steps or by wall times. */
 type Window = (curve: PlainCurve, at: number) => boolean;
 
 /** One window for all runs, or one for each in the order of the runs. */
