@@ -187,8 +187,12 @@ test("forty tags of ten thousand letters are drawn", async () => {
     await expect.element(chart.getByCss("footer")).toHaveTextContent("1 curve · 1 point");
     await expect.element(chart.getByCss("canvas").first()).toBeVisible();
   }
-  // Servers and proxies take addresses of 8 kB.
-  for (const request of lab.server.requestsTo("/api/v1/series")) expect(request.query.getAll("tag").length).toBe(1);
+  // Servers and proxies take addresses of 8 kB, so a longer tag has one of its own. Charts of the page before may
+  // still have sent a request with several short tags.
+  const requests = lab.server.requestsTo("/api/v1/series");
+  const long = requests.filter(({ query }) => query.getAll("tag").some((tag) => tag.length > LONG));
+  expect(long).not.toHaveLength(0);
+  for (const { query } of long) expect(query.getAll("tag")).toHaveLength(1);
 });
 
 test("a step of nine digits is shown whole", async () => {
