@@ -19,10 +19,10 @@ import uvicorn
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.control.control import Control, ControlOptions
 from aboard.server.access import AccessGuard
 from aboard.server.api_app import api_app
 from aboard.server.listening import listen, url_of
+from aboard.services.control import Control, ControlOptions
 from catalog import QUESTIONS, fill
 
 _TOKEN = "for this benchmark"

@@ -15,12 +15,12 @@ from pathlib import Path
 from aboard._native import frame_record
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.ship import Shipper, Spool
-from aboard.ship.delivery import Delivery
 from aboard.store import Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.logical_file import read_logical
 from aboard.store.run.run_folder import RunFolder
+from aboard.upload import Shipper, Spool
+from aboard.upload.delivery import Delivery
 
 EVENTS = "tensorboard/train/events.out.tfevents.1794788815.worker-0.17550.0"
 

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import aboard
 from aboard.reader.root import StoreUri
 from aboard.reader.run_collection import Follower, RunCollection
-from aboard.ship import transfer
 from aboard.store import Store, open_store
+from aboard.upload import transfer
 from support.fault_proxy import fault_proxy
 from support.object_servers import READER, S3Server, seaweedfs
 from support.trained_runs import StoredRun

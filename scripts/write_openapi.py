@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
-from aboard.control.control import Control, ControlOptions
 from aboard.server.api_app import api_app
+from aboard.services.control import Control, ControlOptions
 
 _FILE = Path(__file__).parent.parent / "docs" / "openapi.json"
 

@@ -11,11 +11,11 @@ import pytest
 
 from aboard.api.boards import BoardChange, NewBoard
 from aboard.catalog.catalog import Catalog
-from aboard.control.control import Control, ControlOptions
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.access import Access
 from aboard.model.unit_states import UnitState
 from aboard.model.user import Role
+from aboard.services.control import Control, ControlOptions
 from support.catalog_runs import make_run
 
 ROOT = Access.whole("root")

@@ -17,11 +17,11 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.control.changes import Changes
 from aboard.model.access import Access
 from aboard.model.run_states import RunState
 from aboard.model.user import Role
 from aboard.server.event_stream import EventStream
+from aboard.services.changes import Changes
 from aboard.store import Store, open_store
 from support.processes import until
 from support.stored_runs import TOKEN, put_manifest, serving_runs, store_run

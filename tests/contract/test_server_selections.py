@@ -14,13 +14,13 @@ from aboard.api.selections import Selected
 from aboard.catalog import selected_runs
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.control.control import Control, ControlOptions
-from aboard.control.seen_control import SeenControl
 from aboard.errors import Conflict, InvalidValue, QueryError, UnknownName
 from aboard.model.access import Access
 from aboard.model.run_states import RunState
 from aboard.model.selection import NumberKind
 from aboard.model.selection_words import parse_selection
+from aboard.services.control import Control, ControlOptions
+from aboard.services.seen_control import SeenControl
 from aboard.store import Store, open_store
 from support.catalog_runs import make_run
 from support.stored_runs import folder_uri, serving_runs, store_run

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aboard.control.boards import BoardRules
 from aboard.model.board_limits import BoardLimits
+from aboard.services.boards import BoardRules
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import shown_runs, until_shown
 from support.commands import aboard

@@ -20,14 +20,14 @@ import pytest
 
 import aboard
 from aboard.catalog.catalog import Catalog
-from aboard.control.control import Control, ControlOptions
-from aboard.control.job_reconciler import JobPace, JobReconciler
 from aboard.errors import UnknownName
 from aboard.jobs.job_record import JobRecords
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
+from aboard.services.control import Control, ControlOptions
+from aboard.services.job_reconciler import JobPace, JobReconciler
 from support.job_home import job_home
 from support.kept_runs import kept_run
 from support.processes import finish, start, until

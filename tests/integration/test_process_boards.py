@@ -22,14 +22,14 @@ from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
 from aboard.cli import board_opening
 from aboard.client.client import Client
-from aboard.control.board_executors import BoardExecutors
-from aboard.control.boards import BoardRules
 from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.board import BoardKind
 from aboard.model.board_limits import BoardLimits
 from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
 from aboard.model.user import Role
+from aboard.services.board_executors import BoardExecutors
+from aboard.services.boards import BoardRules
 from aboard.store import Store, open_store
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.outputs import Outputs

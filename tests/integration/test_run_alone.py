@@ -228,7 +228,7 @@ def test_a_training_process_imports_nothing_heavy(machine: Machine) -> None:
             run.log_metrics({"loss": 1}, stage="train")
             run.log_hparams({"lr": 1})
         heavy = {"obstore", "sqlalchemy", "tensorboard", "google", "http.client", "urllib.request", "requests", "typer",
-                 "psutil", "asyncio", "starlette", "aboard.store", "aboard.ship", "aboard.run.supervisor"}
+                 "psutil", "asyncio", "starlette", "aboard.store", "aboard.upload", "aboard.run.supervisor"}
         print(sorted(heavy & set(sys.modules)))
     """
     assert well(machine.python(script)).out == "[]\n"

@@ -14,10 +14,10 @@ from fastapi.routing import APIRoute
 
 from aboard.api import PREFIX
 from aboard.catalog.catalog import Catalog
-from aboard.control.control import Control, ControlOptions
 from aboard.model.user import Role
 from aboard.server.actors import Asking
 from aboard.server.api_app import api_app
+from aboard.services.control import Control, ControlOptions
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run

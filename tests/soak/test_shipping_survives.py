@@ -10,9 +10,9 @@ import signal
 import threading
 import time
 
-from aboard.ship import Shipper
 from aboard.store import open_store
 from aboard.store.run.logical_file import ManifestOutdated, read_logical
+from aboard.upload import Shipper
 from support.clouds import clear_clouds, use
 from support.fault_proxy import fault_proxy
 from support.processes import start, until
@@ -21,12 +21,12 @@ from support.shipping import Trip, append, records
 KILLS = 6
 SHIPPER = """
     import sys, threading
-    import aboard.ship.cutting, aboard.ship.pace
-    aboard.ship.pace.USUAL_SECONDS = 0.05   # more moments to be killed at
-    aboard.ship.pace.LONGEST_SECONDS = 0.3
-    aboard.ship.cutting.FEWEST_SMALL = 6    # and more roll-ups
-    aboard.ship.cutting.SMALL_PER_LARGE = 1
-    from aboard.ship import Shipper
+    import aboard.upload.cutting, aboard.upload.pace
+    aboard.upload.pace.USUAL_SECONDS = 0.05   # more moments to be killed at
+    aboard.upload.pace.LONGEST_SECONDS = 0.3
+    aboard.upload.cutting.FEWEST_SMALL = 6    # and more roll-ups
+    aboard.upload.cutting.SMALL_PER_LARGE = 1
+    from aboard.upload import Shipper
     from aboard.store import Patience, open_store
 
     patience = Patience(connect_seconds=2, stall_seconds=5, request_seconds=10, retries=1, retry_seconds=1)

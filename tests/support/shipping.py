@@ -11,13 +11,13 @@ from aboard._native import frame_record
 from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.ship import Shipper, Spool
 from aboard.store import Store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.logical_file import read_logical
 from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
+from aboard.upload import Shipper, Spool
 
 
 class Hands:

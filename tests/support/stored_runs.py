@@ -16,8 +16,6 @@ import uvicorn
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.control.board_pace import BoardPace
-from aboard.control.control import Control, ControlOptions
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.times import now
@@ -26,6 +24,8 @@ from aboard.server.access import AccessGuard
 from aboard.server.api_app import api_app
 from aboard.server.listening import listen
 from aboard.server.request_log import RequestLog
+from aboard.services.board_pace import BoardPace
+from aboard.services.control import Control, ControlOptions
 from aboard.store import Store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.file_row import FileRow

@@ -18,8 +18,6 @@ from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.config.server_settings import LoginSettings, ServeSettings
 from aboard.config.settings import Settings
-from aboard.control.control import Control, ControlOptions
-from aboard.control.first_administrator import ensure_administrator
 from aboard.model.access import Access
 from aboard.model.user import Role
 from aboard.server.api_app import api_app
@@ -29,6 +27,8 @@ from aboard.server.listening import listen, url_of
 from aboard.server.path_prefix import prefix_of
 from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.serving import server_config
+from aboard.services.control import Control, ControlOptions
+from aboard.services.first_administrator import ensure_administrator
 from support.processes import until
 from support.stored_runs import QUICK
 

@@ -13,11 +13,11 @@ from aboard import SummaryWriter
 from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.ship import Shipper, Spool
 from aboard.store import Store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
+from aboard.upload import Shipper, Spool
 
 
 @dataclass
@@ -88,7 +88,7 @@ class StoredRun:
 
 def without_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on runs are sealed as earlier versions did it, with event files alone."""
-    monkeypatch.setattr("aboard.ship.transfer.packed_columns", lambda *_: None)
+    monkeypatch.setattr("aboard.upload.transfer.packed_columns", lambda *_: None)
 
 
 def stored_run(store: Store, folder: Path, name: str, write: Callable[[StoredRun], object]) -> StoredRun:

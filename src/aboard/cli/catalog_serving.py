@@ -18,17 +18,6 @@ from aboard.config.machine_folder import machine_folder
 from aboard.config.retention_rules import RetentionRule
 from aboard.config.server_settings import BoardSettings
 from aboard.config.settings import Settings
-from aboard.control.board_executors import BoardExecutors
-from aboard.control.boards import BoardRules
-from aboard.control.control import Control, ControlOptions
-from aboard.control.first_administrator import (
-    code_for,
-    ensure_administrator,
-    has_named_administrator,
-    has_way_in,
-)
-from aboard.control.regular_retention import ACTOR, RegularRetention
-from aboard.control.source_cleaning import clean_stores
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.folder_files import make_private_folder
 from aboard.model.access import Access
@@ -46,6 +35,12 @@ from aboard.server.registration import Registration
 from aboard.server.request_log import RequestLog
 from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.serving import serve
+from aboard.services.board_executors import BoardExecutors
+from aboard.services.boards import BoardRules
+from aboard.services.control import Control, ControlOptions
+from aboard.services.first_administrator import code_for, ensure_administrator, has_named_administrator, has_way_in
+from aboard.services.regular_retention import ACTOR, RegularRetention
+from aboard.services.source_cleaning import clean_stores
 
 _ANY_NUMBER = 10**9
 _log = logging.getLogger("aboard.server")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a run on the training machine, beside those that `aboard.ship` knows (docs/decisions/0010)."""
+"""The files of a run on the training machine, beside those that `aboard.upload` knows (docs/decisions/0010)."""
 
 from __future__ import annotations
 

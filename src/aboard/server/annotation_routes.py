@@ -9,9 +9,9 @@ from fastapi import Query
 from fastapi.routing import APIRoute
 
 from aboard.api.annotations import Annotations
-from aboard.control.control import Control
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations
+from aboard.services.control import Control
 
 _Runs = Annotated[list[str], Query(alias="run", default_factory=list, description="Runs, as `?run=run1&run=run2`.")]
 

@@ -12,7 +12,6 @@ from starlette.routing import Route
 
 from aboard import __version__
 from aboard.api import PREFIX
-from aboard.control.control import Control
 from aboard.server.actors import asking
 from aboard.server.annotation_routes import AnnotationRoutes
 from aboard.server.board_pages import PLACES, BoardPages
@@ -35,6 +34,7 @@ from aboard.server.selection_routes import SelectionRoutes
 from aboard.server.series_routes import SeriesRoutes
 from aboard.server.server_metrics import ServerMetrics
 from aboard.server.server_routes import ServerRoutes
+from aboard.services.control import Control
 
 _THREADS = 100
 

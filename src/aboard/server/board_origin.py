@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode
 
-from aboard.control.control import Control
 from aboard.errors import AboardError, CatalogUnavailable, Forbidden, InvalidValue, Unauthorized, UnknownName
 from aboard.model.access import Access
 from aboard.server.cookies import Cookie
@@ -27,6 +26,7 @@ from aboard.server.proxy_headers import check_framing
 from aboard.server.receiving import Limited, watched
 from aboard.server.requests_under_way import RequestsUnderWay, TooManyRequests
 from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, text_answer
+from aboard.services.control import Control
 
 if TYPE_CHECKING:
     from aboard.server.forwarding import Forwarding

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
-from aboard.control.control import Control
-from aboard.control.hosting import check_running
 from aboard.errors import AboardError, Conflict
 from aboard.model.access import Access
 from aboard.model.board import Board, BoardKind
 from aboard.server.board_origin import CODE
 from aboard.server.short_answers import Receive, Scope, Send, ShortAnswer, headers_of, text_answer
 from aboard.server.wsgi_bridge import ENVIRONMENT, TURN, Environment, WSGIBridge
+from aboard.services.control import Control
+from aboard.services.hosting import check_running
 
 if TYPE_CHECKING:
-    from aboard.control.hosted_board import HostedBoard
+    from aboard.services.hosted_board import HostedBoard
 
 _T = TypeVar("_T")
 _WORKERS, _AT_ONCE_OF_ONE = 32, 8  # pictures in a slow store may keep one board waiting, and no other

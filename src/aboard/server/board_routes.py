@@ -14,9 +14,6 @@ from pydantic import AfterValidator
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.page import Page
-from aboard.control.board_lists import SORTED_BY
-from aboard.control.board_selection import kept_selection, named_numbers
-from aboard.control.control import Control
 from aboard.model.board import Board
 from aboard.model.board_line import BoardLine, LineLevel
 from aboard.model.selected_run import SelectedRun
@@ -27,6 +24,9 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.log_stream import log_stream
 from aboard.server.parameters import After, Limit, Workspaces
+from aboard.services.board_lists import SORTED_BY
+from aboard.services.board_selection import kept_selection, named_numbers
+from aboard.services.control import Control
 
 _MOST_LINES = 1000
 

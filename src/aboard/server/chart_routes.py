@@ -13,10 +13,6 @@ from pydantic import AfterValidator
 from aboard.api.page import Page
 from aboard.api.series import COLUMNS_TYPE, SharedTags
 from aboard.api.wire import to_wire
-from aboard.control.control import Control
-from aboard.control.first_charts import FirstAsked, first_charts
-from aboard.control.readable_runs import readable_runs, selected_from
-from aboard.control.shared_tags import shared_tags
 from aboard.model.query.sorting import NEWEST_FIRST, parse_sort
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations
@@ -24,6 +20,10 @@ from aboard.server.parameters import Limit, said
 from aboard.server.runs_asked import Which
 from aboard.server.series_answers import as_columns, response_of
 from aboard.server.series_routes import MEANS
+from aboard.services.control import Control
+from aboard.services.first_charts import FirstAsked, first_charts
+from aboard.services.readable_runs import readable_runs, selected_from
+from aboard.services.shared_tags import shared_tags
 
 _MOST_CHARTS = 100
 _Runs = Annotated[list[str], Query(alias="run", description="Runs, as `run343`, `343`, a uid or `workspace/name`.")]

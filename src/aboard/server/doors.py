@@ -10,14 +10,14 @@ from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from aboard.control.login_tries import LoginTries
-from aboard.control.logins import Logins
 from aboard.errors import Unauthorized
 from aboard.model.access import Access
 from aboard.model.names import check_name
 from aboard.server.cookies import Cookie
 from aboard.server.peers import Proxies, network_of
 from aboard.server.short_answers import Scope
+from aboard.services.login_tries import LoginTries
+from aboard.services.logins import Logins
 
 _T = TypeVar("_T")
 PROXY_SECRET = "x-aboard-proxy-secret"  # noqa: S105 - the name of a header

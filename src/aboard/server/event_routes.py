@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import Header, Query, Response
 from fastapi.routing import APIRoute
 
-from aboard.control.control import Control
 from aboard.model.names import folded
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.event_stream import EventStream
 from aboard.server.parameters import Workspaces
+from aboard.services.control import Control
 
 
 class EventRoutes:

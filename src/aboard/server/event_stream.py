@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from aboard.api.wire import to_wire
-from aboard.control.changes import Change, Changes, News
 from aboard.model.access import Access
 from aboard.model.names import folded
+from aboard.services.changes import Change, Changes, News
 
 HEARTBEAT_SECONDS = 15.0
 _SLOWEST_SECONDS = 20.0  # a client that takes nothing for so long is let go; it comes back when it can

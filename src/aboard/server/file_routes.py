@@ -13,13 +13,13 @@ from starlette.responses import StreamingResponse
 
 from aboard.api.files import LogPart, RunFile
 from aboard.api.page import Page
-from aboard.control.control import Control
-from aboard.control.run_files import StoredFile, find_file, list_files, read_log
 from aboard.errors import InvalidValue
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.harmless import harmless_headers
 from aboard.server.parameters import RunName
+from aboard.services.control import Control
+from aboard.services.run_files import StoredFile, find_file, list_files, read_log
 
 _BINARY = "application/octet-stream"
 _TEXTS = (

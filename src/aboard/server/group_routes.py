@@ -9,12 +9,12 @@ from fastapi.routing import APIRoute
 
 from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
 from aboard.api.page import Page
-from aboard.control.control import Control
 from aboard.model.experiment import Experiment
 from aboard.model.workspace import Workspace
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
+from aboard.services.control import Control
 
 
 class GroupRoutes:

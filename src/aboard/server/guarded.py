@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 from aboard.config.chosen_secrets import check_chosen_secret
 from aboard.config.server_settings import OidcSettings
 from aboard.config.settings import Settings
-from aboard.control.control import Control
-from aboard.control.logins import LoginOptions
 from aboard.errors import InvalidValue
 from aboard.model.access import Access
 from aboard.model.user import Role
@@ -31,6 +29,8 @@ from aboard.server.peers import Proxies
 from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.security_headers import SecurityHeaders
 from aboard.server.short_answers import ASGIApp
+from aboard.services.control import Control
+from aboard.services.logins import LoginOptions
 
 _NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
 

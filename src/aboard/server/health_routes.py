@@ -7,11 +7,11 @@ from fastapi import Response
 from fastapi.routing import APIRoute
 
 from aboard.api.server import Health, Readiness
-from aboard.control.control import Control
 from aboard.errors import AboardError
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, encoded
 from aboard.server.server_metrics import CONTENT_TYPE, ServerMetrics
+from aboard.services.control import Control
 
 
 class HealthRoutes:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aboard.api import PREFIX
-from aboard.control.changes import Changes
+from aboard.services.changes import Changes
 
 _HEADER = b"x-changes"
 

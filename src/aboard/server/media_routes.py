@@ -10,12 +10,12 @@ from fastapi.routing import APIRoute
 
 from aboard.api.files import HistogramEntry, MediaEntry, TextEntry
 from aboard.api.page import Page
-from aboard.control.control import Control
-from aboard.control.media import BINARY, MediaAsked
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.harmless import harmless_headers
 from aboard.server.parameters import RunName
+from aboard.services.control import Control
+from aboard.services.media import BINARY, MediaAsked
 
 _Tag = Annotated[str, Query(description="The tag, by its whole name.")]
 _Logdir = Annotated[str, Query(description="The logdir; empty, or `.`, for the run itself.")]

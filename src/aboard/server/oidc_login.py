@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from aboard.control.logins import OutsidePerson
 from aboard.errors import Forbidden, InvalidValue, Unauthorized
 from aboard.server.cookies import Cookie
 from aboard.server.oidc_people import OidcPeople
 from aboard.server.oidc_provider import OidcProvider
 from aboard.server.short_answers import ShortAnswer
+from aboard.services.logins import OutsidePerson
 
 _MINUTES = 10
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from aboard.control.logins import OutsidePerson
 from aboard.errors import Forbidden, Unauthorized
 from aboard.model.names import usable_name
 from aboard.model.user import Role
+from aboard.services.logins import OutsidePerson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

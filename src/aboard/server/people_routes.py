@@ -25,7 +25,6 @@ from aboard.api.people import (
     RoleChange,
     TokenMade,
 )
-from aboard.control.control import Control
 from aboard.errors import Unauthorized
 from aboard.model.access import Access
 from aboard.model.token import Token
@@ -33,6 +32,7 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.local_paths import local_path
 from aboard.server.parameters import After, Identifier, Limit, WorkspaceName
+from aboard.services.control import Control
 
 _PersonName = Annotated[str, Query(alias="person", description="Whose; of an administrator only. Else one's own.")]
 

@@ -29,9 +29,6 @@ from aboard.api.runs import (
     Usage,
     UsageRow,
 )
-from aboard.control.comparing import compare
-from aboard.control.control import Control
-from aboard.control.run_edits import Edited
 from aboard.errors import InvalidValue
 from aboard.model.metric_summary import MetricSummary
 from aboard.model.query.fields import parse_field
@@ -44,6 +41,9 @@ from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, Identifier, InBin, Limit, RunName, Workspaces, said
 from aboard.server.runs_asked import Which
 from aboard.server.series_answers import response_of, whole_json
+from aboard.services.comparing import compare
+from aboard.services.control import Control
+from aboard.services.run_edits import Edited
 
 _Columns = Annotated[
     list[str],

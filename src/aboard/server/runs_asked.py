@@ -10,12 +10,12 @@ from typing import Annotated
 
 from fastapi import Depends, Query
 
-from aboard.control.control import Control
 from aboard.model.access import Access
 from aboard.model.query.parser import parse_query
 from aboard.model.query.syntax import And, Column, ColumnKind, Comparison, Order
 from aboard.model.query.syntax import Query as Filter
 from aboard.server.parameters import InBin, Where, Workspaces, Zone
+from aboard.services.control import Control
 
 
 @dataclass(frozen=True, slots=True)

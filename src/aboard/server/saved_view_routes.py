@@ -10,11 +10,11 @@ from fastapi.routing import APIRoute
 
 from aboard.api.page import Page
 from aboard.api.saved_views import NewSavedView, SavedViewChange
-from aboard.control.control import Control
 from aboard.model.saved_view import SavedView
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import Workspaces
+from aboard.services.control import Control
 
 _Id = Annotated[int, Path(ge=0, le=2**63 - 1, description="The id that the list has.")]
 

@@ -9,11 +9,11 @@ from typing import Annotated
 from fastapi.routing import APIRoute
 
 from aboard.api.selections import Selected, SelectionAsked
-from aboard.control.control import Control
 from aboard.errors import InvalidValue
 from aboard.model.selection_words import parse_selection
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
+from aboard.services.control import Control
 
 _DAY_MINUTES = 24 * 60
 

@@ -21,9 +21,9 @@ from aboard.api.columns import MAGIC, VERSION
 from aboard.api.runs import RunProblem
 from aboard.api.series import COLUMNS_TYPE
 from aboard.api.wire import to_wire
-from aboard.control.curves import FoundCurve, FoundCurves
-from aboard.control.run_series import WholeSeries
 from aboard.model.json_numbers import to_json_number
+from aboard.services.curves import FoundCurve, FoundCurves
+from aboard.services.run_series import WholeSeries
 
 _EXACT = 2**53
 _PIECE_POINTS = 1 << 16

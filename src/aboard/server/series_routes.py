@@ -12,14 +12,14 @@ from pydantic import AfterValidator, Field
 
 from aboard.api.page import Page
 from aboard.api.series import COLUMNS_TYPE, Curves, TagInfo
-from aboard.control.control import Control
-from aboard.control.curve_window import curve_windows
-from aboard.control.curves import CurvesAsked
-from aboard.control.tag_listing import TagsAsked, list_tags
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.parameters import RunName, said
 from aboard.server.series_answers import ENCODERS, response_of
+from aboard.services.control import Control
+from aboard.services.curve_window import curve_windows
+from aboard.services.curves import CurvesAsked
+from aboard.services.tag_listing import TagsAsked, list_tags
 
 _MOST_POINTS = 1_000_000
 _MOST_TAGS = 10_000

@@ -14,12 +14,12 @@ from aboard import __version__
 from aboard.api import VERSION
 from aboard.api.page import Page
 from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
-from aboard.control.control import Control
 from aboard.errors import Forbidden
 from aboard.model.times import now
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import Identifier
+from aboard.services.control import Control
 
 
 class ServerRoutes:

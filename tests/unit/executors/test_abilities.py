@@ -12,7 +12,6 @@ import pytest
 
 from aboard.compat.pai.estimator import Estimator
 from aboard.config.settings import load_settings
-from aboard.control.board_executors import BoardExecutors
 from aboard.errors import InvalidValue
 from aboard.executors import Executor, Local, executor_names
 from aboard.executors.registry import executor_class, has_ports
@@ -21,6 +20,7 @@ from aboard.jobs.other_side import other_side, source_for
 from aboard.model.process_settings import parse_process_settings
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
+from aboard.services.board_executors import BoardExecutors
 
 BUCKET = "s3://bucket/runs"
 

@@ -17,9 +17,9 @@ from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.talk import Talk
-from aboard.ship import Spool
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
+from aboard.upload import Spool
 
 
 @pytest.fixture

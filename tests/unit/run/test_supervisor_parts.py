@@ -21,9 +21,9 @@ from aboard.run.supervisor.find_run import find_run
 from aboard.run.supervisor.output_log import OutputLog
 from aboard.run.supervisor.python_state import interpreter_of
 from aboard.run.supervisor.spool_lock import spool_locked
-from aboard.ship.shipping_state import ShippingState
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
+from aboard.upload.shipping_state import ShippingState
 from support.stored_runs import store_run
 
 

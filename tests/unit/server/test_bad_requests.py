@@ -108,9 +108,9 @@ class Ask(Protocol):
 def api_over(store: Store, folder: Path) -> Generator[Ask]:
     """The API over a store that was looked at, without a socket."""
     from aboard.catalog.catalog import Catalog
-    from aboard.control.control import Control, ControlOptions
     from aboard.server.access import AccessGuard
     from aboard.server.api_app import api_app
+    from aboard.services.control import Control, ControlOptions
 
     with Catalog.open(folder / "catalog.sqlite") as catalog:
         options = ControlOptions(stores=[store.uri], may_add_stores=True, look_seconds=60)

@@ -3,8 +3,6 @@
 
 import pytest
 
-from aboard.control import failure_limit
-from aboard.control.failure_limit import FailureLimit
 from aboard.errors import Forbidden, Unauthorized
 from aboard.model.user import Role
 from aboard.server.cookies import Cookie
@@ -12,6 +10,8 @@ from aboard.server.hosts import OwnNames
 from aboard.server.local_paths import local_path
 from aboard.server.oidc_people import OidcPeople
 from aboard.server.peers import Proxies, network_of
+from aboard.services import failure_limit
+from aboard.services.failure_limit import FailureLimit
 
 
 def test_failures_are_forgiven_with_time():

@@ -28,8 +28,8 @@ from aboard.run.supervisor.process_tree import ProcessTree
 from aboard.run.supervisor.resource_use import ResourceUse
 from aboard.run.supervisor.run_summary import RunSummary
 from aboard.run.supervisor.shipping import Shipping, write_progress
-from aboard.ship import ShippingState
 from aboard.store.uri import parse_uri
+from aboard.upload import ShippingState
 
 _log = logging.getLogger("aboard.run")
 _LOOK_SECONDS = 1.0

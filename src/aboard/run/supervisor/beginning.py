@@ -28,13 +28,13 @@ from aboard.run.supervisor.leftovers import read_manifest, ship_leftovers
 from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.talk import Talk
-from aboard.ship import Spool, restore
-from aboard.ship.shipping_state import files_text
 from aboard.store import Patience, Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import render_summary
+from aboard.upload import Spool, restore
+from aboard.upload.shipping_state import files_text
 
 LEFTOVER_SECONDS = 60.0
 # Nobody wants a training to wait long for a store that does not answer.

@@ -12,9 +12,9 @@ from aboard.errors import InvalidValue, StoreError
 from aboard.model.uid import is_uid
 from aboard.run.local_json import read_json, write_json
 from aboard.run.spool_files import DESTINATION, LOGS, OUTPUT
-from aboard.ship import Spool, WatchedFolder
 from aboard.store import Store, open_store
 from aboard.store.uri import parse_uri
+from aboard.upload import Spool, WatchedFolder
 
 
 @dataclass(frozen=True, kw_only=True)

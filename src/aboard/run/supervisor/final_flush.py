@@ -14,7 +14,7 @@ from aboard.run.supervisor.attempt import LiveAttempt, Outcome
 from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.shipping import is_complete
 from aboard.run.supervisor.talk import Talk
-from aboard.ship import ShippingState
+from aboard.upload import ShippingState
 
 _SAY_SECONDS = 5.0
 RESTART_SECONDS = 10.0

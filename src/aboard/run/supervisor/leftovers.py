@@ -16,9 +16,9 @@ from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.event_metrics import EventMetrics
 from aboard.run.supervisor.run_summary import RunSummary
 from aboard.run.supervisor.shipping import Shipping, write_progress
-from aboard.ship import ShippingState
 from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
+from aboard.upload import ShippingState
 
 
 class Leftovers(NamedTuple):

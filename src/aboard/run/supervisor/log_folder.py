@@ -16,12 +16,12 @@ from aboard.model.times import now
 from aboard.run.local_json import read_json, write_json
 from aboard.run.spool_files import FOLDER, OUTPUT, PROGRESS, TENSORBOARD
 from aboard.run.supervisor.host_state import host_name
-from aboard.ship import Shipper, ShippingState, Spool
-from aboard.ship.pace import Pace
 from aboard.store import open_store
 from aboard.store.log_folder_store import LogFolderStore
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.layout import split_segment
+from aboard.upload import Shipper, ShippingState, Spool
+from aboard.upload.pace import Pace
 
 _log = logging.getLogger("aboard.run")
 _DOCUMENTS = "documents"

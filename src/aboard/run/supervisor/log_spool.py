@@ -19,7 +19,7 @@ from aboard.run.local_json import read_json
 from aboard.run.spool_files import LOG_FORMAT, START
 from aboard.run.supervisor.log_folder import LogFolder
 from aboard.run.supervisor.unattended import TrainingProcess
-from aboard.ship import ShippingState
+from aboard.upload import ShippingState
 
 _log = logging.getLogger("aboard.run")
 LOOK_SECONDS = 0.1

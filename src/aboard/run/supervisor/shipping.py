@@ -12,8 +12,8 @@ from aboard.model.run_states import RunState
 from aboard.run.local_json import write_json
 from aboard.run.spool_files import PROGRESS
 from aboard.run.supervisor.destination import Destination
-from aboard.ship import Shipper, ShippingState
 from aboard.store.run.summary import Summary
+from aboard.upload import Shipper, ShippingState
 
 
 class Shipping:

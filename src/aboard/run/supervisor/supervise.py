@@ -34,7 +34,7 @@ from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.talk import Talk
 from aboard.run.supervisor.unit_restarts import UnitRestarts
 from aboard.run.supervisor.wanted_end import cancelled_outcome, is_cancelled, is_marked, outcome_of_sigterm
-from aboard.ship import Spool
+from aboard.upload import Spool
 
 _NOT_SHIPPED = os.EX_IOERR
 _STARTED_OFTEN_ENOUGH = 1

@@ -18,7 +18,7 @@ from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
 from aboard.run.supervisor.shipping import is_complete
 from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.unattended import UnattendedRun
-from aboard.ship import Spool
+from aboard.upload import Spool
 
 State = Literal["shipped", "complete", "in use", "left", "failed", "removed"]
 

@@ -32,12 +32,12 @@ from aboard.run.supervisor.leftovers import read_manifest, ship_leftovers
 from aboard.run.supervisor.shipping import is_complete
 from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.sync import State, Synced
-from aboard.ship import Spool
 from aboard.store import Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary, render_summary
+from aboard.upload import Spool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,11 +31,11 @@ from aboard.run.supervisor.python_state import python_state
 from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.shipping import write_progress
 from aboard.run.training.helper_process import process_start
-from aboard.ship import ShippingState, Spool, restore
 from aboard.store import open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
+from aboard.upload import ShippingState, Spool, restore
 
 _log = logging.getLogger("aboard.run")
 LOOK_SECONDS = 0.2

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from aboard.errors import DamagedDocument, StoreError
-from aboard.ship import Spool
 from aboard.store import Patience, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
+from aboard.upload import Spool
 
 UNIT, REQUEUED = "ABOARD_UNIT_ID", "ABOARD_UNIT_REQUEUED"
 _IN_UNIT = "attempt_in_unit"

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the files of a run on the training machine.
+
+Symbolic links that stay inside their folder are told as links, because what they point to is found under its own name;
+links that lead out are not followed. Pipes and sockets are passed over. What cannot be read is told and stops nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from aboard.events.file_names import is_board_file, is_event_file
+from aboard.store.keys import ASIDE_PREFIX
+from aboard.store.run.layout import LOG, OUTPUT, WATCH
+from aboard.upload.spool import Spool
+
+Kind = Literal["events", "log", "output", "link"]
+
+
+class Identity(NamedTuple):
+    """Two equal ones: nobody has written in between."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A local file."""
+
+    source: str
+    """Its place below the folder of the run; see `aboard.store.run.layout`."""
+    path: Path
+    kind: Kind
+    identity: Identity
+    link: str = ""
+
+    @property
+    def modified(self) -> float:
+        return self.identity.modified_ns / 1e9
+
+
+@dataclass
+class Scan:
+    """What one look at the folders found."""
+
+    files: list[Found] = field(default_factory=list[Found])
+    problems: dict[str, str] = field(default_factory=dict[str, str])
+    """By path: why it is not shipped."""
+    has_output: bool = False
+    """Whether the output folder was there: if not, nothing can be said about what is missing in it."""
+
+
+def scan(spool: Spool) -> Scan:
+    """Look at everything once."""
+    result = Scan()
+    result.has_output = _walk(result, spool.output, OUTPUT)
+    if spool.log is not None:
+        _walk(result, spool.log, LOG)
+    for watched in spool.watched:
+        found = Scan()
+        _walk(found, watched.folder, f"{WATCH}/{watched.name}")
+        result.problems |= found.problems
+        result.files += [one for one in found.files if _is_for_boards(one) and watched.accept(one.path)]
+    return result
+
+
+def _is_for_boards(found: Found) -> bool:
+    """Of a folder elsewhere, which may hold anything, only this is taken."""
+    return found.kind == "events" or (found.kind == "output" and is_board_file(found.source))
+
+
+def identity_of(state: os.stat_result) -> Identity:
+    """What tells one state of a file from the next."""
+    return Identity(state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+def _walk(result: Scan, root: Path, top: str) -> bool:
+    """Add what is below a folder; whether the folder was there."""
+    try:
+        within = os.path.realpath(root)
+        for entry, source in _entries(within, top, result):
+            if found := _found(entry, source, within, result):
+                result.files.append(found)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        result.problems[str(root)] = f"The folder cannot be read: {error.strerror}."
+        return False
+    return True
+
+
+def _found(entry: os.DirEntry[str], source: str, root: str, result: Scan) -> Found | None:
+    try:
+        return _link(entry, source, root, result) if entry.is_symlink() else _file(entry, source)
+    except FileNotFoundError:
+        return None  # deleted meanwhile
+    except OSError as error:
+        result.problems[entry.path] = f"The file cannot be read: {error.strerror}."
+        return None
+
+
+def _entries(folder: str, source: str, result: Scan) -> Iterator[tuple[os.DirEntry[str], str]]:
+    with os.scandir(folder) as entries:
+        listed = sorted(entries, key=lambda entry: entry.name)
+    for entry in listed:
+        if entry.name.startswith(ASIDE_PREFIX):
+            continue
+        below = f"{source}/{entry.name}"
+        if entry.is_symlink() or not entry.is_dir(follow_symlinks=False):
+            yield entry, below
+            continue
+        try:
+            yield from _entries(entry.path, below, result)
+        except FileNotFoundError:
+            continue  # deleted meanwhile
+        except OSError as error:
+            result.problems[entry.path] = f"The folder cannot be read: {error.strerror}."
+
+
+def _file(entry: os.DirEntry[str], source: str) -> Found | None:
+    if not entry.is_file(follow_symlinks=False):
+        return None
+    identity = identity_of(entry.stat(follow_symlinks=False))
+    is_log = source.startswith(f"{LOG}/")
+    kind: Kind = "events" if is_event_file(entry.name) else "log" if is_log else "output"
+    return Found(source, Path(entry.path), kind, identity)
+
+
+def _link(entry: os.DirEntry[str], source: str, root: str, result: Scan) -> Found | None:
+    """A link inside the output folder, with its target made relative."""
+    target = os.path.realpath(entry.path)
+    if not os.path.lexists(target) or not source.startswith(f"{OUTPUT}/"):
+        return None
+    if os.path.commonpath([root, target]) != root or target == root:
+        result.problems[entry.path] = f"The link leads out of the output folder, to {target}, and is not followed."
+        return None
+    link = os.path.relpath(target, Path(entry.path).parent)
+    try:
+        link.encode()
+    except UnicodeEncodeError:
+        result.problems[entry.path] = "The link points to a name that is not valid Unicode."
+        return None
+    return Found(source, Path(entry.path), "link", identity_of(entry.stat(follow_symlinks=False)), link)
