@@ -91,9 +91,10 @@ def events(path: Path, *, may_be_cut: bool = False) -> list[Event]:
     from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
     from tensorboard.compat.proto.event_pb2 import Event
 
+    size = path.stat().st_size  # before it is read: the file may grow meanwhile
     records = list(RawEventFileLoader(str(path)).Load())
-    read, size = sum(len(record) + FRAME_BYTES for record in records), path.stat().st_size
-    assert read == size or may_be_cut, f"{path}: readable up to byte {read} of {size}"
+    read = sum(len(record) + FRAME_BYTES for record in records)
+    assert read >= size or may_be_cut, f"{path}: readable up to byte {read} of {size}"
     parsed = [Event.FromString(record) for record in records]
     if parsed:
         assert parsed[0].file_version == "brain.Event:2"
