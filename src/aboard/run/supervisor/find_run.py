@@ -18,9 +18,9 @@ from aboard.model.names import folded
 from aboard.model.run import Run
 from aboard.model.uid import is_uid
 from aboard.run.local_json import read_json, write_json
+from aboard.store import Store
 from aboard.store.run.listing import RunListing
 from aboard.store.run.run_folder import RunFolder
-from aboard.store.store import Store
 
 _AT_ONCE = 16
 
