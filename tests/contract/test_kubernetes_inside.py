@@ -22,6 +22,7 @@ import pytest
 from aboard.errors import ExecutorUnavailable
 from aboard.executors import Kubernetes
 from aboard.executors.kubernetes_cluster import ClusterAddress, Namespace
+from aboard.executors.kubernetes_forward import forwarded_unit
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Port
@@ -116,7 +117,7 @@ def test_what_serves_is_reached_by_the_name_of_its_service() -> None:
 def test_ports_are_forwarded_under_tls_and_no_connection_stays_open() -> None:
     executor = Kubernetes()
     handle, port = _serving(executor)
-    forwarded, this = executor.forwarded(handle), psutil.Process()
+    forwarded, this = forwarded_unit(handle), psutil.Process()
     before = this.num_fds()
     for _ in range(6):
         stream, close = forwarded.connect(port)
@@ -137,7 +138,7 @@ def test_a_connection_is_closed_only_when_nobody_reads_from_it_any_more(monkeypa
     """Its number may be that of another connection by then, as one that shakes hands."""
     executor = Kubernetes()
     handle, port = _serving(executor)
-    stream, close = executor.forwarded(handle).connect(port)
+    stream, close = forwarded_unit(handle).connect(port)
     socket, receive = stream.websocket.sock, stream.websocket.recv_frame
     read_from: list[int] = []
 

@@ -14,7 +14,12 @@ from urllib.parse import urlsplit
 
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
-from aboard.errors import AboardError, InvalidValue, MissingPackage, UnitRefused
+from aboard.errors import AboardError, InvalidValue, UnitRefused
+from aboard.executors.docker_client import Client, Container, connect, docker
+from aboard.executors.docker_container import DIGEST_LABEL, SOURCE, UNIT_LABEL, container_name, container_options
+from aboard.executors.docker_ender import LIVE, mark_container
+from aboard.executors.docker_faults import FAILURES, explained, pull_refusal
+from aboard.executors.docker_status import container_status
 from aboard.executors.executor import Executor, refuse_gpu_type, refuse_parts
 from aboard.executors.filled_command import begin_of_time, spec_digest
 from aboard.executors.local import Local, running_unit, unknown_unit
@@ -23,23 +28,6 @@ from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_status import Endpoint, UnitStatus, Usage
-
-try:
-    import docker.errors
-
-    from aboard.executors.docker_client import Client, Container, connect
-    from aboard.executors.docker_container import (
-        DIGEST_LABEL,
-        SOURCE,
-        UNIT_LABEL,
-        container_name,
-        container_options,
-    )
-    from aboard.executors.docker_ender import LIVE, mark_container
-    from aboard.executors.docker_faults import FAILURES, explained, pull_refusal
-    from aboard.executors.docker_status import container_status
-except ImportError as error:
-    raise MissingPackage("the executor docker needs the docker SDK", hint="pip install 'aboard[docker]'") from error
 
 _PULLS = ("missing", "never", "always")
 _CREATE_SECONDS = 30.0

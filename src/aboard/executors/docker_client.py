@@ -6,9 +6,17 @@ from __future__ import annotations
 import socket
 from typing import Any, TypeAlias, cast
 
-import docker
-import docker.errors
+from aboard.errors import MissingPackage
 
+try:
+    import docker
+    import docker.errors
+    import docker.types
+except ImportError as error:
+    raise MissingPackage("the executor docker needs the docker SDK", hint="pip install 'aboard[docker]'") from error
+
+DeviceRequest = docker.types.DeviceRequest
+BindMount = docker.types.Mount
 Client: TypeAlias = Any
 Container: TypeAlias = Any
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from docker.types import DeviceRequest, Mount
-
 from aboard.errors import InvalidValue, UnitRefused
+from aboard.executors.docker_client import BindMount, DeviceRequest
 from aboard.executors.filled_command import filled_command, spec_digest, unit_environment
 from aboard.model.unit import UnitSpec
 
@@ -89,9 +88,9 @@ def _published(options: Docker, spec: UnitSpec, ports: Mapping[str, int]) -> dic
     return published
 
 
-def _mounts(options: Docker, spec: UnitSpec) -> list[Mount]:
-    mounts = [Mount(mount.target, _path(mount.source), "bind", mount.read_only) for mount in spec.mounts]
-    mounts += [Mount(inside, _path(outside), "bind") for outside, inside in options.volumes.items()]
+def _mounts(options: Docker, spec: UnitSpec) -> list[BindMount]:
+    mounts = [BindMount(mount.target, _path(mount.source), "bind", mount.read_only) for mount in spec.mounts]
+    mounts += [BindMount(inside, _path(outside), "bind") for outside, inside in options.volumes.items()]
     for name in options.credentials:
         if name not in _CREDENTIALS:
             raise InvalidValue(f"there are no credentials {name!r}", hint=f"there are: {', '.join(_CREDENTIALS)}")
@@ -101,11 +100,11 @@ def _mounts(options: Docker, spec: UnitSpec) -> list[Mount]:
     return mounts
 
 
-def _present(outside: str, inside: str, made_by: str, *, read_only: bool) -> Mount:
+def _present(outside: str, inside: str, made_by: str, *, read_only: bool) -> BindMount:
     path = _path(outside)
     if not Path(path).is_dir():
         raise UnitRefused(f"{outside} is to be mounted at {inside}, but is not there", hint=f"`{made_by}` makes it")
-    return Mount(inside, path, "bind", read_only)
+    return BindMount(inside, path, "bind", read_only)
 
 
 def _path(path: str) -> str:

@@ -11,10 +11,9 @@ import contextlib
 import sys
 import time
 
-import docker.errors
 import requests.exceptions
 
-from aboard.executors.docker_client import Container, connect
+from aboard.executors.docker_client import Container, connect, docker
 
 _LOOK_SECONDS = 60.0
 _RESTART_SECONDS = 0.5

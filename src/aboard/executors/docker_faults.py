@@ -6,10 +6,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator
 
-import docker.errors
 import requests.exceptions
 
 from aboard.errors import AboardError, ExecutorUnavailable, UnitRefused
+from aboard.executors.docker_client import docker
 
 _NEXT_STEPS = {
     "port is already allocated": "another container has that port: take another one, or none for any that is free",

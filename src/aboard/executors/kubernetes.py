@@ -12,9 +12,23 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-from aboard.errors import InvalidValue, MissingPackage, UnitRefused
+from aboard.errors import InvalidValue, UnitRefused
 from aboard.executors.executor import Executor
 from aboard.executors.filled_command import spec_digest
+from aboard.executors.kubernetes_cluster import ClusterAddress, ClusterIdentity, Namespace
+from aboard.executors.kubernetes_faults import ApiException, explained
+from aboard.executors.kubernetes_manifests import DIGEST, STOPPED, manifests, object_name, tell_begin
+from aboard.executors.kubernetes_place import Place
+from aboard.executors.kubernetes_status import annotations_of, is_ready
+from aboard.executors.kubernetes_sweep import (
+    UNITS,
+    forget_member,
+    is_forgotten,
+    place_in_sweep,
+    stop_member,
+    sweep_manifests,
+)
+from aboard.executors.kubernetes_volumes import claim_of
 from aboard.executors.local import running_unit, unknown_unit
 from aboard.executors.tunnel import Tunnel
 from aboard.model.uid import check_uid
@@ -23,26 +37,8 @@ from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Port
 from aboard.model.unit_status import Endpoint, UnitStatus
 
-try:
-    from aboard.executors.kubernetes_cluster import ClusterAddress, ClusterIdentity, Namespace
-    from aboard.executors.kubernetes_faults import ApiException, explained
-    from aboard.executors.kubernetes_forwarded import LISTENS, Forwarded
-    from aboard.executors.kubernetes_manifests import DIGEST, STOPPED, manifests, object_name, tell_begin
-    from aboard.executors.kubernetes_place import Place
-    from aboard.executors.kubernetes_status import annotations_of, is_ready
-    from aboard.executors.kubernetes_sweep import (
-        UNITS,
-        forget_member,
-        is_forgotten,
-        place_in_sweep,
-        stop_member,
-        sweep_manifests,
-    )
-    from aboard.executors.kubernetes_volumes import claim_of
-except ImportError as error:
-    hint = "pip install 'aboard[kubernetes]'"
-    raise MissingPackage("the executor kubernetes needs the official client", hint=hint) from error
-
+LISTENS = "listening"
+"""What the process that forwards ports prints when it can be connected to."""
 _OWNERS = ("Job", "Deployment")
 _POLL_SECONDS, _LONGEST_POLL_SECONDS = 0.2, 2.0
 
@@ -205,10 +201,6 @@ class Kubernetes(Executor):
             return Endpoint(host=f"{place.name}.{place.namespace}.svc", port=ports[port])
         return self._tunnel(handle).endpoint(port, ports)
 
-    def forwarded(self, handle: UnitHandle) -> Forwarded:
-        """The unit as the tunnel looks after it."""
-        return Forwarded(address=self._address_of(handle), place=Place.of(handle), idle_seconds=self.idle_seconds)
-
     def port_forward_line(self, handle: UnitHandle, port: str = "http", *, here: int | None = None) -> str:
         """The command by which kubectl brings a port of the unit to this machine."""
         place = Place.of(handle)
@@ -216,7 +208,7 @@ class Kubernetes(Executor):
             number = self._ports(opened, handle, port)[port]
         words = ["kubectl", "port-forward"]
         words += ["--kubeconfig", self.kubeconfig] if self.kubeconfig else []
-        context = self._address_of(handle).context
+        context = self.address_of(handle).context
         words += ["--context", context] if context else []
         words += ["--namespace", place.namespace, f"service/{place.name}", f"{here or number}:{number}"]
         return shlex.join(words)
@@ -263,7 +255,8 @@ class Kubernetes(Executor):
         context = self._address.current_context
         return self.handle(unit, **place, **cluster.as_place, **({"context": context} if context else {}))
 
-    def _address_of(self, handle: UnitHandle) -> ClusterAddress:
+    def address_of(self, handle: UnitHandle) -> ClusterAddress:
+        """The cluster of a unit: by the context with which it was submitted."""
         return self._address.towards(handle.place.get("context", ""))
 
     def _namespace(self) -> str:
@@ -277,7 +270,7 @@ class Kubernetes(Executor):
     @contextlib.contextmanager
     def _opened_for(self, handle: UnitHandle) -> Generator[Namespace]:
         namespace = handle.place["namespace"]
-        with explained(namespace), Namespace(self._address_of(handle), namespace) as opened:
+        with explained(namespace), Namespace(self.address_of(handle), namespace) as opened:
             opened.check_cluster(handle.place)
             yield opened
 

@@ -13,21 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, cast
 
-from kubernetes import client as _client
-from kubernetes import config as _config
-from kubernetes.config import incluster_config as _incluster
-from yaml import YAMLError
-
 from aboard.errors import ExecutorNotConfigured, ExecutorUnavailable
-from aboard.executors.kubernetes_faults import ApiException
+from aboard.executors.kubernetes_faults import UNREADABLE, ApiException, client, config, incluster
 
-# The client has no types: what it hands out is looked at as it is.
-client, config, incluster = cast("Any", _client), cast("Any", _config), cast("Any", _incluster)
 PATIENCE_SECONDS = 60.0
 """How long an API server may take to accept a connection, and to say anything more; the library would wait for ever."""
 _SILENT_SECONDS = 7 * 86400.0  # what is followed may print nothing for long; the library takes no "for ever"
-# What the library raises for a file that is not there, is none of Kubernetes, or may not be read.
-_UNREADABLE = (config.ConfigException, YAMLError, TypeError, OSError)
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 _NO_CLUSTER = "`kubectl config get-contexts` lists what there is; KUBECONFIG or kubeconfig= names another file"
 _NO_ACCOUNT = (
@@ -72,7 +63,7 @@ class ClusterAddress:
                 return "default"
         try:
             contexts, active = config.list_kube_config_contexts(self._files)
-        except _UNREADABLE:  # who connects is told
+        except UNREADABLE:  # who connects is told
             return "default"
         chosen = next((each for each in contexts if each["name"] == self.context), active)
         return chosen["context"].get("namespace", "default")
@@ -84,7 +75,7 @@ class ClusterAddress:
             return self.context
         try:
             return str(config.list_kube_config_contexts(self._files)[1]["name"])
-        except _UNREADABLE:  # connecting reports it
+        except UNREADABLE:  # connecting reports it
             return ""
 
     def towards(self, context: str) -> Self:
@@ -96,7 +87,7 @@ class ClusterAddress:
             return self
         try:
             names = [each["name"] for each in config.list_kube_config_contexts(self._files)[0]]
-        except _UNREADABLE:
+        except UNREADABLE:
             return self
         return replace(self, context=context) if context in names else self
 
@@ -109,7 +100,7 @@ class ClusterAddress:
                 config.load_incluster_config(client_configuration=made)
             else:
                 self._read_files(made)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             hint = _NO_ACCOUNT if self.is_inside else _NO_CLUSTER
             raise ExecutorNotConfigured(f"no Kubernetes cluster is configured: {error}", hint=hint) from None
         made.retries = False

@@ -8,13 +8,24 @@ import json
 from collections.abc import Generator
 from typing import Any, cast
 
-import urllib3.exceptions
-from kubernetes import client, config
+from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable, MissingPackage, UnitRefused
 
-from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable, UnitRefused
+try:
+    import urllib3.exceptions
+    from kubernetes import client as _client
+    from kubernetes import config as _config
+    from kubernetes.config import incluster_config as _incluster
+    from yaml import YAMLError
+except ImportError as error:
+    _hint = "pip install 'aboard[kubernetes]'"
+    raise MissingPackage("the executor kubernetes needs the official client", hint=_hint) from error
 
-ApiException: type[Exception] = cast("Any", client).ApiException
-_ConfigException: type[Exception] = cast("Any", config).ConfigException
+# The client has no types: what it hands out is looked at as it is.
+client, config, incluster = cast("Any", _client), cast("Any", _config), cast("Any", _incluster)
+ApiException: type[Exception] = client.ApiException
+_ConfigException: type[Exception] = config.ConfigException
+# What the library raises for a file that is not there, is none of Kubernetes, or may not be read.
+UNREADABLE = (config.ConfigException, YAMLError, TypeError, OSError)
 
 
 @contextlib.contextmanager

@@ -14,8 +14,9 @@ import time
 from typing import Any
 
 from aboard.errors import AboardError
-from aboard.executors.kubernetes import Kubernetes
-from aboard.executors.kubernetes_forwarded import LISTENS, Forwarded
+from aboard.executors.kubernetes import LISTENS, Kubernetes
+from aboard.executors.kubernetes_forwarded import Forwarded
+from aboard.executors.kubernetes_place import Place
 from aboard.executors.registry import executor_of
 from aboard.model.unit_handle import UnitHandle
 
@@ -88,13 +89,19 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
+def forwarded_unit(handle: UnitHandle) -> Forwarded:
+    """The unit of a handle, as its ports are forwarded."""
+    executor = executor_of(handle)
+    assert isinstance(executor, Kubernetes)
+    address, place = executor.address_of(handle), Place.of(handle)
+    return Forwarded(address=address, place=place, idle_seconds=executor.idle_seconds)
+
+
 def main(arguments: list[str]) -> None:
     """Forward what the command line says."""
     handle = UnitHandle.parse(arguments[0])
-    executor = executor_of(handle)
-    assert isinstance(executor, Kubernetes)
     pairs = [text.split(":") for text in arguments[1:]]
-    forward(executor.forwarded(handle), [(int(here), int(there)) for here, there in pairs])
+    forward(forwarded_unit(handle), [(int(here), int(there)) for here, there in pairs])
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ from aboard.executors.kubernetes_manifests import IDLE
 from aboard.executors.kubernetes_place import Place
 from aboard.executors.kubernetes_status import is_ready
 
-LISTENS = "listening"
-"""What the tunnel says when it can be connected to."""
 _POLL_SECONDS = 0.2
 _WAKE_SECONDS = 300.0
 _CLOSE_SECONDS, _CLOSE_POLL_SECONDS = 5.0, 0.01

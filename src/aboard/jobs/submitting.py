@@ -183,7 +183,8 @@ def submit_job(asked: JobAsked) -> Job:
     one = preparing.prepared(asked.hparams, asked.name)
     with undone_if_refused([one], preparing.records):
         preparing.bring_source(one.spec.id, [one.spec.id])
-        return submit_prepared(one, preparing.executor, preparing.records)
+        record = submit_prepared(one, preparing.executor, preparing.records)
+    return Job(record, records=preparing.records)
 
 
 @contextlib.contextmanager
@@ -207,13 +208,13 @@ def _undo(jobs: Sequence[PreparedJob], records: JobRecords) -> None:
     records.remove_if_empty(jobs[0].record.group)
 
 
-def submit_prepared(one: PreparedJob, executor: Executor, records: JobRecords) -> Job:
-    """Submit a job that was prepared, with a record before and after."""
+def submit_prepared(one: PreparedJob, executor: Executor, records: JobRecords) -> JobRecord:
+    """Submit a prepared job, and write its record before and after."""
     keep(one, records)
     handle = _submitted(one, executor)
     record = replace(one.record, handle=handle.text())
     records.write(record)
-    return Job(record, records=records)
+    return record
 
 
 def _submitted(one: PreparedJob, executor: Executor) -> UnitHandle:

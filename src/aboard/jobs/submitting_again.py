@@ -56,7 +56,7 @@ def submit_again(job: Job, records: JobRecords) -> Job:
             job.cancel()  # what is left of it would hold the run
         again = submit_prepared(one, executor, records)
     records.mark_cancelled(job.id)  # nobody is to start the earlier one again as well
-    return again
+    return Job(again, records=records)
 
 
 def _unit(job: Job, records: JobRecords) -> UnitSpec:
