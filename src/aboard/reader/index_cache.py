@@ -43,12 +43,8 @@ class IndexCache:
         home = os.environ.get("ABOARD_HOME") or "~/.aboard"
         return cls(Path(home).expanduser() / "cache" / "index")
 
-    def path_for(self, folder: Path, file: str | None = None) -> Path:
-        """Where the index of a folder lies, or of one of its files alone."""
-        return Path(self.place_of(str(folder), file))
-
     def place_of(self, folder: str, file: str | None = None) -> str:
-        """The same for who asks for very many."""
+        """Path of the index of a folder, or of one of its files alone. Text, because there may be very many."""
         name = absolute_path(folder) + (b"" if file is None else b"\0" + os.fsencode(file))
         return f"{self._folder_name}/{hashlib.sha256(name).hexdigest()[:32]}"
 

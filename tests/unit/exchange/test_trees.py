@@ -10,7 +10,7 @@ import pytest
 
 from aboard.exchange.findings import Finding
 from aboard.exchange.trees import walk
-from aboard.reader.find_logdirs import find_logdirs
+from support.find_logdirs import find_logdirs
 from support.privileges import folder_of_an_ordinary_user
 
 

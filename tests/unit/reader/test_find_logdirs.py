@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from aboard.reader.find_logdirs import find_logdirs
+from support.find_logdirs import find_logdirs
 from support.privileges import folder_of_an_ordinary_user
 
 

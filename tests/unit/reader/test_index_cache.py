@@ -22,8 +22,12 @@ def _log(folder: Path, points: int, first: int = 0) -> Path:
     return folder
 
 
+def _path(cache: IndexCache, folder: Path, file: str | None = None) -> Path:
+    return Path(cache.place_of(str(folder), file))
+
+
 def _open(folder: Path, cache: IndexCache) -> RunReader:
-    run = RunReader("run", folder, cache.path_for(folder))
+    run = RunReader("run", folder, _path(cache, folder))
     run.logdir.refresh([os.fsencode(path.name) for path in folder.iterdir()])
     return run
 
@@ -118,8 +122,8 @@ def test_a_growing_run_is_written_when_it_has_grown_much_or_at_the_end(tmp_path:
 def test_one_file_of_a_folder_has_an_index_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path.parent)
     cache = IndexCache(tmp_path / "cache")
-    assert cache.path_for(tmp_path) != cache.path_for(tmp_path, "events")
-    assert cache.path_for(tmp_path) == cache.path_for(Path(tmp_path.name))
+    assert _path(cache, tmp_path) != _path(cache, tmp_path, "events")
+    assert _path(cache, tmp_path) == _path(cache, Path(tmp_path.name))
 
 
 def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
@@ -127,8 +131,8 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     large = IndexCache(tmp_path / "cache")
     for age, folder in enumerate(folders):
         large.keep([_open(folder, large).logdir])
-        os.utime(large.path_for(folder), (1e9 + age, 1e9 + age))
-    size = large.path_for(folders[0]).stat().st_size
+        os.utime(_path(large, folder), (1e9 + age, 1e9 + age))
+    size = _path(large, folders[0]).stat().st_size
     abandoned = tmp_path / "cache" / "v1" / "x.1-1.aside"
     abandoned.write_bytes(b"half")
     os.utime(abandoned, (1e9, 1e9))
@@ -136,9 +140,9 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     small = IndexCache(tmp_path / "cache", limit=int(size * 3.5))
     small.keep([_open(_log(tmp_path / "another", 4000), small).logdir])
     kept = set(_indexes(tmp_path / "cache"))
-    assert small.path_for(folders[0]) in kept
-    assert small.path_for(tmp_path / "another") in kept
-    assert small.path_for(folders[1]) not in kept
+    assert _path(small, folders[0]) in kept
+    assert _path(small, tmp_path / "another") in kept
+    assert _path(small, folders[1]) not in kept
     assert abandoned not in kept
     assert sum(path.stat().st_size for path in kept) <= size * 3.5
 

@@ -83,11 +83,6 @@ class RunCopy:
         """The manifest as far as it could be read."""
         return self._manifest
 
-    @property
-    def bytes_wanted(self) -> int:
-        """Of event files, as far as they are known."""
-        return sum(row.bytes for row in self._rows)
-
     def resume(self, document: dict[str, Any]) -> None:
         """Go on from what an earlier process has copied."""
         known = _Known(**{name: document[name] for name in _Known.__slots__})

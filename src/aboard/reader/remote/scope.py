@@ -8,8 +8,9 @@ from aboard.events.file_names import is_event_file
 from aboard.model.uid import is_uid, new_uid
 from aboard.reader.remote.discovery import Discovery, FoundRun
 from aboard.reader.root import StoreUri
-from aboard.store import Patience, Store, open_store
-from aboard.store.store import Entry
+from aboard.store.connection import Patience
+from aboard.store.opening import open_store
+from aboard.store.store import Entry, Store
 from aboard.store.traffic import TrafficCount
 
 
