@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from aboard.server.short_answers import ASGIApp, Receive, Scope, Send
 
 
 class HeadAsGet:

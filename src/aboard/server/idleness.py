@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from aboard.server.short_answers import ASGIApp, Receive, Scope, Send
 
 _LOOK_SECONDS = 1.0
 

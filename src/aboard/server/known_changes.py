@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 from aboard.api import PREFIX
+from aboard.server.short_answers import ASGIApp, Message, Receive, Scope, Send
 from aboard.services.changes import Changes
 
 _HEADER = b"x-changes"

@@ -7,11 +7,13 @@ import logging
 import re
 import secrets
 import time
-
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing import TYPE_CHECKING
 
 from aboard.server.log_lines import REQUEST_ID
-from aboard.server.server_metrics import ServerMetrics
+from aboard.server.short_answers import ASGIApp, Message, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from aboard.server.server_metrics import ServerMetrics
 
 _access = logging.getLogger("aboard.access")
 _HEADER = b"x-request-id"
