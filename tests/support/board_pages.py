@@ -49,7 +49,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 @contextlib.contextmanager
 def event_stream(client: Client, path: str) -> Iterator[Iterator[tuple[str, Any]]]:
-    """Server-sent events of the API as they come: of lines their text, of others their facts."""
+    """Server-sent events of the API as they arrive: kind and payload."""
     request = urllib.request.Request(f"{client.url}/api/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
     with urllib.request.urlopen(request, timeout=60) as answer:
         yield _events(answer)
@@ -62,8 +62,7 @@ def _events(answer: Any) -> Iterator[tuple[str, Any]]:
         if name == "event":
             kind = value
         elif name == "data":
-            facts = json.loads(value)
-            yield kind, facts.get("text", facts or None)
+            yield kind, json.loads(value)
 
 
 def shown_runs(client: Client, uri: str) -> set[str]:

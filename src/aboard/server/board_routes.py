@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import unquote
 
-from fastapi import Header, Path, Query, Response
+from fastapi import Path, Query
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 
@@ -22,7 +21,6 @@ from aboard.model.times import parse_time
 from aboard.model.unit_states import UnitState
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
-from aboard.server.log_stream import log_stream
 from aboard.server.parameters import After, Limit, Workspaces
 from aboard.services.board_lists import SORTED_BY
 from aboard.services.board_selection import kept_selection, named_numbers
@@ -58,7 +56,6 @@ class BoardRoutes:
         operations.add("POST", "boards/{board}/stop", self.stop)
         operations.add("POST", "boards/{board}/kill", self.kill)
         operations.add("GET", "boards/{board}/logs", self.logs)
-        operations.add("GET", "boards/{board}/logs/stream", self.follow_logs, content={"text/event-stream": bytes})
         operations.add("GET", "boards/{board}/runs", self.runs)
         operations.add("GET", "boards/{board}/reading", self.reading)
         return operations.routes
@@ -150,29 +147,6 @@ class BoardRoutes:
             level=level,
         )
         return Page(tuple(lines))
-
-    def follow_logs(
-        self,
-        board: BoardName,
-        access: Asking,
-        tail: Lines = None,
-        level: LineLevel = LineLevel.TRACE,
-        last_event_id: Annotated[str, Header(description="As browsers send it when they come back.")] = "",
-    ) -> Response:
-        """What happened to a board and what happens, as server-sent events `line`, until `end` when it has ended.
-
-        The stream ends after a quarter of an hour; come back with the last id.
-        """
-        boards = self._control.boards
-        is_number = last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) < 18
-        behind = int(last_event_id) if is_number else 0
-        first = boards.lines(board, access, tail=None if behind else tail, behind=behind, level=level)
-
-        def look(behind: int) -> tuple[Sequence[BoardLine], bool]:
-            is_over = boards.get(board, access).state.is_ended  # before the lines, so that none is missed
-            return boards.lines(board, access, behind=behind, level=level), is_over
-
-        return log_stream(first, behind, look, lambda: self._control.changes.is_closed)
 
     def runs(self, board: BoardName, access: Asking) -> Page[SelectedRun]:
         """The runs that a board shows now."""

@@ -977,28 +977,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/boards/{board}/logs/stream": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * What happened to a board and what happens, as server-sent events `line`, until `end` when it has ended
-         * @description What happened to a board and what happens, as server-sent events `line`, until `end` when it has ended.
-         *
-         *     The stream ends after a quarter of an hour; come back with the last id.
-         */
-        get: operations["boards_follow_logs"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/boards/{board}/runs": {
         parameters: {
             query?: never;
@@ -3908,36 +3886,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BoardLinePage"];
-                };
-            };
-            default: components["responses"]["Failure"];
-        };
-    };
-    boards_follow_logs: {
-        parameters: {
-            query?: {
-                tail?: number | null;
-                level?: components["schemas"]["LineLevel"];
-            };
-            header?: {
-                /** @description As browsers send it when they come back. */
-                "last-event-id"?: string;
-            };
-            path: {
-                /** @description The id of a board, its first characters, or its name. */
-                board: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The answer. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": string;
                 };
             };
             default: components["responses"]["Failure"];
