@@ -8,12 +8,12 @@ import contextlib
 import time
 
 import orjson
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from fastapi import Response
 
 from aboard.api.wire import to_wire
 from aboard.model.access import Access
 from aboard.model.names import folded
+from aboard.server.short_answers import Receive, Scope, Send
 from aboard.services.changes import Change, Changes, News
 
 HEARTBEAT_SECONDS = 15.0
