@@ -22,7 +22,7 @@ from aboard.client.client import Client
 from aboard.server.access import AccessGuard
 from aboard.server.api_app import api_app
 from aboard.server.listening import listen, url_of
-from aboard.services.control import Control, ControlOptions
+from aboard.services.services import Control, ControlOptions
 from catalog import QUESTIONS, fill
 
 _TOKEN = "for this benchmark"

@@ -19,8 +19,8 @@ from aboard.errors import Forbidden
 from aboard.executors import Slurm
 from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
-from aboard.services.board_executors import BoardExecutors
-from aboard.services.boards import BoardRules
+from aboard.services.boards.executors import BoardExecutors
+from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run

@@ -20,8 +20,8 @@ from aboard.catalog.catalog import Catalog
 from aboard.executors import kubernetes_manifests
 from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
-from aboard.services.board_executors import BoardExecutors
-from aboard.services.boards import BoardRules
+from aboard.services.boards.executors import BoardExecutors
+from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run

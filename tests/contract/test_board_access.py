@@ -15,7 +15,7 @@ from aboard.errors import Forbidden, UnknownName
 from aboard.model.access import Access
 from aboard.model.unit_states import UnitState
 from aboard.model.user import Role
-from aboard.services.control import Control, ControlOptions
+from aboard.services.services import Control, ControlOptions
 from support.catalog_runs import make_run
 
 ROOT = Access.whole("root")

@@ -16,8 +16,8 @@ from aboard.model.access import Access
 from aboard.model.board import Board
 from aboard.model.times import now
 from aboard.model.unit_states import UnitState
-from aboard.services.board_keeper import BoardKeeper
-from aboard.services.control import Control, ControlOptions
+from aboard.services.boards.expiry import BoardKeeper
+from aboard.services.services import Control, ControlOptions
 from support.catalog_runs import make_run
 
 SOMEONE = Access.whole("someone")

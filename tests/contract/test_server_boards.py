@@ -21,7 +21,7 @@ from aboard.model.board_line import LineLevel
 from aboard.model.run_states import RunState
 from aboard.model.selection import NumberKind
 from aboard.model.unit_states import UnitState
-from aboard.services.boards import BoardRules
+from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store
 from support.board_pages import ask, event_stream, log, logged_run, shown_runs, until_answered, until_shown
 from support.processes import until
@@ -276,7 +276,7 @@ class TestWhatItShows:
         until_shown(client, board.uri, *(f"ws1_{run}" for run in runs))
 
     def test_of_too_many_runs_the_newest_are_shown(self, client: Client, monkeypatch: pytest.MonkeyPatch):
-        from aboard.services import hosted_board
+        from aboard.services.boards import hosted_board
 
         monkeypatch.setattr(hosted_board, "MOST_SHOWN", 2)
         board = client.boards.create("*").board

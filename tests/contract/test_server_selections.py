@@ -19,8 +19,8 @@ from aboard.model.access import Access
 from aboard.model.run_states import RunState
 from aboard.model.selection import NumberKind
 from aboard.model.selection_words import parse_selection
-from aboard.services.control import Control, ControlOptions
-from aboard.services.seen_control import SeenControl
+from aboard.services.services import Control, ControlOptions
+from aboard.services.user_scope import SeenControl
 from aboard.store import Store, open_store
 from support.catalog_runs import make_run
 from support.stored_runs import folder_uri, serving_runs, store_run

@@ -12,7 +12,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, ServeSettings
-from aboard.services.first_administrator import ensure_administrator
+from aboard.services.people.accounts import ensure_administrator
 from support.attacked_server import attacked_server, me
 from support.team_servers import BOSS, TeamServer, team_server
 

@@ -17,7 +17,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import ServeSettings
 from aboard.errors import UnknownName
 from aboard.model.user import Role
-from aboard.services.control import Control
+from aboard.services.services import Control
 from support.attacked_server import attacked_server, me
 from support.processes import until
 from support.team_servers import BOSS, TeamServer, team_server

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from aboard.model.board_limits import BoardLimits
-from aboard.services.boards import BoardRules
+from aboard.services.boards.lifecycle import BoardRules
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import shown_runs, until_shown
 from support.commands import aboard

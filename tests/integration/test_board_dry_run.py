@@ -16,8 +16,8 @@ from aboard.errors import Forbidden, InvalidValue, UnknownName
 from aboard.executors import Kubernetes
 from aboard.model.board import BoardKind
 from aboard.model.user import Role
-from aboard.services.board_executors import BoardExecutors
-from aboard.services.boards import BoardRules
+from aboard.services.boards.executors import BoardExecutors
+from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import open_store
 from support.board_pages import logged_run
 from support.commands import aboard

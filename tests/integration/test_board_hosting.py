@@ -15,7 +15,7 @@ from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.model.board_line import LineLevel
-from aboard.services.open_run import ReadingPatience
+from aboard.services.runs.open_runs import ReadingPatience
 from aboard.store import Patience, Store, open_store
 from support.board_pages import ask, log, logged_run, shown_runs, until_shown
 from support.board_parity import check_every_answer

@@ -26,8 +26,8 @@ from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
-from aboard.services.control import Control, ControlOptions
-from aboard.services.job_reconciler import JobPace, JobReconciler
+from aboard.services.services import Control, ControlOptions
+from aboard.services.stores.jobs import JobPace, JobReconciler
 from support.job_home import job_home
 from support.kept_runs import kept_run
 from support.processes import finish, start, until

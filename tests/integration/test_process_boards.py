@@ -28,8 +28,8 @@ from aboard.model.board_limits import BoardLimits
 from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
 from aboard.model.user import Role
-from aboard.services.board_executors import BoardExecutors
-from aboard.services.boards import BoardRules
+from aboard.services.boards.executors import BoardExecutors
+from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store
 from aboard.store.run.file_row import FileRow
 from aboard.store.run.outputs import Outputs

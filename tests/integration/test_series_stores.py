@@ -14,7 +14,7 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.errors import AboardError
-from aboard.services.open_run import ReadingPatience
+from aboard.services.runs.open_runs import ReadingPatience
 from aboard.store import Patience, Store, open_store
 from support.clouds import use
 from support.fault_proxy import FaultProxy, fault_proxy

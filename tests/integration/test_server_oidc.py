@@ -13,7 +13,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, OidcSettings
 from aboard.model.user import Role
 from aboard.server.oidc_provider import OidcProvider, ProviderUnavailable
-from aboard.services.failure_limit import FailureLimit
+from aboard.services.people.login_attempts import FailureLimit
 from support.object_servers import free_ports
 from support.openid import CLIENT_SECRET, Browser, Page, openid_provider, why_no_provider
 from support.processes import needs

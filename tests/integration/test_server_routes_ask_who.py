@@ -17,7 +17,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.model.user import Role
 from aboard.server.actors import Asking
 from aboard.server.api_app import api_app
-from aboard.services.control import Control, ControlOptions
+from aboard.services.services import Control, ControlOptions
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run

@@ -24,8 +24,8 @@ from aboard.server.access import AccessGuard
 from aboard.server.api_app import api_app
 from aboard.server.listening import listen
 from aboard.server.request_log import RequestLog
-from aboard.services.board_pace import BoardPace
-from aboard.services.control import Control, ControlOptions
+from aboard.services.boards.selection import BoardPace
+from aboard.services.services import Control, ControlOptions
 from aboard.store import Store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.file_row import FileRow

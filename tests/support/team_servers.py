@@ -27,8 +27,8 @@ from aboard.server.listening import listen, url_of
 from aboard.server.path_prefix import prefix_of
 from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.serving import server_config
-from aboard.services.control import Control, ControlOptions
-from aboard.services.first_administrator import ensure_administrator
+from aboard.services.people.accounts import ensure_administrator
+from aboard.services.services import Control, ControlOptions
 from support.processes import until
 from support.stored_runs import QUICK
 

@@ -35,12 +35,12 @@ from aboard.server.registration import Registration
 from aboard.server.request_log import RequestLog
 from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.serving import serve
-from aboard.services.board_executors import BoardExecutors
-from aboard.services.boards import BoardRules
-from aboard.services.control import Control, ControlOptions
-from aboard.services.first_administrator import code_for, ensure_administrator, has_named_administrator, has_way_in
-from aboard.services.regular_retention import ACTOR, RegularRetention
-from aboard.services.source_cleaning import clean_stores
+from aboard.services.boards.executors import BoardExecutors
+from aboard.services.boards.lifecycle import BoardRules
+from aboard.services.people.accounts import code_for, ensure_administrator, has_named_administrator, has_way_in
+from aboard.services.runs.retention import ACTOR, RegularRetention
+from aboard.services.services import Control, ControlOptions
+from aboard.services.stores.jobs import clean_stores
 
 _ANY_NUMBER = 10**9
 _log = logging.getLogger("aboard.server")

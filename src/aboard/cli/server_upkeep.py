@@ -26,7 +26,7 @@ def make_administrator(name: str | None, place: str | None, *, as_json: bool) ->
     """Make somebody an administrator and print a code that lets them in."""
     with _opened(place, beside_server=True) as (catalog, settings):
         from aboard.server.actors import owner
-        from aboard.services.first_administrator import code_for, ensure_administrator
+        from aboard.services.people.accounts import code_for, ensure_administrator
 
         is_header = settings.login.mode == "header"
         if is_header and not name:

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from aboard.api.annotations import Annotations
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 _Runs = Annotated[list[str], Query(alias="run", default_factory=list, description="Runs, as `?run=run1&run=run2`.")]
 

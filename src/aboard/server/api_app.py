@@ -34,7 +34,7 @@ from aboard.server.selection_routes import SelectionRoutes
 from aboard.server.series_routes import SeriesRoutes
 from aboard.server.server_metrics import ServerMetrics
 from aboard.server.server_routes import ServerRoutes
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 _THREADS = 100
 

@@ -26,7 +26,7 @@ from aboard.server.proxy_headers import check_framing
 from aboard.server.receiving import Limited, watched
 from aboard.server.requests_under_way import RequestsUnderWay, TooManyRequests
 from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, text_answer
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 if TYPE_CHECKING:
     from aboard.server.forwarding import Forwarding

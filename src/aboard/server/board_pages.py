@@ -22,11 +22,11 @@ from aboard.model.board import Board, BoardKind
 from aboard.server.board_origin import CODE
 from aboard.server.short_answers import Receive, Scope, Send, ShortAnswer, headers_of, text_answer
 from aboard.server.wsgi_bridge import ENVIRONMENT, TURN, Environment, WSGIBridge
-from aboard.services.control import Control
-from aboard.services.hosting import check_running
+from aboard.services.boards.hosting import check_running
+from aboard.services.services import Control
 
 if TYPE_CHECKING:
-    from aboard.services.hosted_board import HostedBoard
+    from aboard.services.boards.hosted_board import HostedBoard
 
 _T = TypeVar("_T")
 _WORKERS, _AT_ONCE_OF_ONE = 32, 8  # pictures in a slow store may keep one board waiting, and no other

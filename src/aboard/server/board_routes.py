@@ -22,9 +22,9 @@ from aboard.model.unit_states import UnitState
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, Limit, Workspaces
-from aboard.services.board_lists import SORTED_BY
-from aboard.services.board_selection import kept_selection, named_numbers
-from aboard.services.control import Control
+from aboard.services.boards.lifecycle import SORTED_BY
+from aboard.services.boards.selection import kept_selection, named_numbers
+from aboard.services.services import Control
 
 _MOST_LINES = 1000
 

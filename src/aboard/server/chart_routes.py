@@ -20,10 +20,10 @@ from aboard.server.parameters import Limit, said
 from aboard.server.runs_asked import Which
 from aboard.server.series_answers import as_columns, response_of
 from aboard.server.series_routes import MEANS
-from aboard.services.control import Control
-from aboard.services.first_charts import FirstAsked, first_charts
-from aboard.services.readable_runs import readable_runs, selected_from
-from aboard.services.shared_tags import shared_tags
+from aboard.services.runs.open_runs import readable_runs, selected_from
+from aboard.services.runs.series import FirstAsked, first_charts
+from aboard.services.runs.tags import shared_tags
+from aboard.services.services import Control
 
 _MOST_CHARTS = 100
 _Runs = Annotated[list[str], Query(alias="run", description="Runs, as `run343`, `343`, a uid or `workspace/name`.")]

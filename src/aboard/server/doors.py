@@ -16,8 +16,8 @@ from aboard.model.names import check_name
 from aboard.server.cookies import Cookie
 from aboard.server.peers import Proxies, network_of
 from aboard.server.short_answers import Scope
-from aboard.services.login_tries import LoginTries
-from aboard.services.logins import Logins
+from aboard.services.people.login_attempts import LoginTries
+from aboard.services.people.logins import Logins
 
 _T = TypeVar("_T")
 PROXY_SECRET = "x-aboard-proxy-secret"  # noqa: S105 - the name of a header

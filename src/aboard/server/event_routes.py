@@ -13,7 +13,7 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.event_stream import EventStream
 from aboard.server.parameters import Workspaces
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 
 class EventRoutes:

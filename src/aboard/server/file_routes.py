@@ -18,8 +18,8 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.harmless import harmless_headers
 from aboard.server.parameters import RunName
-from aboard.services.control import Control
-from aboard.services.run_files import StoredFile, find_file, list_files, read_log
+from aboard.services.runs.files import StoredFile, find_file, list_files, read_log
+from aboard.services.services import Control
 
 _BINARY = "application/octet-stream"
 _TEXTS = (

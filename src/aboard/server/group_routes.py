@@ -14,7 +14,7 @@ from aboard.model.workspace import Workspace
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 
 class GroupRoutes:

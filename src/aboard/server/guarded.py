@@ -29,8 +29,8 @@ from aboard.server.peers import Proxies
 from aboard.server.requests_under_way import RequestsUnderWay
 from aboard.server.security_headers import SecurityHeaders
 from aboard.server.short_answers import ASGIApp
-from aboard.services.control import Control
-from aboard.services.logins import LoginOptions
+from aboard.services.people.logins import LoginOptions
+from aboard.services.services import Control
 
 _NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
 

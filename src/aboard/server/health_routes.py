@@ -11,7 +11,7 @@ from aboard.errors import AboardError
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, encoded
 from aboard.server.server_metrics import CONTENT_TYPE, ServerMetrics
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 
 class HealthRoutes:

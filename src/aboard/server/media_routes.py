@@ -14,8 +14,8 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.harmless import harmless_headers
 from aboard.server.parameters import RunName
-from aboard.services.control import Control
-from aboard.services.media import BINARY, MediaAsked
+from aboard.services.runs.media import BINARY, MediaAsked
+from aboard.services.services import Control
 
 _Tag = Annotated[str, Query(description="The tag, by its whole name.")]
 _Logdir = Annotated[str, Query(description="The logdir; empty, or `.`, for the run itself.")]

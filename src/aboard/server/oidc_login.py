@@ -21,7 +21,7 @@ from aboard.server.cookies import Cookie
 from aboard.server.oidc_people import OidcPeople
 from aboard.server.oidc_provider import OidcProvider
 from aboard.server.short_answers import ShortAnswer
-from aboard.services.logins import OutsidePerson
+from aboard.services.people.logins import OutsidePerson
 
 _MINUTES = 10
 

@@ -10,7 +10,7 @@ from typing import cast
 from aboard.errors import Forbidden, Unauthorized
 from aboard.model.names import usable_name
 from aboard.model.user import Role
-from aboard.services.logins import OutsidePerson
+from aboard.services.people.logins import OutsidePerson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.local_paths import local_path
 from aboard.server.parameters import After, Identifier, Limit, WorkspaceName
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 _PersonName = Annotated[str, Query(alias="person", description="Whose; of an administrator only. Else one's own.")]
 

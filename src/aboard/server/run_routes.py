@@ -41,9 +41,9 @@ from aboard.server.answering import Operations, sent
 from aboard.server.parameters import After, Identifier, InBin, Limit, RunName, Workspaces, said
 from aboard.server.runs_asked import Which
 from aboard.server.series_answers import response_of, whole_json
-from aboard.services.comparing import compare
-from aboard.services.control import Control
-from aboard.services.run_edits import Edited
+from aboard.services.runs.comparison import compare
+from aboard.services.runs.editing import Edited
+from aboard.services.services import Control
 
 _Columns = Annotated[
     list[str],

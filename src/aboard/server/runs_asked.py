@@ -15,7 +15,7 @@ from aboard.model.query.parser import parse_query
 from aboard.model.query.syntax import And, Column, ColumnKind, Comparison, Order
 from aboard.model.query.syntax import Query as Filter
 from aboard.server.parameters import InBin, Where, Workspaces, Zone
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 
 @dataclass(frozen=True, slots=True)

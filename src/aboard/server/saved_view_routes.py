@@ -14,7 +14,7 @@ from aboard.model.saved_view import SavedView
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import Workspaces
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 _Id = Annotated[int, Path(ge=0, le=2**63 - 1, description="The id that the list has.")]
 

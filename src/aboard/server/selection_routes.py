@@ -13,7 +13,7 @@ from aboard.errors import InvalidValue
 from aboard.model.selection_words import parse_selection
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 _DAY_MINUTES = 24 * 60
 

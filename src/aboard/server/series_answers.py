@@ -22,8 +22,7 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import COLUMNS_TYPE
 from aboard.api.wire import to_wire
 from aboard.model.json_numbers import to_json_number
-from aboard.services.curves import FoundCurve, FoundCurves
-from aboard.services.run_series import WholeSeries
+from aboard.services.runs.series import FoundCurve, FoundCurves, WholeSeries
 
 _EXACT = 2**53
 _PIECE_POINTS = 1 << 16

@@ -16,10 +16,9 @@ from aboard.server.actors import Asking
 from aboard.server.answering import Operations
 from aboard.server.parameters import RunName, said
 from aboard.server.series_answers import ENCODERS, response_of
-from aboard.services.control import Control
-from aboard.services.curve_window import curve_windows
-from aboard.services.curves import CurvesAsked
-from aboard.services.tag_listing import TagsAsked, list_tags
+from aboard.services.runs.series import CurvesAsked, curve_windows
+from aboard.services.runs.tags import TagsAsked, list_tags
+from aboard.services.services import Control
 
 _MOST_POINTS = 1_000_000
 _MOST_TAGS = 10_000

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from aboard import __version__
 from aboard.errors import AboardError
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -19,7 +19,7 @@ from aboard.model.times import now
 from aboard.server.actors import Asking
 from aboard.server.answering import Operations, sent
 from aboard.server.parameters import Identifier
-from aboard.services.control import Control
+from aboard.services.services import Control
 
 
 class ServerRoutes:

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed lately, for all who watch: one bus in the process, to which other processes may be bridged.
+"""The change bus: what changed in the catalog, for the clients that watch it, within and across server processes.
 
-The bus keeps the last few thousand changes and no queue for anybody: each watcher remembers how far it has come, and
-one that was left behind is told to look at everything anew.
+The bus keeps the last few thousand changes and no queue per watcher. Each watcher remembers its position; a watcher
+that falls behind is told to reload everything. Runs are compared with their last known state, so that the bus
+carries what changed about them. The bridge joins the buses of several server processes through the catalog: one
+process follows each store, and publishes what it finds there to the others. If a message may have been lost, all
+watchers reload everything.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import logging
+import queue
 import secrets
 import threading
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from aboard.errors import ServerUnavailable
+from aboard.catalog.notices import LARGEST, Notices
+from aboard.errors import CatalogUnavailable, ServerUnavailable
+from aboard.model.run import Run
 
 _KEPT = 10_000
 _MOST_WATCHERS = 2000
@@ -147,3 +156,191 @@ class Changes:
             watchers = list(self._watchers.values())
         for wake in watchers:
             wake()
+
+
+_REMEMBERED = 50_000
+
+
+class _Known(NamedTuple):
+    workspace: str
+    is_deleted: bool
+    status: str
+    metrics: int
+    document: int
+
+
+class RunNews:
+    """Remembers the runs that changed last. Safe to use from any thread."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+
+    def tell(self, runs: Sequence[Run], was_known: bool = False) -> None:
+        """Runs as they are in the catalog now; `was_known`: those of which nothing is remembered here are not new."""
+        for run in runs:
+            with self._lock:
+                before, now = self._known.get(run.uid), _known(run)
+                self._known[run.uid] = now
+                self._known.move_to_end(run.uid)
+                if len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)
+            unknown = ["document"] if was_known else ["seen"]
+            changed = unknown if before is None else _changed(before, now)
+            if before is not None and before.workspace != now.workspace:
+                self._changes.tell("run", before.workspace, {**_facts(run), "workspace": None, "changed": ["moved"]})
+            if changed:
+                self._changes.tell("run", run.workspace, {**_facts(run), "changed": changed})
+
+    def tell_purged(self, run: Run) -> None:
+        """A run that is gone for good."""
+        with self._lock:
+            self._known.pop(run.uid, None)
+        self._changes.tell("run", run.workspace, {**_facts(run), "deleted": True, "changed": ["purged"]})
+
+
+def _known(run: Run) -> _Known:
+    metrics = hash(tuple((name, one.last, one.count) for name, one in sorted(run.metrics.items())))
+    others = run.name, run.experiment, sorted(run.tags.items()), run.notes, run.attempts, sorted(map(str, run.hparams))
+    return _Known(run.workspace, run.deleted is not None, str(run.status), metrics, hash(repr(others)))
+
+
+def _changed(before: _Known, now: _Known) -> list[str]:
+    changed: list[str] = []
+    if before.is_deleted != now.is_deleted:
+        changed.append("deleted" if now.is_deleted else "restored")
+    if before.status != now.status:
+        changed.append("status")
+    if before.metrics != now.metrics:
+        changed.append("metrics")
+    if before.document != now.document or before.workspace != now.workspace:
+        changed.append("document")
+    return changed
+
+
+def _facts(run: Run) -> dict[str, object]:
+    return {
+        "uid": run.uid,
+        "number": run.number,
+        "name": run.name,
+        "workspace": run.workspace,
+        "experiment": run.experiment_number,
+        "status": str(run.status),
+        "deleted": run.deleted is not None,
+    }
+
+
+_log = logging.getLogger("aboard.services")
+_MOST_WAITING = 1000
+_MOST_AT_ONCE = 100
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
+PEOPLE, ALIVE, TRIES = "people", "alive", "tries"
+"""For servers alone: rights of people have changed, a run gave a sign of life, somebody tried what opens nothing."""
+
+Heard = Callable[[str, Mapping[str, Any]], None]
+
+
+class ChangeBridge:
+    """Two threads: one sends, one hears. `heard` is told what changed through other processes."""
+
+    def __init__(self, notices: Notices, changes: Changes, heard: Heard) -> None:
+        self._notices, self._changes, self._heard = notices, changes, heard
+        self._own = secrets.token_hex(6)
+        self._waiting: queue.Queue[str] = queue.Queue(_MOST_WAITING)
+        self._has_dropped = False
+        self._stopped = threading.Event()
+        self._threads = [
+            threading.Thread(target=work, name=name, daemon=True)
+            for work, name in ((self._send, "aboard-changes-out"), (self._hear, "aboard-changes-in"))
+        ]
+
+    def start(self) -> None:
+        """Begin."""
+        self._changes.pass_on(self._take)
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """End."""
+        self._stopped.set()
+        self._put("")
+        for thread in self._threads:
+            thread.join(seconds)
+
+    def tell_servers(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Let other processes know what no client is told."""
+        self._put(json.dumps({"from": self._own, "kind": kind, "facts": facts}))
+
+    def _take(self, change: Change) -> None:
+        message = json.dumps(
+            {
+                "from": self._own,
+                "kind": change.kind,
+                "workspace": change.workspace,
+                "facts": change.facts,
+                "beside": change.beside,
+            },
+            default=str,
+        )
+        self._put(message if len(message.encode()) <= LARGEST else json.dumps({"from": self._own, "kind": ""}))
+
+    def _put(self, message: str) -> None:
+        try:
+            self._waiting.put_nowait(message)
+        except queue.Full:
+            self._has_dropped = True
+
+    def _send(self) -> None:
+        while not self._stopped.is_set():
+            messages = [self._waiting.get()]
+            while len(messages) < _MOST_AT_ONCE and not self._waiting.empty():
+                messages.append(self._waiting.get())
+            if self._has_dropped:
+                self._has_dropped = False
+                messages.append(json.dumps({"from": self._own, "kind": ""}))
+            try:
+                self._notices.send([message for message in messages if message])
+            except CatalogUnavailable:
+                # Who hears has lost the connection too, and looks at everything when it is back.
+                self._stopped.wait(_FIRST_PAUSE)
+            except Exception:
+                _log.exception("Other servers could not be told of changes")
+                self._has_dropped = True
+                self._stopped.wait(_FIRST_PAUSE)
+        with contextlib.suppress(CatalogUnavailable):
+            self._notices.wake()  # the other thread would listen for another second
+
+    def _hear(self) -> None:
+        pause, is_first = _FIRST_PAUSE, True
+
+        def begun() -> None:
+            nonlocal pause, is_first
+            if not is_first:
+                self._changes.miss()
+                self._heard("", {})
+            pause, is_first = _FIRST_PAUSE, False
+
+        while not self._stopped.is_set():
+            try:
+                self._notices.listen(begun, self._take_in, self._stopped.is_set)
+            except CatalogUnavailable as error:
+                _log.warning("Other servers cannot be heard, which is tried again in %.1f s: %s", pause, error.message)
+            except Exception:
+                _log.exception("Other servers cannot be heard")
+            self._stopped.wait(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _take_in(self, text: str) -> None:
+        try:
+            message = json.loads(text)
+            if message["from"] == self._own:
+                return
+            kind: str = message["kind"]
+            if kind not in ("", PEOPLE, ALIVE, TRIES):
+                self._changes.tell_heard(kind, message["workspace"], message["facts"], tuple(message["beside"]))
+            elif not kind:
+                self._changes.miss()
+            self._heard(kind, message.get("facts", {}))
+        except (ValueError, KeyError, TypeError):
+            _log.warning("Another server said something that is not understood; is it of another version?")

@@ -20,7 +20,7 @@ from aboard.jobs.other_side import other_side, source_for
 from aboard.model.process_settings import parse_process_settings
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
-from aboard.services.board_executors import BoardExecutors
+from aboard.services.boards.executors import BoardExecutors
 
 BUCKET = "s3://bucket/runs"
 

@@ -18,8 +18,8 @@ from aboard.jobs.cancel_marks import KEY, mark_in_store
 from aboard.jobs.kept_sources import SAFE_SECONDS, KeptSource, clean_sources
 from aboard.jobs.sent_source import VARIABLE, SentSource, enter_source, forget_source, need_source
 from aboard.model.uid import new_uid
-from aboard.services.regular_retention import RegularRetention
-from aboard.services.source_cleaning import clean_stores
+from aboard.services.runs.retention import RegularRetention
+from aboard.services.stores.jobs import clean_stores
 from aboard.store import Patience, Store, open_store
 from aboard.store.store import Entry
 from support.processes import until

@@ -110,7 +110,7 @@ def api_over(store: Store, folder: Path) -> Generator[Ask]:
     from aboard.catalog.catalog import Catalog
     from aboard.server.access import AccessGuard
     from aboard.server.api_app import api_app
-    from aboard.services.control import Control, ControlOptions
+    from aboard.services.services import Control, ControlOptions
 
     with Catalog.open(folder / "catalog.sqlite") as catalog:
         options = ControlOptions(stores=[store.uri], may_add_stores=True, look_seconds=60)

@@ -10,8 +10,8 @@ from aboard.server.hosts import OwnNames
 from aboard.server.local_paths import local_path
 from aboard.server.oidc_people import OidcPeople
 from aboard.server.peers import Proxies, network_of
-from aboard.services import failure_limit
-from aboard.services.failure_limit import FailureLimit
+from aboard.services.people import login_attempts
+from aboard.services.people.login_attempts import FailureLimit
 
 
 def test_failures_are_forgiven_with_time():
@@ -34,9 +34,9 @@ def test_failures_are_forgiven_with_time():
 
 def test_a_flood_from_everywhere_takes_bounded_memory():
     limit = FailureLimit(3, 60)
-    for number in range(failure_limit._MOST_KEPT + 500):
+    for number in range(login_attempts._MOST_KEPT + 500):
         limit.failed(str(number))
-    assert len(limit._forgiven) == failure_limit._MOST_KEPT
+    assert len(limit._forgiven) == login_attempts._MOST_KEPT
 
 
 def test_who_has_a_network_is_one():

@@ -23,8 +23,7 @@ from aboard.model.run_states import RunState
 from aboard.model.selected_run import SelectedRun
 from aboard.reader.run_reader import RunReader
 from aboard.server.series_answers import Pieces, as_columns, as_csv, as_json, response_of, whole_json
-from aboard.services.curves import FoundCurve, FoundCurves
-from aboard.services.run_series import WholeSeries
+from aboard.services.runs.series import FoundCurve, FoundCurves, WholeSeries
 
 COUNT = 150_000
 LARGEST_PIECE = 8 << 20

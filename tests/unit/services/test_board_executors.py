@@ -15,8 +15,8 @@ from aboard.model.board import Board, BoardKind
 from aboard.model.process_settings import parse_process_settings
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.services.board_executors import BoardExecutors
-from aboard.services.tensorboard_unit import TensorBoardPlace, tensorboard_unit
+from aboard.services.boards.executors import BoardExecutors
+from aboard.services.boards.tensorboard_unit import TensorBoardPlace, tensorboard_unit
 
 TEAM: dict[str, Any] = {
     "allowed": ("local", "docker:pull=never", "slurm:partition=cpu,folder=/shared/units"),

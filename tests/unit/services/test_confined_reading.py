@@ -14,11 +14,10 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import AccessDenied, Forbidden, InvalidValue
 from aboard.folder_files import LinkFound
 from aboard.reader.run_reader import RunReader
-from aboard.services.control import Control, ControlOptions
-from aboard.services.mirror_sources import StoredRunSource, files_below
-from aboard.services.open_folders import OpenFolder, OpenFolders, check_roots_apart
-from aboard.services.open_run import RunPlace
-from aboard.services.open_runs import OpenRuns
+from aboard.services.boards.folders import OpenFolder, OpenFolders, check_roots_apart
+from aboard.services.boards.mirror import StoredRunSource, files_below
+from aboard.services.runs.open_runs import OpenRuns, RunPlace
+from aboard.services.services import Control, ControlOptions
 from aboard.store import Store, open_store
 from aboard.store.run.run_folder import RunFolder
 from support.logged_runs import logged_run, tb_folder

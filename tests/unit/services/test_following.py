@@ -18,9 +18,9 @@ from aboard.model.names import check_name, check_workspace_name
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.model.uid import first_uid_at, new_uid
-from aboard.services import indexing
-from aboard.services.following import StoreFollower
-from aboard.services.indexing import RunIndexer
+from aboard.services.stores import indexing
+from aboard.services.stores.following import StoreFollower
+from aboard.services.stores.indexing import RunIndexer
 from aboard.store import Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import announce, claim_attempt

@@ -12,10 +12,9 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.model.uid import new_uid
-from aboard.services import indexing
-from aboard.services.indexing import RunIndexer
-from aboard.services.reindexing import Reindexing
-from aboard.services.run_edits import RunEditor
+from aboard.services.runs.editing import RunEditor
+from aboard.services.stores import indexing
+from aboard.services.stores.indexing import Reindexing, RunIndexer
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run

@@ -19,7 +19,7 @@ from aboard.model.run_states import RunState
 from aboard.model.times import now, time_text
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus
-from aboard.services.job_reconciler import JobReconciler
+from aboard.services.stores.jobs import JobReconciler
 from support.catalog_runs import make_run
 from support.job_home import job_home
 from support.unit_stand_in import COMPLETED, STOPPED, StandInUnits, stand_in_units

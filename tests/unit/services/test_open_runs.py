@@ -13,9 +13,7 @@ import pytest
 from aboard.errors import StoreUnreachable
 from aboard.reader.root import Root
 from aboard.reader.run_collection import RunCollection
-from aboard.services.open_run import OpenRun, ReadingPatience, RunPlace
-from aboard.services.open_runs import OpenRuns
-from aboard.services.store_readers import StoreReaders
+from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadingPatience, RunPlace, StoreReaders
 from aboard.store import Store, open_store
 from support.logged_runs import log_more, logged_run
 from support.processes import until
@@ -40,7 +38,7 @@ def before_opening(monkeypatch: pytest.MonkeyPatch, action: Callable[[Mapping[st
         action(roots)
         return RunCollection(roots, **options)
 
-    monkeypatch.setattr("aboard.services.open_run.RunCollection", opened)
+    monkeypatch.setattr("aboard.services.runs.open_runs.RunCollection", opened)
 
 
 def points(run: OpenRun, logdir: str = "") -> int:

@@ -21,9 +21,9 @@ from aboard.model.uid import new_uid
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import UnitStatus
-from aboard.services import process_board
-from aboard.services.board_executors import BoardExecutors
-from aboard.services.process_board import ProcessBoard
+from aboard.services.boards import process_board
+from aboard.services.boards.executors import BoardExecutors
+from aboard.services.boards.process_board import ProcessBoard
 
 ROUND_SECONDS = 0.5
 

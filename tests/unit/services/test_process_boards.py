@@ -14,9 +14,9 @@ from aboard.model.board_unit import BoardUnit
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.model.unit_states import UnitState
-from aboard.services.open_folders import OpenFolders
-from aboard.services.process_board import ProcessBoard
-from aboard.services.process_boards import ProcessBoards, ProcessOptions
+from aboard.services.boards.folders import OpenFolders
+from aboard.services.boards.process_board import ProcessBoard
+from aboard.services.boards.process_boards import ProcessBoards, ProcessOptions
 
 BOARD = "0b7ac6a4-9c3c-4d4e-8a52-0f3f5a2f8a11"
 

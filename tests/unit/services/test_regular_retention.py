@@ -14,8 +14,8 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import InvalidValue, StoreUnreachable, UnknownName
 from aboard.model.access import Access
 from aboard.model.run_states import RunState
-from aboard.services.control import Control, ControlOptions
-from aboard.services.regular_retention import ACTOR, RegularRetention
+from aboard.services.runs.retention import ACTOR, RegularRetention
+from aboard.services.services import Control, ControlOptions
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from aboard.errors import CatalogUnavailable
-from aboard.services.repeated_rounds import RepeatedRounds
+from aboard.services.periodic_task import RepeatedRounds
 from support.processes import until
 from support.shipping import Hands
 

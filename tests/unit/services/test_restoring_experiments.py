@@ -12,10 +12,10 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, Forbidden, UnknownName
 from aboard.model.access import Access
 from aboard.model.user import Role
-from aboard.services.group_changes import GroupChanges
-from aboard.services.indexing import RunIndexer
-from aboard.services.references import References
-from aboard.services.run_edits import RunEditor
+from aboard.services.runs.editing import RunEditor
+from aboard.services.runs.groups import GroupChanges
+from aboard.services.runs.references import References
+from aboard.services.stores.indexing import RunIndexer
 from aboard.store import open_store
 from support.catalog_runs import make_run
 

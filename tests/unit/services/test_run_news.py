@@ -13,8 +13,7 @@ from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.services.changes import Changes
-from aboard.services.run_news import RunNews
+from aboard.services.changes import Changes, RunNews
 
 RUN = Run(uid=new_uid(), workspace="vision", created=now(), number=1, name="first")
 

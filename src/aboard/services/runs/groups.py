@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Editing workspaces, experiments and saved views.
+
+The document of a run names its workspace and experiment. A change of a group is therefore made in the catalog,
+where everybody sees it at once, and in the document of each of its runs. Saved views are written by editors of a
+workspace and changed by their owners and its administrators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
+from aboard.api.page import on_all_pages
+from aboard.api.runs import RunProblem
+from aboard.api.saved_views import NewSavedView, SavedViewChange
+from aboard.catalog.catalog import SeenCatalog
+from aboard.errors import Forbidden, StoreError
+from aboard.model.access import Access
+from aboard.model.experiment import Experiment
+from aboard.model.names import experiment_name
+from aboard.model.query.syntax import Column, ColumnKind, Comparison, Order, Query
+from aboard.model.run import Run
+from aboard.model.saved_view import SavedView
+from aboard.model.times import now
+from aboard.model.user import Role
+from aboard.model.workspace import Workspace
+from aboard.services.runs.editing import Edit, RunEditor
+from aboard.services.runs.references import References
+from aboard.services.stores.indexing import RunIndexer
+
+_PAGE = 1000
+
+
+class GroupChanges:
+    """What one person does with workspaces and experiments."""
+
+    def __init__(
+        self, access: Access, catalog: SeenCatalog, references: References, indexer: RunIndexer, editor: RunEditor
+    ) -> None:
+        self._access, self._catalog, self._references = access, catalog, references
+        self._indexer, self._editor = indexer, editor
+
+    def add_experiment(self, asked: NewExperiment) -> Experiment:
+        """Make an experiment."""
+        self._access.check(Role.EDITOR, self._catalog.workspaces.get(asked.workspace).name)
+        made = self._catalog.experiments.add(asked.workspace, asked.name, description=asked.description)
+        self._record("add", experiment_name(made.number))
+        return made
+
+    def add_workspace(self, asked: NewWorkspace) -> Workspace:
+        """Make a workspace, in which nobody but administrators has a role yet."""
+        self._access.check_administrator()
+        made = self._catalog.workspaces.add(asked.name, description=asked.description)
+        self._record("add", f"workspace {made.name}")
+        return made
+
+    def change_experiment(self, text: str, asked: ExperimentChange) -> Experiment:
+        """Rename an experiment, describe it, or give it other tags."""
+        experiment = self._experiment(text)
+        number, name = experiment.number, asked.name
+        if name is not None and name != experiment.name:
+            runs = self._runs_of(number)
+            with self._indexer.changing(run.uid for run in runs):
+                self._catalog.experiments.rename(number, name)
+                self._write(runs, lambda run: replace(run, experiment=name, experiment_number=number))
+        self._catalog.experiments.describe(number, description=asked.description, tags=asked.tags)
+        self._record("change", experiment_name(number))
+        return self._catalog.experiments.get(number)
+
+    def delete_experiment(self, text: str) -> Experiment:
+        """Put an experiment into the bin, with its runs."""
+        number = self._experiment(text).number
+        runs = self._runs_of(number, in_bin=False)
+        self._catalog.bin.delete_experiment(number)
+        self._bin(runs)
+        self._record("delete", experiment_name(number))
+        return self._catalog.experiments.get(number)
+
+    def restore_experiment(self, text: str) -> Experiment:
+        """Take an experiment out of the bin, and the runs that went with it."""
+        found = self._references.experiment_in_bin(text)
+        self._access.check(Role.EDITOR, found.workspace)
+        number = found.number
+        binned = self._runs_of(number, in_bin=True)
+        self._catalog.bin.restore_experiment(number)
+        self._unbin(binned)
+        self._record("restore", experiment_name(number))
+        return self._catalog.experiments.get(number)
+
+    def change_workspace(self, name: str, asked: WorkspaceChange) -> Workspace:
+        """Rename a workspace, or describe it."""
+        workspace = self._workspace(name)
+        new_name = asked.name if asked.name is not None else workspace.name
+        description = workspace.description if asked.description is None else asked.description
+        if description != workspace.description:
+            self._catalog.workspaces.describe(workspace.name, description)
+        if new_name != workspace.name:
+            runs = self._runs_in(workspace.name)
+            with self._indexer.changing(run.uid for run in runs):
+                self._catalog.workspaces.rename(workspace.name, new_name)
+                self._write(runs, lambda run: replace(run, workspace=new_name))
+        self._record("change", f"workspace {new_name}")
+        return replace(workspace, name=new_name, description=description)
+
+    def delete_workspace(self, name: str) -> Workspace:
+        """Put a workspace into the bin, with its experiments and runs."""
+        name = self._workspace(name).name
+        runs = self._runs_in(name, in_bin=False)
+        self._catalog.bin.delete_workspace(name)
+        self._bin(runs)
+        self._record("delete", f"workspace {name}")
+        return self._catalog.workspaces.get(name)
+
+    def restore_workspace(self, name: str) -> Workspace:
+        """Take a workspace out of the bin, and what went with it."""
+        name = self._workspace(name).name
+        self._catalog.bin.restore_workspace(name)
+        # All live runs of it, because those that were in the bin cannot be listed while it was in it, too.
+        self._unbin(self._runs_in(name, in_bin=False))
+        self._record("restore", f"workspace {name}")
+        return self._catalog.workspaces.get(name)
+
+    def _experiment(self, text: str) -> Experiment:
+        found = self._references.experiment(text, exact=True)
+        self._access.check(Role.EDITOR, found.workspace)
+        return found
+
+    def _workspace(self, name: str) -> Workspace:
+        found = self._catalog.workspaces.get(name)
+        self._access.check(Role.ADMIN, found.name)
+        return found
+
+    def _record(self, action: str, target: str) -> None:
+        self._catalog.audit.record(self._access.name, action, target)
+
+    def _bin(self, runs: list[Run]) -> None:
+        at = now()
+        self._write(runs, lambda run: replace(run, deleted=run.deleted or at))
+
+    def _unbin(self, runs: list[Run]) -> None:
+        back = [run for run in runs if self._catalog.runs.get(run.number or 0).deleted is None]
+        self._write(back, lambda run: replace(run, deleted=None))
+
+    def _write(self, runs: list[Run], change: Edit) -> None:
+        """What cannot be written now would come back with the next reindexing, so it is told."""
+        if not runs:
+            return
+        stored = [run for run in runs if run.store]
+        problems = self._editor.edit_all(stored, change).problems if stored else []
+        if problems:
+            raise _partly(problems, len(runs))
+
+    def _runs_of(self, experiment: int, *, in_bin: bool | None = None) -> list[Run]:
+        return self._all(Comparison(Column("experiment_number", ColumnKind.NUMBER), Order.EQUAL, experiment), in_bin)
+
+    def _runs_in(self, workspace: str, *, in_bin: bool | None = None) -> list[Run]:
+        return self._all(Comparison(Column("workspace", ColumnKind.TEXT), Order.EQUAL, workspace), in_bin)
+
+    def _all(self, where: Query, in_bin: bool | None) -> list[Run]:
+        bins = (False, True) if in_bin is None else (in_bin,)
+        return [run for one in bins for run in self._all_in(where, one)]
+
+    def _all_in(self, where: Query, in_bin: bool) -> Iterator[Run]:
+        runs = self._catalog.runs
+        return on_all_pages(
+            lambda after: runs.list(where=where, limit=_PAGE, after=after, in_bin=in_bin, hparams=(), metrics=())
+        )
+
+
+def _partly(problems: list[RunProblem], count: int) -> StoreError:
+    first = problems[0]
+    return StoreError(
+        f"the catalog is changed, but the documents of {len(problems)} of {count} runs in their stores are not: "
+        f"{first.run}: {first.message}",
+        hint="do it once more when the store can be written; until then a reindexing would bring back the old state",
+    )
+
+
+class SavedViewChanges:
+    """What one person does with saved views."""
+
+    def __init__(self, access: Access, catalog: SeenCatalog) -> None:
+        self._access, self._catalog = access, catalog
+
+    def add(self, asked: NewSavedView) -> SavedView:
+        """Keep a view for all who see the workspace."""
+        self._access.check(Role.EDITOR, self._catalog.workspaces.get(asked.workspace).name)
+        made = self._catalog.saved_views.add(asked.workspace, asked.name, asked.address, owner=self._access.name)
+        self._record("add", made)
+        return made
+
+    def change(self, number: int, asked: SavedViewChange) -> SavedView:
+        """Rename a view, or have it show something else."""
+        self._owned(number)
+        changed = self._catalog.saved_views.change(number, name=asked.name, address=asked.address)
+        self._record("change", changed)
+        return changed
+
+    def delete(self, number: int) -> SavedView:
+        """Forget a view; what it was."""
+        gone = self._owned(number)
+        self._catalog.saved_views.delete(number)
+        self._record("delete", gone)
+        return gone
+
+    def _owned(self, number: int) -> SavedView:
+        view = self._catalog.saved_views.get(number)
+        self._access.check(Role.EDITOR, view.workspace)
+        if view.owner != self._access.name and not self._access.may(Role.ADMIN, view.workspace):
+            hint = f"save it under another name, or ask an administrator of the workspace {view.workspace}"
+            raise Forbidden(f"the saved view {view.name!r} is of {view.owner}", hint=hint)
+        return view
+
+    def _record(self, action: str, view: SavedView) -> None:
+        self._catalog.audit.record(self._access.name, action, f"saved view {view.name} of {view.workspace}")

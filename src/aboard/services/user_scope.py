@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Use cases scoped to the authenticated user.
+
+Every request goes through this module, so that no use case can skip the permission check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aboard.api.runs import NewRun, RetentionAsked, RetentionResult
+from aboard.api.server import ReindexState, StoreStatus
+from aboard.errors import Conflict, UnknownName
+from aboard.model.access import Access
+from aboard.model.names import check_workspace_name
+from aboard.model.run import Run
+from aboard.model.run_states import RunState
+from aboard.model.uid import check_uid
+from aboard.model.user import Role
+from aboard.services.runs.editing import RunChanges, RunEditor
+from aboard.services.runs.groups import GroupChanges, SavedViewChanges
+from aboard.services.runs.references import References, Selections
+from aboard.services.runs.retention import retain
+from aboard.services.runs.series import WholeSeries
+from aboard.services.stores.indexing import RunIndexer
+
+if TYPE_CHECKING:
+    from aboard.services.services import Control
+
+
+class SeenControl:
+    """The use cases for one request. Making it costs next to nothing; what may not be seen does not exist in it."""
+
+    def __init__(self, control: Control, access: Access, indexer: RunIndexer, editor: RunEditor) -> None:
+        self.access = access
+        self.catalog = control.catalog.seen_by(access.seen)
+        self.references = References(self.catalog)
+        self.selections = Selections(self.catalog, self.references)
+        self.runs = RunChanges(access, self.catalog, self.references, editor)
+        self.groups = GroupChanges(access, self.catalog, self.references, indexer, editor)
+        self.saved_views = SavedViewChanges(access, self.catalog)
+        self._control = control
+
+    def retain(self, asked: RetentionAsked) -> RetentionResult:
+        """Delete what a rule names."""
+        return retain(self.access, self.catalog, self.runs, asked)
+
+    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
+        """Curves of a run that `references` has found."""
+        return self._control.series(run, tags, logdirs)
+
+    def register(self, new: NewRun) -> Run:
+        """Give a run that is about to begin its number; a workspace that is not there is made for administrators."""
+        check_workspace_name(new.workspace)
+        if not self.access.is_administrator:
+            self.access.check(Role.EDITOR, self.catalog.workspaces.get(new.workspace).name)
+        else:
+            self.access.check(Role.EDITOR, new.workspace)
+        run = self._control.register(new)
+        if not self.access.sees(run.workspace):
+            raise Conflict(f"The uid {new.uid} is in use.", hint="Register the run with a new uid.")
+        self.access.check(Role.EDITOR, run.workspace)  # a run that was there before may be elsewhere
+        return run
+
+    def heartbeat(self, uid: str) -> RunState:
+        """Note a sign of life."""
+        self.access.check(Role.EDITOR, self.catalog.runs.by_uid(check_uid(uid)).workspace)
+        return self._control.heartbeat(uid)
+
+    def stores(self) -> list[StoreStatus]:
+        """The stores that are followed; who does not administer the server is told of those with runs that they see."""
+        found = self._control.stores()
+        if self.access.is_administrator:
+            return found
+        shown = [one for one in found if self.catalog.selected.has_store(one.uri)]
+        return [replace(one, live=0, waiting=0, problem="", damaged=None) for one in shown]
+
+    def run_store(self) -> str:
+        """Where who asks puts new runs: the first store, for who may write."""
+        return self._control.run_store if self.access.writes else ""
+
+    def add_store(self, uri: str) -> StoreStatus:
+        """Follow another store."""
+        self.access.check_administrator()
+        return self._control.add_store(uri)
+
+    def reindex(self, uri: str) -> ReindexState:
+        """Read all runs of a store anew."""
+        self.access.check_administrator()
+        return self._control.reindex(uri)
+
+    def reindex_state(self, task: str) -> ReindexState:
+        """How far a reindexing is."""
+        if not self.access.is_administrator:
+            raise UnknownName(f"there is no reindexing {task!r}")
+        return self._control.reindex_state(task)
