@@ -20,7 +20,7 @@ from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.logical_file import read_logical
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload import Shipper, Spool
-from aboard.upload.delivery import Delivery
+from aboard.upload.growing import Delivery
 
 EVENTS = "tensorboard/train/events.out.tfevents.1794788815.worker-0.17550.0"
 

@@ -27,7 +27,7 @@ import aboard
 from aboard.reader.root import StoreUri
 from aboard.reader.run_collection import Follower, RunCollection
 from aboard.store import Store, open_store
-from aboard.upload import transfer
+from aboard.upload import uploader
 from support.fault_proxy import fault_proxy
 from support.object_servers import READER, S3Server, seaweedfs
 from support.trained_runs import StoredRun
@@ -204,7 +204,7 @@ def main() -> None:
         server.make_bucket(BUCKET)
         os.environ.update(server.environment())
         if options.event_files_alone:
-            setattr(transfer, "packed_columns", lambda *_: None)  # noqa: B010
+            setattr(uploader, "packed_columns", lambda *_: None)  # noqa: B010
         measured: dict[str, object] = {"runs": options.runs}
         for name in options.sizes:
             uri = f"s3://{BUCKET}/{name}"

@@ -13,7 +13,7 @@ from aboard._native import EventLog
 from aboard.events.audio import audio
 from aboard.events.histogram import histogram
 from aboard.events.image import encode_png, image_summary
-from aboard.events.text import text
+from aboard.events.tensor import text
 
 _RUNS = 4
 _VARIANTS = 8  # different contents of each tag, which take turns

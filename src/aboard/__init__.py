@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from aboard.jobs.job import Job
     from aboard.reader.opened.open_runs import open as open  # noqa: A004 - read as aboard.open
     from aboard.run.training.run import Run
-    from aboard.writer.factories import register_writer_factory
+    from aboard.writer.factories import RecordWriter, register_writer_factory
     from aboard.writer.file_writer import FileWriter
     from aboard.writer.global_writer import GlobalSummaryWriter
-    from aboard.writer.record_writer import RecordWriter
     from aboard.writer.summary_writer import SummaryWriter
 
 __version__ = "0.1.0"
@@ -46,7 +45,7 @@ _HOMES = {
     "FileWriter": "aboard.writer.file_writer",
     "GlobalSummaryWriter": "aboard.writer.global_writer",
     "Job": "aboard.jobs.job",
-    "RecordWriter": "aboard.writer.record_writer",
+    "RecordWriter": "aboard.writer.factories",
     "Run": "aboard.run.training.run",
     "SummaryWriter": "aboard.writer.summary_writer",
     "TensorBoard": "aboard.client.board",

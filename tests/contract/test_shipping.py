@@ -11,7 +11,7 @@ from aboard.store import open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.upload import Destinations, Shipper, Spool, restore
-from aboard.upload.pace import Pace
+from aboard.upload.retries import Pace
 from support.clouds import clear_clouds
 from support.processes import until
 from support.shipping import Trip, append, records

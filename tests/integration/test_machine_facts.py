@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aboard.run.supervisor.code_state import code_state
-from aboard.run.supervisor.gpus import Gpus
+from aboard.run.supervisor.context import code_state
+from aboard.run.supervisor.resources import Gpus
 
 
 def test_gpus_that_tell_only_some_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,11 +21,11 @@ from support.shipping import Trip, append, records
 KILLS = 6
 SHIPPER = """
     import sys, threading
-    import aboard.upload.cutting, aboard.upload.pace
-    aboard.upload.pace.USUAL_SECONDS = 0.05   # more moments to be killed at
-    aboard.upload.pace.LONGEST_SECONDS = 0.3
-    aboard.upload.cutting.FEWEST_SMALL = 6    # and more roll-ups
-    aboard.upload.cutting.SMALL_PER_LARGE = 1
+    import aboard.upload.segments, aboard.upload.retries
+    aboard.upload.retries.USUAL_SECONDS = 0.05   # more moments to be killed at
+    aboard.upload.retries.LONGEST_SECONDS = 0.3
+    aboard.upload.segments.FEWEST_SMALL = 6    # and more roll-ups
+    aboard.upload.segments.SMALL_PER_LARGE = 1
     from aboard.upload import Shipper
     from aboard.store import Patience, open_store
 

@@ -88,7 +88,7 @@ class StoredRun:
 
 def without_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on runs are sealed as earlier versions did it, with event files alone."""
-    monkeypatch.setattr("aboard.upload.transfer.packed_columns", lambda *_: None)
+    monkeypatch.setattr("aboard.upload.uploader.packed_columns", lambda *_: None)
 
 
 def stored_run(store: Store, folder: Path, name: str, write: Callable[[StoredRun], object]) -> StoredRun:

@@ -14,8 +14,8 @@ from aboard.config.credentials import Credential, Credentials
 from aboard.folder_files import make_private_folder, opened_file
 from aboard.jobs.job_record import write_owned
 from aboard.reader.remote.copy_cache import CopyCache
-from aboard.run.local_json import write_json
-from aboard.run.supervisor.spool_lock import spool_locked
+from aboard.run.spool import write_json
+from aboard.run.supervisor.uploads import spool_locked
 from aboard.server.registration import Registration
 
 

@@ -20,8 +20,7 @@ from aboard.exchange.foreign.tools import foreign_runs
 from aboard.folder_files import make_private_folder
 from aboard.model.names import check_name, check_workspace_name
 from aboard.run.supervisor.destination import check_destinations
-from aboard.run.supervisor.sync import Synced
-from aboard.run.supervisor.taking_over import EarlierRun
+from aboard.run.supervisor.sync import EarlierRun, Synced
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,10 +24,10 @@ from aboard.jobs.job_command import HPARAMS
 from aboard.jobs.sent_source import enter_source
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_from_json
 from aboard.model.names import check_name, check_workspace_name
+from aboard.run.supervisor.console import Talk, TalkingHandler
 from aboard.run.supervisor.destination import check_destinations, check_folders
-from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.start import RunRequest
 from aboard.run.supervisor.supervise import supervise
-from aboard.run.supervisor.talk import Talk, TalkingHandler
 
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?")

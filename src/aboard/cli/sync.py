@@ -13,9 +13,9 @@ import typer
 from aboard.cli.take_over import TakeOverOptions, is_meant, taken_over
 from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue
+from aboard.run.supervisor.console import Talk, TalkingHandler
 from aboard.run.supervisor.sync import Synced, spool_folders
 from aboard.run.supervisor.sync import sync as ship
-from aboard.run.supervisor.talk import Talk, TalkingHandler
 
 
 def sync(folders: Sequence[str], *, timeout: float, clean: bool, as_json: bool, options: TakeOverOptions) -> int:

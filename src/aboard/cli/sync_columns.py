@@ -14,7 +14,7 @@ from aboard.errors import AboardError, InvalidValue
 from aboard.store import Store, open_store
 from aboard.store.run.listing import RunListing
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload.packing_later import Packed, pack_later
+from aboard.upload.packing import Packed, pack_later
 
 _AT_ONCE = 4  # each has the event files of a run on this machine, and decodes them
 

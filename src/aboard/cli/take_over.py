@@ -13,10 +13,9 @@ from aboard.errors import AboardError, InvalidValue
 from aboard.exchange.log_folders import FoundRun, runs_below
 from aboard.model.names import LONGEST_NAME, check_name, check_workspace_name
 from aboard.reader.opened.open_runs import OpenedRuns
-from aboard.run.spool_files import ATTEMPT, DESTINATION, START
+from aboard.run.spool import ATTEMPT, DESTINATION, START
 from aboard.run.supervisor.destination import check_destinations, check_folders
-from aboard.run.supervisor.sync import Synced
-from aboard.run.supervisor.taking_over import EarlierRun, take_over
+from aboard.run.supervisor.sync import EarlierRun, Synced, take_over
 
 _RESERVED = str.maketrans(dict.fromkeys(",/\\*?", "_"))
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from aboard.writer import global_writer, summary_writer
+from aboard.writer.factories import RecordWriter
 from aboard.writer.file_writer import FileWriter
-from aboard.writer.record_writer import RecordWriter
 
 __all__ = ["FileWriter", "GlobalSummaryWriter", "RecordWriter", "SummaryWriter"]
 

@@ -16,12 +16,9 @@ if TYPE_CHECKING:
         hparams,
         image,
         mesh,
-        pixels,
         pr_curve,
         projector,
-        scalar,
         tensor,
-        text,
         video,
     )
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from aboard._native import Message
 from aboard.errors import InvalidValue
-from aboard.events.metadata import BLOB_SEQUENCE, summary_metadata
-from aboard.events.summary import summary, tagged_value
+from aboard.events.event import BLOB_SEQUENCE, summary, summary_metadata, tagged_value
 
 _FULL_SCALE = 32768  # by which readers divide
 _MAX_CHANNELS = 2

@@ -8,10 +8,8 @@ from typing import Any, cast
 
 from aboard._native import Message
 from aboard.errors import InvalidValue
-from aboard.events.metadata import summary_metadata
-from aboard.events.summary import summary, tagged_value
+from aboard.events.event import summary, summary_metadata, tagged_value, utf8
 from aboard.events.tensor import string_tensor
-from aboard.events.wire_text import utf8
 
 _FORM = (
     "allowed is {category: {title: ['Multiline', [tag, ...]]}} "

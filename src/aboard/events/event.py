@@ -1,9 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Event`: the envelope of every record, with a wall time, a step and one content."""
+"""The outer messages of event files: `Event`, `Summary` with its tagged values, and `SummaryMetadata`."""
 
 from __future__ import annotations
 
 from aboard._native import Message
+
+
+def utf8(text: str) -> bytes:
+    """UTF-8 in which lone surrogates became "?": protobuf readers reject a message that holds one."""
+    return text.encode("utf-8", "replace")
+
+
+SCALAR, BLOB_SEQUENCE = 1, 3  # DataClass
+
+
+def summary_metadata(
+    *,
+    plugin: str = "",
+    content: bytes = b"",
+    display_name: str = "",
+    description: str = "",
+    data_class: int = 0,
+) -> Message:
+    """Metadata that names the plugin and carries the plugin's own serialized message as `content`.
+
+    TensorBoard's fast loader ignores metadata of the compact forms (`simple_value`, `audio`) without `data_class`.
+    """
+    metadata = Message()
+    if plugin:
+        plugin_data = Message()
+        plugin_data.string(1, plugin)
+        if content:
+            plugin_data.bytes(2, content)
+        metadata.message(1, plugin_data)
+    if display_name:
+        metadata.bytes(2, utf8(display_name))
+    if description:
+        metadata.bytes(3, utf8(description))
+    if data_class:
+        metadata.varint(4, data_class)
+    return metadata
+
+
+def summary(*values: Message) -> bytes:
+    """A serialized `Summary` that holds the given `Summary.Value` messages."""
+    message = Message()
+    for value in values:
+        message.message(1, value)
+    return bytes(message)
+
+
+def tagged_value(tag: str) -> Message:
+    """A `Summary.Value` that so far has only its tag."""
+    value = Message()
+    value.bytes(1, utf8(tag))
+    return value
+
 
 FILE_VERSION, GRAPH_DEF, SUMMARY, SESSION_LOG, TAGGED_RUN_METADATA = 3, 4, 5, 7, 8
 SESSION_START = b"\x08\x01"  # a SessionLog whose status is START

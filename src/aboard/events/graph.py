@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aboard._native import Message
-from aboard.events.event import GRAPH_DEF, TAGGED_RUN_METADATA, event
-from aboard.events.wire_text import utf8
+from aboard.events.event import GRAPH_DEF, TAGGED_RUN_METADATA, event, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aboard._native import Message, default_histogram_edges
 from aboard.errors import InvalidValue
-from aboard.events.summary import summary, tagged_value
+from aboard.events.event import summary, tagged_value
 
 Bins: TypeAlias = str | int | Sequence[float] | NDArray[Any]
 

@@ -11,9 +11,7 @@ import numpy as np
 
 from aboard._native import Message
 from aboard.errors import InvalidType
-from aboard.events.metadata import summary_metadata
-from aboard.events.summary import summary, tagged_value
-from aboard.events.wire_text import utf8
+from aboard.events.event import summary, summary_metadata, tagged_value, utf8
 
 _STRING, _BOOL, _FLOAT64 = 1, 2, 3  # hparams DataType
 _SUCCESS = 1  # hparams Status

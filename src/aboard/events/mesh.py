@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from aboard._native import Message
 from aboard.errors import InvalidValue
-from aboard.events.metadata import summary_metadata
-from aboard.events.summary import summary, tagged_value
+from aboard.events.event import summary, summary_metadata, tagged_value, utf8
 from aboard.events.tensor import tensor_proto
-from aboard.events.wire_text import utf8
 
 _CONTENT_TYPES = {"VERTEX": 1, "FACE": 2, "COLOR": 3}  # MeshPluginData.ContentType
 

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aboard._native import Message
 from aboard.errors import InvalidValue
-from aboard.events.metadata import summary_metadata
-from aboard.events.summary import summary, tagged_value
+from aboard.events.event import summary, summary_metadata, tagged_value
 from aboard.events.tensor import tensor_proto
 
 _MOST_THRESHOLDS = 127  # the peers' cap, kept so that curves of several writers have the same points

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aboard.errors import InvalidValue
-from aboard.events.pixels import grid
+from aboard.events.image import grid
 
 _LARGEST_SIDE = 8192  # of a texture in the projector's page
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`TensorProto`: arrays of numbers and of byte strings."""
+"""Tensors, and the summaries that are one tensor: plain tensors, scalars and Markdown texts.
+
+Scalars have two forms that TensorBoard reads: the compact `simple_value`, and the rank-0 tensor.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,7 @@ from numpy.typing import NDArray
 
 from aboard._native import Message
 from aboard.errors import InvalidValue
-from aboard.events.metadata import summary_metadata
-from aboard.events.summary import summary, tagged_value
+from aboard.events.event import SCALAR, summary, summary_metadata, tagged_value, utf8
 
 # Numbers of the enum tensorflow.DataType, by the name of the numpy dtype. DT_BFLOAT16 is left out because
 # TensorBoard cannot decode it without TensorFlow.
@@ -89,3 +91,42 @@ def _typed_tensor(data_type: int, shape: Sequence[int]) -> Message:
     tensor.varint(1, data_type)
     tensor.message(2, dimensions)
     return tensor
+
+
+_FLOAT, _DOUBLE = 1, 2  # tensorflow.DataType
+
+
+def scalar(tag: str, value: float, *, display_name: str = "", description: str = "") -> bytes:
+    """One float32 number; metadata is written only when it carries a text, which keeps the record small."""
+    point = tagged_value(tag)
+    point.float(2, value)
+    if display_name or description:
+        metadata = summary_metadata(
+            plugin="scalars", display_name=display_name, description=description, data_class=SCALAR
+        )
+        point.message(9, metadata)
+    return summary(point)
+
+
+def scalar_tensor(tag: str, value: float, *, double: bool, display_name: str = "", description: str = "") -> bytes:
+    """One number as a rank-0 tensor of the scalars plugin; `double` keeps all its digits."""
+    tensor = Message()
+    tensor.varint(1, _DOUBLE if double else _FLOAT)
+    tensor.message(2, Message())
+    if double:
+        tensor.packed_doubles(6, np.array([value], np.float64))
+    else:
+        with np.errstate(over="ignore"):  # beyond float32 means infinity
+            tensor.packed_floats(5, np.array([value], np.float64).astype(np.float32))
+    point = tagged_value(tag)
+    point.message(8, tensor)
+    point.message(9, summary_metadata(plugin="scalars", display_name=display_name, description=description))
+    return summary(point)
+
+
+def text(tag: str, content: str) -> bytes:
+    """One text; the tag gets the ending that the peers give it, so that series continue across writers."""
+    value = tagged_value(f"{tag}/text_summary")
+    value.message(8, string_tensor([utf8(content)], [1]))
+    value.message(9, summary_metadata(plugin="text"))
+    return summary(value)

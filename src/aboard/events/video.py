@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from aboard.errors import InvalidValue
-from aboard.events.pixels import check_channels, in_order, to_uint8
+from aboard.events.image import check_channels, in_order, to_uint8
 
 # Pillow and its formats are loaded with this module: an import in the encoding thread could meet a fork.
 Image.preinit()

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from aboard.errors import InvalidType, InvalidValue
-from aboard.run.training.current_run import current_run
-from aboard.run.training.run import Run
+from aboard.run.training.run import Run, current_run
 
 
 def chosen_run(run: Run | None = None, **options: Any) -> Run:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from aboard.errors import AboardError
-from aboard.run.training.said_once import SaidOnce
+from aboard.run.training.stages import SaidOnce
 from aboard.writer.summary_writer import SummaryWriter
 
 

@@ -13,9 +13,8 @@ from typing import Any
 from aboard.integrations.chosen_run import chosen_run
 from aboard.integrations.requiring import required
 from aboard.run.environment import place_from
-from aboard.run.training.current_run import current_run
-from aboard.run.training.ranks import rank_of
-from aboard.run.training.run import Run
+from aboard.run.training.run import Run, current_run
+from aboard.run.training.starting import rank_of
 from aboard.writer.summary_writer import SummaryWriter
 
 _log = logging.getLogger("aboard.integrations")

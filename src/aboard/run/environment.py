@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aboard.run.spool_files import TENSORBOARD
+from aboard.run.spool import TENSORBOARD
 
 SPOOL = "ABOARD_SPOOL"
 RUN = "ABOARD_RUN"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from aboard.errors import AboardError
 from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
-from aboard.run.supervisor.spool_lock import spool_locked
 from aboard.run.supervisor.unattended import UnattendedRun
+from aboard.run.supervisor.uploads import spool_locked
 
 _log = logging.getLogger("aboard.run")
 FLUSH_SECONDS = 3600.0

@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 
 from aboard.model.run_states import RunState
-from aboard.upload.shipper import Shipper
-from aboard.upload.shipping_state import ShippingState
+from aboard.upload.uploader import Shipper, ShippingState
 
 
 class Destinations:

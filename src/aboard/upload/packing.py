@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the columns object of a run that is about to be sealed, from the event files of the training machine.
+"""Packs the columns of a sealed run into one object, so that readers fetch one small object and no event file.
 
-Readers then fetch that one small object and no event file. It is only made of files that are, to the last byte, what
-the store has; what is not here any more is fetched once, up to a limit. Whatever goes wrong costs the object alone.
+The object is made while a run is sealed, from the event files of the training machine, and only of files that are to the
+last byte what the store has. Files that are no longer here are fetched once, up to a limit. A failure costs this object
+and nothing else.
+
+`pack_later` adds the object to a sealed run that lacks it: sealed by an earlier version, preempted, or cut short. Nobody
+writes to a sealed run, so there is no conflict. The manifest stays as it is: readers ask for the object itself. If the
+run is reopened meanwhile, that is announced, and readers use the manifest instead.
 """
 
 from __future__ import annotations
@@ -12,15 +17,19 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from aboard._native import Logdir
-from aboard.errors import StoreError
-from aboard.store.run.columns_object import ColumnsHeader, OutlinedFile, PackedColumns, PackedLogdir
+from aboard.errors import KeyExists, KeyNotFound, StoreError
+from aboard.store.run.claiming import announcements_of
+from aboard.store.run.columns_object import ColumnsHeader, OutlinedFile, PackedColumns, PackedLogdir, SealedDocuments
 from aboard.store.run.file_row import FileRow
-from aboard.store.run.layout import EVENTS
+from aboard.store.run.layout import EVENTS, RUN, SEALED
 from aboard.store.run.logical_file import read_logical
+from aboard.store.run.manifest import render_manifest
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload.scan import Found
 
@@ -132,3 +141,40 @@ def _ends(path: Path, outline: OutlinedFile) -> bytes:
     if len(data) != outline.kept:
         raise _NotToBePacked(f"{outline.path} was changed meanwhile")
     return data
+
+
+class Packed(StrEnum):
+    """What became of a run."""
+
+    PACKED = "packed"
+    THERE = "there already"
+    LIVE = "not over"
+    NOT_POSSIBLE = "not possible"
+    """No event files, too many of them, or not what the manifest says."""
+
+
+def pack_later(folder: RunFolder) -> Packed:
+    """Put the columns of a run if it is sealed and has none. Raises what the store raises."""
+    if folder.store.exists(folder.key(SEALED)):
+        return Packed.THERE
+    announced = announcements_of(folder)  # before the documents: what is changed later is announced later
+    read = folder.read_manifest()
+    if read is None or not read.manifest.sealed:
+        return Packed.LIVE
+    try:
+        run = folder.store.get(folder.key(RUN)).decode()
+    except (KeyNotFound, UnicodeDecodeError):
+        run = ""
+    columns = packed_columns(folder, read.manifest.files, (), most_fetched=MOST_EVENT_BYTES)
+    if columns is None:
+        return Packed.NOT_POSSIBLE
+    manifest = render_manifest(replace(read.manifest, columns=None)).decode()
+    try:
+        data = columns.render(SealedDocuments(manifest, run, announced))
+        folder.store.put(folder.key(SEALED), data, create_only=True)
+    except KeyExists:
+        return Packed.THERE
+    if folder.read_manifest() != read:
+        folder.delete([SEALED])
+        return Packed.LIVE
+    return Packed.PACKED

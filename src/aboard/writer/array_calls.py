@@ -10,9 +10,8 @@ import numpy as np
 
 from aboard import events
 from aboard.errors import InvalidValue
+from aboard.writer.arguments import as_array, as_integer, as_number, as_real_array, checked_tag
 from aboard.writer.log_folder import LogFolder
-from aboard.writer.tags import checked_tag
-from aboard.writer.values import as_array, as_integer, as_number, as_real_array
 
 
 class ArrayCalls(LogFolder):

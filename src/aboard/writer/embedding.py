@@ -13,7 +13,7 @@ import numpy as np
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.events import image, projector
-from aboard.writer.values import Array, as_real_array
+from aboard.writer.arguments import Array, as_real_array
 
 _UNSAFE_IN_A_FOLDER_NAME = re.compile(r"[%/\\\x00-\x1f]")
 _DOTS_ALONE = re.compile(r"\.")

@@ -11,10 +11,9 @@ from datetime import datetime
 from typing import Any, Self, cast
 
 from aboard.errors import InvalidValue
-from aboard.writer.arguments import path_text, step_number, wall_time
+from aboard.writer.arguments import checked_tag, path_text, step_number, wall_time
 from aboard.writer.file_writer import FLUSH_TIMEOUT, FileWriter, checked_timeout
 from aboard.writer.sink import NOT_TAKEN
-from aboard.writer.tags import checked_tag
 
 PathLike = str | os.PathLike[str]
 

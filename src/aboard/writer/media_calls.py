@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of `SummaryWriter` that log what one looks at, listens to or reads."""
+"""The calls of `SummaryWriter` that log media: images, figures, videos, sound and texts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,40 @@ from typing import Any, cast
 import numpy as np
 
 from aboard import events
-from aboard.errors import InvalidType, InvalidValue
+from aboard.errors import InvalidType, InvalidValue, MissingPackage
+from aboard.writer.arguments import Array, as_integer, as_number, as_real_array, checked_tag
 from aboard.writer.log_folder import LogFolder
-from aboard.writer.tags import checked_tag
-from aboard.writer.values import Array, as_integer, as_number, as_real_array
+
+
+def figure_pixels(figure: Any, *, close: bool) -> tuple[Array, str]:
+    """The picture of one figure, or of a list of them, and its dataformats (HWC or NHWC)."""
+    if not isinstance(figure, (list, tuple)):
+        return _rendered(figure, close=close), "HWC"
+    figures = cast("Sequence[Any]", figure)
+    pictures = [_rendered(one, close=close) for one in figures]
+    if len({picture.shape for picture in pictures}) != 1:
+        shapes = [picture.shape[:2] for picture in pictures]
+        raise InvalidValue(f"figure must be a figure or a list of figures of one size, got sizes {shapes}")
+    return np.stack(pictures), "NHWC"
+
+
+def _rendered(figure: Any, *, close: bool) -> Array:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingPackage("add_figure needs matplotlib", hint="pip install matplotlib") from error
+    if not isinstance(figure, Figure):
+        raise InvalidType(f"figure must be a matplotlib Figure or a list of them, got {figure!r:.100}")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pixels = np.array(canvas.buffer_rgba(), dtype=np.uint8)[:, :, :3]
+    if close:
+        from matplotlib import pyplot as plt
+
+        plt.close(figure)
+    return pixels
+
 
 _log = logging.getLogger("aboard.writer")
 
@@ -32,7 +62,7 @@ class MediaCalls(LogFolder):
     ) -> None:
         """Add a picture of 1, 3 or 4 channels: uint8, or floats in [0, 1]. A batch (`N`) becomes a grid."""
         given = as_real_array(img_tensor, "img_tensor")
-        picture = events.pixels.to_hwc(given, _layout(dataformats))
+        picture = events.image.to_hwc(given, _layout(dataformats))
         if np.may_share_memory(picture, given):
             picture = picture.copy()  # it is encoded later, and the caller may reuse the buffer
         self._add_pixels(self._tag(tag), picture, global_step, walltime)
@@ -64,7 +94,7 @@ class MediaCalls(LogFolder):
         """Add a picture with boxes (N×4: x0, y0, x1, y1) drawn on it; tensorboardX's order of arguments works too."""
         if isinstance(rescale, str):
             rescale, dataformats, labels = 1, rescale, labels if dataformats == "CHW" else dataformats
-        picture = events.pixels.to_hwc(as_real_array(img_tensor, "img_tensor"), _layout(dataformats))
+        picture = events.image.to_hwc(as_real_array(img_tensor, "img_tensor"), _layout(dataformats))
         boxes = as_real_array(box_tensor, "box_tensor")
         names = None if labels is None else _label_texts(labels)
         if names is not None and boxes.ndim == 2 and len(names) != len(boxes):
@@ -77,7 +107,6 @@ class MediaCalls(LogFolder):
         self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: Any = None
     ) -> None:
         """Add a matplotlib figure, or a list of them as one grid; closes them unless told not to."""
-        from aboard.writer.figures import figure_pixels
 
         picture, dataformats = figure_pixels(figure, close=close)
         self.add_image(tag, picture, global_step, walltime, dataformats)
@@ -130,7 +159,7 @@ class MediaCalls(LogFolder):
         """Add a text, shown as Markdown."""
         if not isinstance(text_string, str):
             raise InvalidType(f"text_string must be a string, got {text_string!r:.100} ({type(text_string).__name__})")
-        self._add(events.text.text(checked_tag(tag), text_string), global_step, walltime)
+        self._add(events.tensor.text(checked_tag(tag), text_string), global_step, walltime)
 
     def _add_pixels(self, name: str, picture: Array, global_step: Any, walltime: Any) -> None:
         height, width, channels = picture.shape

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of `SummaryWriter` that log numbers: scalars, hyperparameters, and how their charts are arranged."""
+"""The calls of `SummaryWriter` that log numbers and hyperparameters, and the export of scalars to JSON."""
 
 from __future__ import annotations
 
@@ -8,19 +8,53 @@ import logging
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from aboard import events
+from aboard._native import scalars_in_records
 from aboard.errors import InvalidType, InvalidValue
+from aboard.writer.arguments import as_number, checked_tag
+from aboard.writer.file_writer import FileWriter
 from aboard.writer.log_folder import LogFolder, PathLike
-from aboard.writer.scalar_export import ScalarExport
 from aboard.writer.sink import NOT_TAKEN
-from aboard.writer.tags import checked_tag
-from aboard.writer.values import as_number
+
+Points = dict[str, list[tuple[float, int, float | str]]]
+
+
+class ScalarExport:
+    """Hands out each written point once."""
+
+    def __init__(self) -> None:
+        self._read_up_to: dict[bytes, int] = {}
+
+    def new_points(self, writers: Iterable[tuple[FileWriter, bool]]) -> Points:
+        """(wall time, step, value) by series. A folder of `add_scalars` (flag True) holds and names one series."""
+        points: Points = {}
+        for writer, is_series in writers:
+            writer.flush()
+            for path in writer.sink.paths:
+                for tag, wall_time, step, value in self._new_scalars(path):
+                    name = writer.get_logdir() if is_series else f"{writer.get_logdir()}/{tag}"
+                    points.setdefault(name, []).append((wall_time, step, _json_number(value)))
+        return points
+
+    def _new_scalars(self, path: bytes) -> list[tuple[str, float, int, float]]:
+        offset = self._read_up_to.get(path, 0)
+        with open(path, "rb") as file:
+            file.seek(offset)
+            scalars, consumed = scalars_in_records(file.read())
+        self._read_up_to[path] = offset + consumed
+        return scalars
+
+
+def _json_number(value: float) -> float | str:
+    # JSON has no word for these; a string keeps the document valid.
+    return value if math.isfinite(value) else {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
+
 
 _log = logging.getLogger("aboard.writer")
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
@@ -95,7 +129,7 @@ class ScalarCalls(LogFolder):
             description, double_precision = double_precision, False
         name, number = self._tag(tag), as_number(value, "scalar_value")
         if new_style or double_precision:
-            summary = events.scalar.scalar_tensor(
+            summary = events.tensor.scalar_tensor(
                 name,
                 number,
                 double=bool(double_precision),
@@ -104,7 +138,7 @@ class ScalarCalls(LogFolder):
             )
         else:
             self._mention_unusual(name, number)
-            summary = events.scalar.scalar(name, number, display_name=display_name, description=description)
+            summary = events.tensor.scalar(name, number, display_name=display_name, description=description)
         self._add(summary, global_step, walltime)
 
     def _mention_unusual(self, tag: str, number: float) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from aboard._native import frame_record
 from aboard.events.event import FILE_VERSION, SESSION_LOG, SESSION_START, SUMMARY, event
 from aboard.events.histogram import histogram
-from aboard.events.scalar import scalar
+from aboard.events.tensor import scalar
 from aboard.writer.factories import RecordFile, factory_for
 from aboard.writer.lifecycle import close_at_exit, renew_in_child
 from aboard.writer.sink import NOT_TAKEN

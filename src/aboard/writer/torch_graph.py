@@ -1,25 +1,163 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a torch model: traces it once without leaving a mark on it, and converts the trace to a GraphDef."""
+"""Graphs of torch models: traces a model once without side effects, and converts the trace to a GraphDef.
+
+Nodes have the names that torch's own converter gives them.
+"""
 
 from __future__ import annotations
 
 import importlib
 import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aboard.errors import InvalidType, InvalidValue, MissingPackage
-from aboard.events.graph import graph_def, run_metadata
-from aboard.writer.torch_trace import trace_nodes
+from aboard.events.graph import GraphNode, Shape, graph_def, run_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
+
+
+# torch has no public types for what a TorchScript graph is made of.
+JitGraph = Any
+JitNode = Any
+JitValue = Any
+ScriptModule = Any
+
+_ROOT_PATH = "__module"
+_ATTRIBUTE_READ = "prim::GetAttr"
+_LOOP = "prim::Loop"
+
+
+def trace_nodes(graph: JitGraph, script_module: ScriptModule) -> list[GraphNode]:
+    """The inputs, outputs and operations of `graph`, whose calls must be inlined, as nodes to draw."""
+    reader = _TraceReader(script_module.original_name, _module_labels(script_module))
+    return reader.read(graph)
+
+
+def _module_labels(script_module: ScriptModule) -> dict[str, str]:
+    """What to show for each dotted module path, such as `Linear[fc]` for `__module.fc`."""
+    return {
+        path: f"{module.original_name}[{path.rpartition('.')[2]}]"
+        for path, module in script_module.named_modules(prefix=_ROOT_PATH)
+    }
+
+
+@dataclass
+class _TraceReader:
+    root_label: str
+    module_labels: dict[str, str]
+    nodes: list[GraphNode] = field(default_factory=list[GraphNode])
+    # Both by the name that the value has inside the graph, which is unique there.
+    node_of_value: dict[str, str] = field(default_factory=dict[str, str])
+    scope_of_attribute: dict[str, str] = field(default_factory=dict[str, str])
+
+    def read(self, graph: JitGraph) -> list[GraphNode]:
+        inputs = [self._input(value) for value in graph.inputs() if value.uses() and not _is_module(value)]
+        self._operations(graph.nodes())
+        outputs = [self._output(number, value) for number, value in enumerate(graph.outputs(), start=1)]
+        return [*inputs, *outputs, *self.nodes]
+
+    def _input(self, value: JitValue) -> GraphNode:
+        name = f"input/{value.debugName()}"
+        self.node_of_value[value.debugName()] = name
+        return GraphNode(name=name, op="IO Node", output_shapes=_shapes(value), attributes="")
+
+    def _output(self, number: int, value: JitValue) -> GraphNode:
+        return GraphNode(
+            name=f"output/output.{number}",
+            op="IO Node",
+            inputs=self._drawn([value]),
+            output_shapes=_shapes(value),
+            attributes="",
+        )
+
+    def _operations(self, nodes: Iterable[JitNode]) -> None:
+        for node in nodes:
+            scope = self._attribute_scope(node) if node.kind() == _ATTRIBUTE_READ else node.scopeName()
+            sources = [*node.inputs(), *self._block_results(node)]
+            for value in node.outputs():
+                # Reading a submodule is no operation: the scope of the submodule's nodes already tells it.
+                if not _is_module(value):
+                    self._operation(node, value, scope, sources)
+
+    def _operation(self, node: JitNode, value: JitValue, scope: str, sources: list[JitValue]) -> None:
+        name = f"{self._shown_scope(scope)}/{value.debugName()}"
+        self.node_of_value[value.debugName()] = name
+        self.nodes.append(
+            GraphNode(
+                name=name,
+                op=node.kind(),
+                inputs=self._drawn(sources),
+                output_shapes=_complete_shapes(value),
+                attributes=_attribute_text(node),
+            )
+        )
+
+    def _block_results(self, node: JitNode) -> list[JitValue]:
+        """Read the branches of an `if` or the body of a loop, and give the values they hand to `node`."""
+        results: list[JitValue] = []
+        for block in node.blocks():
+            if node.kind() == _LOOP:
+                self._name_carried_values(node, block)
+            self._operations(block.nodes())
+            results += block.outputs()
+        return results
+
+    def _name_carried_values(self, loop: JitNode, body: Any) -> None:
+        # A loop takes (limit, condition, carried...) and gives its body (counter, carried...). In the body a
+        # carried value is drawn as what it is at the start: an edge from the loop itself would be a cycle.
+        for outside, inside in zip(list(loop.inputs())[2:], list(body.inputs())[1:], strict=True):
+            if (name := self.node_of_value.get(outside.debugName())) is not None:
+                self.node_of_value[inside.debugName()] = name
+
+    def _attribute_scope(self, node: JitNode) -> str:
+        """The modules on the way to an attribute, written as a node's scope: `__module.a/__module.a.b`."""
+        owner_scope = self.scope_of_attribute.get(node.input().debugName(), "")
+        owner_path = owner_scope.rpartition("/")[2] or _ROOT_PATH
+        path = f"{owner_path}.{node.s('name')}"
+        scope = f"{owner_scope}/{path}" if owner_scope else path
+        self.scope_of_attribute[node.output().debugName()] = scope
+        return scope
+
+    def _shown_scope(self, scope: str) -> str:
+        if not scope:
+            return self.root_label
+        labels = (self.module_labels.get(path, path.rpartition(".")[2]) for path in scope.split("/"))
+        return "/".join([self.root_label, *labels])
+
+    def _drawn(self, values: Iterable[JitValue]) -> tuple[str, ...]:
+        # A value without a node (a module, a loop counter) would be an edge from nowhere.
+        names = (self.node_of_value.get(value.debugName()) for value in values)
+        return tuple(name for name in names if name is not None)
+
+
+def _is_module(value: JitValue) -> bool:
+    return value.type().kind() == "ClassType"
+
+
+def _shapes(value: JitValue) -> tuple[Shape] | None:
+    if value.type().kind() != "TensorType":
+        return None
+    sizes = value.type().sizes()
+    return None if sizes is None else (tuple(sizes),)
+
+
+def _complete_shapes(value: JitValue) -> tuple[Shape] | None:
+    return _shapes(value) if value.isCompleteTensor() else None
+
+
+def _attribute_text(node: JitNode) -> str:
+    # Each kind of attribute has a getter of its own, and the kind is that getter's name. Quotes become blanks
+    # because TensorBoard shows the text as a quoted string.
+    values = {name: getattr(node, node.kindOf(name))(name) for name in node.attributeNames()}
+    return str(values).replace("'", " ")
+
 
 # torch is optional and absent where types are checked.
 Torch = Any
 Module = Any
-ScriptModule = Any
-JitGraph = Any
 
 
 class UntraceableModel(InvalidValue, RuntimeError):

@@ -10,7 +10,7 @@ import pytest
 
 from aboard.config.unwritable_home import home_hint
 from aboard.errors import StorageUnavailable
-from aboard.run.supervisor import spool_lock
+from aboard.run.supervisor import uploads
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
@@ -26,10 +26,10 @@ def test_a_run_on_a_full_disk_says_what_to_do(tmp_path: Path, monkeypatch: pytes
     def full(_: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(spool_lock, "make_private_folder", full)
+    monkeypatch.setattr(uploads, "make_private_folder", full)
     with (
         pytest.raises(StorageUnavailable, match="No space left on device") as caught,
-        spool_lock.spool_locked(tmp_path),
+        uploads.spool_locked(tmp_path),
     ):
         pass
     assert "Free some space" in str(caught.value.hint)

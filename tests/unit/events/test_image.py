@@ -11,8 +11,7 @@ from tensorboard import data_compat
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from aboard.errors import InvalidValue
-from aboard.events.image import encode_png, image_summary, resized, with_boxes
-from aboard.events.pixels import to_hwc
+from aboard.events.image import encode_png, image_summary, resized, to_hwc, with_boxes
 from support.cases import all_cases
 
 RANDOM = np.random.default_rng(0)

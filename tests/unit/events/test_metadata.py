@@ -3,7 +3,7 @@
 
 from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
-from aboard.events.metadata import summary_metadata
+from aboard.events.event import summary_metadata
 from support.cases import all_cases
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tensorboardX.utils import convert_to_HWC, make_grid
 
 from aboard.errors import InvalidValue
-from aboard.events.pixels import grid, to_hwc
+from aboard.events.image import grid, to_hwc
 from support.cases import all_cases
 
 LAYOUTS = ["".join(p) for letters in ("HW", "CHW", "NCHW") for p in permutations(letters)]

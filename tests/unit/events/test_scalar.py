@@ -9,7 +9,7 @@ from tensorboard import data_compat
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_SCALAR, Summary
 from tensorboard.util import tensor_util
 
-from aboard.events.scalar import scalar, scalar_tensor
+from aboard.events.tensor import scalar, scalar_tensor
 from support.cases import all_cases
 
 VALUES = [0.0, -0.0, 1.5, -3.25e-12, 1e30, 1e300, math.inf, -math.inf, 7]

@@ -3,7 +3,7 @@
 
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from aboard.events.summary import summary, tagged_value
+from aboard.events.event import summary, tagged_value
 
 
 def test_values_keep_their_order_and_tags():

@@ -6,7 +6,7 @@ import tensorboardX.summary as peer
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.util import tensor_util
 
-from aboard.events.text import text
+from aboard.events.tensor import text
 
 
 @pytest.mark.parametrize("content", ["", "plain", "| a | b |\n|---|---|\n| 1 | 2 |", "größe 日本 🚀", "a\0b"])

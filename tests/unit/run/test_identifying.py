@@ -11,12 +11,11 @@ import pytest
 from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.run.spool_files import spools_of
-from aboard.run.supervisor.beginning import identify
+from aboard.run.spool import spools_of
+from aboard.run.supervisor.console import Talk
 from aboard.run.supervisor.destination import Destination
-from aboard.run.supervisor.request import RunRequest
 from aboard.run.supervisor.server_contact import ServerContact
-from aboard.run.supervisor.talk import Talk
+from aboard.run.supervisor.start import RunRequest, identify
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload import Spool

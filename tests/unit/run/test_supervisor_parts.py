@@ -14,16 +14,15 @@ from aboard.errors import RunClaimed
 from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.run.facts import FactLog, FactReader
-from aboard.run.local_json import read_json, write_json
 from aboard.run.secrets import Secrets
-from aboard.run.supervisor.find_run import find_run
-from aboard.run.supervisor.output_log import OutputLog
-from aboard.run.supervisor.python_state import interpreter_of
-from aboard.run.supervisor.spool_lock import spool_locked
+from aboard.run.spool import FactLog, FactReader, read_json, write_json
+from aboard.run.supervisor.command import OutputLog
+from aboard.run.supervisor.context import interpreter_of
+from aboard.run.supervisor.start import find_run
+from aboard.run.supervisor.uploads import spool_locked
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload.shipping_state import ShippingState
+from aboard.upload.uploader import ShippingState
 from support.stored_runs import store_run
 
 

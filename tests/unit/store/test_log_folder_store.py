@@ -11,10 +11,10 @@ import pytest
 from aboard._native import frame_record, scalars_in_records
 from aboard.errors import StoreError
 from aboard.events.event import SUMMARY, event
-from aboard.events.scalar import scalar
-from aboard.run.local_json import write_json
-from aboard.run.supervisor import log_folder
-from aboard.run.supervisor.log_folder import LogFolder
+from aboard.events.tensor import scalar
+from aboard.run.spool import write_json
+from aboard.run.supervisor import log_spool
+from aboard.run.supervisor.log_spool import LogFolder
 from aboard.store import Store, open_store
 from aboard.store.log_folder_store import LogFolderStore
 
@@ -24,8 +24,8 @@ UIDS = ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAW")
 @pytest.fixture
 def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     store = open_store(f"memory://{tmp_path.name}/logs")
-    opened = log_folder.open_store
-    monkeypatch.setattr(log_folder, "open_store", lambda uri, **named: store if uri == "x" else opened(uri, **named))
+    opened = log_spool.open_store
+    monkeypatch.setattr(log_spool, "open_store", lambda uri, **named: store if uri == "x" else opened(uri, **named))
     return store
 
 

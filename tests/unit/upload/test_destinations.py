@@ -12,8 +12,7 @@ from aboard.model.metric_summary import MetricPoint, MetricSummary
 from aboard.store import open_store
 from aboard.store.run.summary import Summary
 from aboard.upload import Destinations, Shipper, Spool, WatchedFolder
-from aboard.upload.conditions import Conditions
-from aboard.upload.pace import Pace
+from aboard.upload.retries import Conditions, Pace
 from support.processes import until
 from support.shipping import Trip, append, records
 

@@ -294,7 +294,7 @@ def test_a_run_that_arrives_late_is_announced(tmp_path, monkeypatch):
 
     append(events(trip), records(0, 1))
     real = time.time
-    monkeypatch.setattr("aboard.upload.arrival.time.time", lambda: real() + 7200)
+    monkeypatch.setattr("aboard.upload.recovery.time.time", lambda: real() + 7200)
     trip.shipper().ship_once()
     assert [entry.key.rpartition(".")[2] for entry in trip.store.list("_reopened")] == [trip.spool.uid]
 

@@ -13,7 +13,7 @@ from aboard.errors import AccessDenied
 from aboard.store import open_store
 from aboard.store.run import layout
 from aboard.store.run.claiming import announce
-from aboard.upload.packing_later import Packed, pack_later
+from aboard.upload.packing import Packed, pack_later
 from support.trained_runs import StoredRun, stored_run, without_columns
 
 

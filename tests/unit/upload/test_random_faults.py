@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from aboard.errors import DamagedDocument, StoreError, StoreUnreachable
 from aboard.store import open_store
 from aboard.store.run.logical_file import ManifestOutdated, read_logical
-from aboard.upload import cutting
+from aboard.upload import segments
 from support.shipping import Trip, append, records
 
 NAMES = ("tensorboard/a.tfevents.1", "train/b.tfevents.2")
@@ -125,8 +125,8 @@ class Life:
 def small_segments():
     """Segments are rolled up early, so that short lives have roll-ups too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cutting, "FEWEST_SMALL", 4)
-        patch.setattr(cutting, "SMALL_PER_LARGE", 1)
+        patch.setattr(segments, "FEWEST_SMALL", 4)
+        patch.setattr(segments, "SMALL_PER_LARGE", 1)
         yield
 
 

@@ -63,7 +63,7 @@ def test_a_second_restore_fetches_nothing(trip, tmp_path):
 def test_an_interrupted_restore_goes_on(trip, tmp_path, monkeypatch):
     ended(trip)
     again = tmp_path / "again"
-    monkeypatch.setattr("aboard.upload.fetching.PIECE_BYTES", 1 << 20)
+    monkeypatch.setattr("aboard.upload.restore.PIECE_BYTES", 1 << 20)
     real, count = trip.store.get_range, []
 
     def fail_at_last(key, start, end):

@@ -11,7 +11,7 @@ import tensorboardX
 import aboard.compat.tensorboardX
 from aboard import SummaryWriter
 from aboard.errors import InvalidType, InvalidValue
-from aboard.writer import tags
+from aboard.writer import arguments
 from support.cases import all_cases
 from support.reading import points, scalars
 
@@ -114,7 +114,7 @@ def test_any_text_is_kept(writer, tmp_path, tag):
 
 @pytest.mark.parametrize(("tag", "cleaned"), [("a b", "a_b"), ("😀", "_"), ("a\n\t\0", "a___"), ("a\ud800", "a_")])
 def test_cleaning_is_logged_once(tmp_path, caplog, tag, cleaned):
-    tags._cleaned.cache_clear()
+    arguments._cleaned.cache_clear()
     with caplog.at_level(logging.INFO, "aboard.writer"), SummaryWriter(tmp_path, clean_tags=True) as writer:
         for _ in range(3):
             writer.add_scalar(tag, 1)

@@ -15,8 +15,8 @@ from aboard import events
 from aboard.events.event import FILE_VERSION, SUMMARY, event
 from aboard.model.hparams import HparamValue
 from aboard.model.run_states import RunState
-from aboard.writer.record_writer import RecordWriter
-from aboard.writer.tags import checked_tag
+from aboard.writer.arguments import checked_tag
+from aboard.writer.factories import RecordWriter
 
 _LARGEST_EXACT = 2**24  # float32 holds every whole number up to here
 
@@ -79,7 +79,7 @@ def _summary(point: ForeignPoint) -> bytes:
     tag = checked_tag(point.tag)
     is_large = math.isfinite(point.value) and abs(point.value) > _LARGEST_EXACT
     return (
-        events.scalar.scalar_tensor(tag, point.value, double=True)
+        events.tensor.scalar_tensor(tag, point.value, double=True)
         if is_large
-        else events.scalar.scalar(tag, point.value)
+        else events.tensor.scalar(tag, point.value)
     )

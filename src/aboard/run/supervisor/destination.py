@@ -10,8 +10,7 @@ from typing import cast
 
 from aboard.errors import InvalidValue, StoreError
 from aboard.model.uid import is_uid
-from aboard.run.local_json import read_json, write_json
-from aboard.run.spool_files import DESTINATION, LOGS, OUTPUT
+from aboard.run.spool import DESTINATION, LOGS, OUTPUT, read_json, write_json
 from aboard.store import Store, open_store
 from aboard.store.uri import parse_uri
 from aboard.upload import Spool, WatchedFolder

@@ -15,25 +15,18 @@ from aboard.errors import RunClaimed
 from aboard.model.hparams import hparams_to_json
 from aboard.model.run_states import RunState
 from aboard.run.environment import RunPlace, user_name, variables_of
-from aboard.run.facts import FactLog
 from aboard.run.secrets import Secrets
-from aboard.run.spool_files import ATTEMPT, LOGS
-from aboard.run.supervisor.attempt import LiveAttempt, Outcome
-from aboard.run.supervisor.beginning import AT_THE_START, Beginning, FoundRun, identify, make_folders, place_of
-from aboard.run.supervisor.code_state import CodeState, code_state
-from aboard.run.supervisor.command import Command
+from aboard.run.spool import ATTEMPT, LOGS, FactLog
+from aboard.run.supervisor.attempt import FinalFlush, LiveAttempt, Outcome
+from aboard.run.supervisor.command import Command, OutputLog
+from aboard.run.supervisor.console import Talk
+from aboard.run.supervisor.context import CodeState, code_state, host_state, python_state
 from aboard.run.supervisor.destination import Destination
-from aboard.run.supervisor.final_flush import FinalFlush
-from aboard.run.supervisor.host_state import host_state
-from aboard.run.supervisor.output_log import OutputLog
-from aboard.run.supervisor.own_files import SHARED
-from aboard.run.supervisor.python_state import python_state
-from aboard.run.supervisor.request import RunRequest
+from aboard.run.supervisor.event_files import SHARED
 from aboard.run.supervisor.server_contact import ServerContact
-from aboard.run.supervisor.spool_lock import spool_locked
-from aboard.run.supervisor.talk import Talk
-from aboard.run.supervisor.unit_restarts import UnitRestarts
-from aboard.run.supervisor.wanted_end import cancelled_outcome, is_cancelled, is_marked, outcome_of_sigterm
+from aboard.run.supervisor.start import AT_THE_START, Beginning, FoundRun, RunRequest, identify, make_folders, place_of
+from aboard.run.supervisor.unit import UnitRestarts, cancelled_outcome, is_cancelled, is_marked, outcome_of_sigterm
+from aboard.run.supervisor.uploads import spool_locked
 from aboard.upload import Spool
 
 _NOT_SHIPPED = os.EX_IOERR

@@ -19,18 +19,15 @@ from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.model.uid import check_uid, new_uid
 from aboard.run.environment import RunPlace
-from aboard.run.local_json import read_json
 from aboard.run.secrets import Secrets
-from aboard.run.spool_files import LOGS, OUTPUT, START
+from aboard.run.spool import LOGS, OUTPUT, START, read_json
 from aboard.run.supervisor.attempt import LiveAttempt, Outcome
-from aboard.run.supervisor.code_state import code_state
+from aboard.run.supervisor.context import code_state, host_name, host_state, python_state
 from aboard.run.supervisor.destination import Destination, read_destination
-from aboard.run.supervisor.find_run import find_run
-from aboard.run.supervisor.host_state import host_name, host_state
-from aboard.run.supervisor.python_state import python_state
 from aboard.run.supervisor.server_contact import ServerContact
-from aboard.run.supervisor.shipping import write_progress
-from aboard.run.training.helper_process import process_start
+from aboard.run.supervisor.start import find_run
+from aboard.run.supervisor.uploads import write_progress
+from aboard.run.training.starting import process_start
 from aboard.store import open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable
-from aboard.run.local_json import read_json, write_json
+from aboard.run.spool import read_json, write_json
 
 FOLDER = "checkpoint"
 _INDEX = "checkpoint.json"

@@ -20,10 +20,19 @@ from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.folder_files import make_private_folder
 from aboard.model.uid import new_uid
-from aboard.run.facts import FactLog
-from aboard.run.local_json import read_json, write_json
-from aboard.run.spool_files import FOLDER, LOG_FORMAT, OUTPUT, PROGRESS, START, TENSORBOARD, spools_of
-from aboard.run.training.helper_process import MISSING_SECONDS, is_gone, start_helper, this_process
+from aboard.run.spool import (
+    FOLDER,
+    LOG_FORMAT,
+    OUTPUT,
+    PROGRESS,
+    START,
+    TENSORBOARD,
+    FactLog,
+    read_json,
+    spools_of,
+    write_json,
+)
+from aboard.run.training.starting import MISSING_SECONDS, is_gone, start_helper, this_process
 from aboard.store.uri import SCHEMES, StoreAddress, parse_uri
 from aboard.writer.lifecycle import renew_in_child
 

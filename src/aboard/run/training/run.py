@@ -3,43 +3,93 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
 import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
+import numpy as np
+
 from aboard.errors import InvalidType, InvalidValue
-from aboard.model.hparams import HparamValue, hparams_to_json
+from aboard.model.hparams import HparamValue, flat_hparams, hparams_to_json
 from aboard.model.run_states import RunState
 from aboard.model.state_changes import state_from
 from aboard.run.environment import place_from
-from aboard.run.facts import FactLog, Kind
-from aboard.run.local_json import read_json
 from aboard.run.secrets import Secrets
-from aboard.run.spool_files import PROGRESS
-from aboard.run.training.artifacts import keep_artifact
-from aboard.run.training.board_files import Rename, Select, keep_board_files
+from aboard.run.spool import PROGRESS, FactLog, Kind, read_json
+from aboard.run.training.artifacts import Rename, Select, keep_artifact, keep_board_files
 from aboard.run.training.checkpoints import Checkpoint, Checkpoints
-from aboard.run.training.current_run import remember
 from aboard.run.training.ending import Ending
-from aboard.run.training.helper_process import wait_until_shipped
-from aboard.run.training.hparam_values import plain_hparams
-from aboard.run.training.metric_logging import MetricLogging
-from aboard.run.training.ranks import rank_of
-from aboard.run.training.said_once import SaidOnce
-from aboard.run.training.stages import Stages, checked_stage
-from aboard.run.training.starting import WantedRun, begin, planned_place
+from aboard.run.training.stages import MetricLogging, SaidOnce, Stages, checked_stage
+from aboard.run.training.starting import WantedRun, begin, planned_place, rank_of, wait_until_shipped
 from aboard.writer.summary_writer import SummaryWriter
 
 if TYPE_CHECKING:
     from aboard.client.board import Board
     from aboard.client.client import Client
+
+
+def plain_hparams(given: Any) -> dict[str, HparamValue]:
+    """A flat mapping of plain values from a mapping, a dataclass or a namespace of arguments."""
+    return flat_hparams(cast("dict[str, object]", _plain(_as_mapping(given))))
+
+
+def _as_mapping(given: Any) -> Mapping[Any, Any]:
+    if isinstance(given, Mapping):
+        return cast("Mapping[Any, Any]", given)
+    if dataclasses.is_dataclass(given) and not isinstance(given, type):
+        return dataclasses.asdict(given)
+    if hasattr(given, "__dict__") and not isinstance(given, type) and not callable(given):
+        return cast("dict[str, Any]", vars(given))
+    raise InvalidType(
+        f"Hyperparameters are a mapping from names to values, not {type(given).__name__}.",
+        hint='Give a dictionary such as {"lr": 0.01}, a dataclass, or what argparse returns.',
+    )
+
+
+def _plain(value: Any) -> object:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        # Subclasses, such as members of an IntEnum, are told as what they are.
+        return value if type(value) in {bool, int, float, str, type(None)} else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(one) for one in cast("list[Any]", value)]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, np.ndarray):
+        return _plain(cast("Any", value).tolist())
+    return str(value)
+
+
+if TYPE_CHECKING:
+    pass
+
+_begun: list[weakref.ref[Run]] = []
+
+
+def remember(run: Run) -> None:
+    """A run has begun."""
+    _begun[:] = [one for one in _begun if (known := one()) is not None and known.status == "running"]
+    _begun.append(weakref.ref(run))
+
+
+def current_run() -> Run | None:
+    """The run begun last that has not ended, if there is one."""
+    for reference in reversed(_begun):
+        run = reference()
+        if run is not None and run.status == "running":
+            return run
+    return None
+
 
 _log = logging.getLogger("aboard.run")
 _FINAL = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED, RunState.PREEMPTED})
@@ -192,7 +242,7 @@ class Run:
         It asks a server, the configured one or a private one, and so waits for a network: at most `timeout` seconds
         until the server knows the run.
         """
-        from aboard.run.training.run_board import board_over
+        from aboard.run.training.board import board_over
 
         if not self._logs:
             why = "it was made with enabled=False" if not self._enabled else f"rank {self.rank} logs nothing"

@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which run a training process belongs to: the one that `aboard run` has begun, or a new one with its own helper."""
+"""How a training process starts: its rank, the run it belongs to, and the helper process that uploads a new run.
+
+The helper is started by exec, in a session of its own, and is no child of the training. So a script that waits for all
+children does not wait for it, and a signal that kills the training does not kill it.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
 import shlex
+import subprocess
 import sys
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from aboard.config.credentials import client_settings
 from aboard.config.settings import load_settings
@@ -16,9 +26,106 @@ from aboard.folder_files import make_private_folder
 from aboard.model.names import check_name, check_workspace_name, offline_run_name
 from aboard.model.uid import new_uid
 from aboard.run.environment import RunPlace, user_name
-from aboard.run.local_json import write_json
-from aboard.run.spool_files import OUTPUT, START, spools_of
-from aboard.run.training.helper_process import start_helper, this_process
+from aboard.run.spool import HELPER_LOG, LOCK, OUTPUT, PROGRESS, START, read_json, spools_of, write_json
+
+# torchrun and accelerate; Open MPI; MPICH and Intel MPI; Horovod; srun, where a task is one process.
+_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "HOROVOD_RANK", "SLURM_PROCID")
+
+
+def rank_of(environ: Mapping[str, str] | None = None) -> int:
+    """The rank of this process; 0 when it is the only one."""
+    environ = os.environ if environ is None else environ
+    for name in _VARIABLES:
+        text = environ.get(name, "")
+        if text.isdecimal():
+            return int(text)
+    return _rank_in_torch()
+
+
+def _rank_in_torch() -> int:
+    """What torch.distributed knows where processes were spawned without such variables; torch is not imported here."""
+    distributed: Any = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return 0
+    return int(distributed.get_rank())
+
+
+_log = logging.getLogger("aboard.run")
+_SAY_SECONDS = 10.0
+_LOOK_SECONDS = 0.05
+MISSING_SECONDS = 5.0
+"""A helper that was just started needs time to begin."""
+
+
+def start_helper(spool: Path) -> None:
+    """Start shipping what is below `spool`. A helper that cannot be started is said; training goes on without."""
+    command = [sys.executable, "-P", "-m", "aboard.run.helper", str(spool)]
+    try:
+        with (spool / HELPER_LOG).open("ab") as log:
+            subprocess.run(
+                ["/bin/sh", "-c", '"$@" &', "sh", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                check=True,
+            )
+    except (OSError, subprocess.CalledProcessError) as error:
+        _log.warning("Nothing is shipped while this runs: %s. `aboard sync %s` ships it later.", error, spool)
+
+
+def wait_until_shipped(spool: Path, timeout: float) -> None:
+    """Wait for the helper's last word, and tell how far it is when that takes long; one that was killed is replaced."""
+    begun = time.monotonic()
+    end = begun + timeout
+    say = time.monotonic() + min(_SAY_SECONDS, timeout / 2)
+    may_replace_at = time.monotonic()
+    while not (progress := read_json(spool / PROGRESS)).get("is_over"):
+        now = time.monotonic()
+        if now >= end:
+            left = progress.get("text", "nothing was shipped yet")
+            _log.warning("%s. Shipping goes on without this process; `aboard sync %s` finishes it.", left, spool)
+            return
+        if now >= say:
+            _log.warning("Waiting for the files of the run to be shipped: %s", progress.get("text", "starting"))
+            say = now + _SAY_SECONDS
+        if now >= may_replace_at and is_gone(spool, now - begun):
+            if read_json(spool / PROGRESS).get("is_over"):
+                continue  # it ended in between
+            start_helper(spool)
+            may_replace_at = now + 2 * MISSING_SECONDS
+        time.sleep(_LOOK_SECONDS)
+    if progress.get("left"):
+        _log.warning("%s. `aboard sync %s` finishes it.", progress.get("text", ""), spool)
+
+
+def is_gone(spool: Path, waited: float) -> bool:
+    """Whether no helper works on a spool. One that has left its number and no longer holds the lock was killed; where
+    there is no number yet, it is given some time to begin (`waited`: how long it was).
+    """
+    try:
+        with (spool / LOCK).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return bool(file.read(1)) or waited >= MISSING_SECONDS
+    except FileNotFoundError:
+        return waited >= MISSING_SECONDS
+    except OSError:
+        return False
+
+
+def this_process() -> dict[str, object]:
+    """What tells this process from a later one with the same number."""
+    return {"pid": os.getpid(), "started": process_start(os.getpid())}
+
+
+def process_start(pid: int) -> str:
+    """When a process was started, by the kernel's clock; empty when it has ended or the system does not tell."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    return "" if fields[0] in {"Z", "X"} else fields[19]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uploads of one run to all its destinations: in the background while it runs, or finished later after a crash.
+
+A lock on the spool makes sure that one process at a time uploads a run from this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from aboard.config.unwritable_home import home_hint
+from aboard.errors import DamagedDocument, RunClaimed, StorageUnavailable
+from aboard.folder_files import make_private_folder
+from aboard.model.run_states import RunState
+from aboard.model.state_changes import state_from
+from aboard.process_lock import LockHeld, ProcessLock
+from aboard.run.secrets import Secrets
+from aboard.run.spool import LOCK, PROGRESS, START, write_json
+from aboard.run.supervisor.destination import Destination
+from aboard.run.supervisor.summary import EventMetrics, RunSummary
+from aboard.store.run.manifest import Manifest
+from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.summary import Summary
+from aboard.upload import Shipper, ShippingState
+
+
+@contextmanager
+def spool_locked(spool: Path) -> Generator[None]:
+    """Hold the lock of a spool."""
+    try:
+        make_private_folder(spool)
+        lock = ProcessLock(spool / LOCK, mode=0o644)
+    except LockHeld as held:
+        raise RunClaimed(
+            f"The run in {spool} is being worked on by process {held.holder or '?'} of this machine.",
+            hint="End that process first, or start a new run.",
+        ) from None
+    except OSError as error:
+        raise StorageUnavailable(f"{spool} cannot be written: {error.strerror}.", hint=home_hint(error)) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class Shipping:
+    """The shippers of one attempt."""
+
+    def __init__(
+        self, destination: Destination, summary: Callable[[], Summary | None], accept: Callable[[Path], bool]
+    ) -> None:
+        self._summary = summary
+        self._accept = accept
+        self._destination = destination
+        self._stores = destination.stores()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._shippers = self._make()
+        self._is_finishing = False
+
+    @property
+    def destination(self) -> Destination:
+        """Where the files are and where they go."""
+        return self._destination
+
+    @property
+    def states(self) -> list[ShippingState]:
+        """How far each destination has got; costs no request."""
+        return [shipper.state for shipper in self._shippers]
+
+    @property
+    def ended(self) -> RunState | None:
+        """How the run ended, as far as was noted on this machine."""
+        return self._shippers[0].ended
+
+    def start(self) -> None:
+        """Ship from now on."""
+        self._stop = threading.Event()
+        for place, shipper in enumerate(self._shippers):
+            thread = threading.Thread(target=shipper.run, args=(self._stop,), name=f"aboard-ship-{place}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def watch(self, folder: Path) -> None:
+        """Ship the event files of one more folder."""
+        if folder not in self._destination.watched:
+            self._change(self._destination.watching(folder))
+
+    def share(self, folder: Path) -> None:
+        """Ship those event files of one more folder that `accept` takes."""
+        if folder not in self._destination.shared:
+            self._change(self._destination.sharing(folder))
+
+    def _change(self, destination: Destination) -> None:
+        with self._lock:
+            if self._is_finishing:
+                return
+            self._destination = destination
+            self._destination.write()
+            self._pause()
+            self._shippers = self._make()
+            self.start()
+
+    def finish(self, status: RunState | None, timeout: float) -> list[ShippingState]:
+        """Ship the rest within a time limit and seal the run; what each destination then has."""
+        with self._lock:
+            self._is_finishing = True
+        self._stop.set()
+        end = time.monotonic() + timeout
+        threads = [
+            threading.Thread(target=shipper.finish, args=(status, timeout), name="aboard-ship-end", daemon=True)
+            for shipper in self._shippers
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, end + 1 - time.monotonic()))
+        return self.states
+
+    def _make(self) -> list[Shipper]:
+        spool = self._destination.spool(self._accept)
+        return [Shipper(spool, store, journal=journal, summary=self._summary) for journal, store in self._stores]
+
+    def _pause(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+
+
+def is_complete(states: list[ShippingState]) -> bool:
+    """Whether every destination has everything, and knows that there is no more."""
+    return all(state.is_sealed and not state.files_left for state in states)
+
+
+def write_progress(folder: Path, states: list[ShippingState], **more: object) -> None:
+    """Tell other processes how far shipping is."""
+    write_json(
+        folder / PROGRESS,
+        {
+            "format": "aboard-progress",
+            "version": [1, 0],
+            "time": time.time(),
+            "text": "; ".join(map(str, states)),
+            "left": sum(state.files_left for state in states),
+            "bytes_left": sum(state.bytes_left for state in states),
+            "is_sealed": bool(states) and is_complete(states),
+            **more,
+        },
+    )
+
+
+class Leftovers(NamedTuple):
+    """What became of a run."""
+
+    status: RunState
+    states: list[ShippingState]
+
+
+def ship_leftovers(destination: Destination, timeout: float) -> Leftovers:
+    """Ship what is left and seal the run; its spool is locked by the caller."""
+    own: set[str] = set()
+
+    def accept(path: Path) -> bool:
+        return str(path) in own
+
+    folders = {destination.output: _all, **dict.fromkeys(destination.watched, _all)}
+    metrics = EventMetrics({**folders, **dict.fromkeys(destination.shared, accept)})
+    summary = RunSummary(destination.folder, Secrets.of(os.environ, ()), metrics.summaries)
+    summary.look()
+    own.update(summary.own_files)
+    for folder in summary.watched:
+        if folder not in destination.watched:
+            destination = destination.watching(folder)
+    shipping = Shipping(destination, summary.now, accept)
+    status = shipping.ended or _said(summary, is_attended=not (destination.folder / START).exists())
+    states = shipping.finish(status, timeout)
+    write_progress(destination.folder, states, is_over=True)
+    return Leftovers(status, states)
+
+
+def read_manifest(folder: RunFolder) -> Manifest | None:
+    """The manifest of a run; None when there is none that can be read. Raises StoreError."""
+    try:
+        read = folder.read_manifest()
+    except DamagedDocument:
+        return None
+    return read.manifest if read else None
+
+
+def _said(summary: RunSummary, *, is_attended: bool) -> RunState:
+    """How the training said that it ended; lost when it said nothing.
+
+    A training under `aboard run` may have been ended together with its supervisor: an interpreter that came to its end
+    then says little.
+    """
+    if not summary.said_status or (is_attended and not summary.is_certain):
+        return RunState.LOST
+    return state_from(RunState, summary.said_status, "a run")
+
+
+def _all(_: Path) -> bool:
+    return True
