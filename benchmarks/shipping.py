@@ -19,8 +19,9 @@ from aboard.store import Store, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.logical_file import read_logical
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload import Shipper, Spool
 from aboard.upload.growing import Delivery
+from aboard.upload.scan import Spool
+from aboard.upload.uploader import Shipper
 
 EVENTS = "tensorboard/train/events.out.tfevents.1794788815.worker-0.17550.0"
 

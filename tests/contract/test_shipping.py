@@ -10,8 +10,11 @@ from aboard.model.times import now
 from aboard.store import open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
-from aboard.upload import Destinations, Shipper, Spool, restore
+from aboard.upload.destinations import Destinations
+from aboard.upload.restore import restore
 from aboard.upload.retries import Pace
+from aboard.upload.scan import Spool
+from aboard.upload.uploader import Shipper
 from support.clouds import clear_clouds
 from support.processes import until
 from support.shipping import Trip, append, records

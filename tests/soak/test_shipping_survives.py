@@ -12,7 +12,7 @@ import time
 
 from aboard.store import open_store
 from aboard.store.run.logical_file import ManifestOutdated, read_logical
-from aboard.upload import Shipper
+from aboard.upload.uploader import Shipper
 from support.clouds import clear_clouds, use
 from support.fault_proxy import fault_proxy
 from support.processes import start, until
@@ -26,7 +26,7 @@ SHIPPER = """
     aboard.upload.retries.LONGEST_SECONDS = 0.3
     aboard.upload.segments.FEWEST_SMALL = 6    # and more roll-ups
     aboard.upload.segments.SMALL_PER_LARGE = 1
-    from aboard.upload import Shipper
+    from aboard.upload.uploader import Shipper
     from aboard.store import Patience, open_store
 
     patience = Patience(connect_seconds=2, stall_seconds=5, request_seconds=10, retries=1, retry_seconds=1)

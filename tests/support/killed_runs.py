@@ -43,7 +43,7 @@ def killed_run(machine: Machine, proxy: FaultProxy, *, kills: int, cut_in: Conta
 def check_whole(kept: Kept, folder: Path) -> None:
     """Every step is in the store once, with the value that was logged."""
     import aboard
-    from aboard.upload import restore
+    from aboard.upload.restore import restore
 
     restore(kept.store, kept.uids()[0], folder)
     series = aboard.open(folder).runs["tensorboard/train"].scalars["loss"]

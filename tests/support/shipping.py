@@ -17,7 +17,8 @@ from aboard.store.run.file_row import FileRow
 from aboard.store.run.logical_file import read_logical
 from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload import Shipper, Spool
+from aboard.upload.scan import Spool
+from aboard.upload.uploader import Shipper
 
 
 class Hands:

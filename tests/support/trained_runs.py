@@ -17,7 +17,8 @@ from aboard.store import Store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload import Shipper, Spool
+from aboard.upload.scan import Spool
+from aboard.upload.uploader import Shipper
 
 
 @dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event-file format in Python: one module per kind of summary, each loaded when it is first used."""
+"""The event-file format in Python: a module for each kind of summary, loaded on first use."""
 
 from __future__ import annotations
 
@@ -30,12 +30,9 @@ __all__ = [
     "hparams",
     "image",
     "mesh",
-    "pixels",
     "pr_curve",
     "projector",
-    "scalar",
     "tensor",
-    "text",
     "video",
 ]
 

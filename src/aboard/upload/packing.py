@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs the columns of a sealed run into one object, so that readers fetch one small object and no event file.
 
-The object is made while a run is sealed, from the event files of the training machine, and only of files that are to the
-last byte what the store has. Files that are no longer here are fetched once, up to a limit. A failure costs this object
-and nothing else.
+The object is made while a run is sealed, from the event files of the training machine, and only of files that are to
+the last byte what the store has. Files that are no longer here are fetched once, up to a limit. A failure costs this
+object and nothing else.
 
-`pack_later` adds the object to a sealed run that lacks it: sealed by an earlier version, preempted, or cut short. Nobody
-writes to a sealed run, so there is no conflict. The manifest stays as it is: readers ask for the object itself. If the
-run is reopened meanwhile, that is announced, and readers use the manifest instead.
+`pack_later` adds the object to a sealed run that lacks it: sealed by an earlier version, preempted, or cut short.
+Nobody writes to a sealed run, so there is no conflict. The manifest stays as it is: readers ask for the object itself.
+If the run is reopened meanwhile, that is announced, and readers use the manifest instead.
 """
 
 from __future__ import annotations

@@ -107,7 +107,6 @@ class MediaCalls(LogFolder):
         self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: Any = None
     ) -> None:
         """Add a matplotlib figure, or a list of them as one grid; closes them unless told not to."""
-
         picture, dataformats = figure_pixels(figure, close=close)
         self.add_image(tag, picture, global_step, walltime, dataformats)
 

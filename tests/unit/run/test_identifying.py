@@ -18,7 +18,7 @@ from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.start import RunRequest, identify
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload import Spool
+from aboard.upload.scan import Spool
 
 
 @pytest.fixture

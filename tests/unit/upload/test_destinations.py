@@ -11,8 +11,10 @@ from aboard.errors import InvalidValue, StoreUnreachable
 from aboard.model.metric_summary import MetricPoint, MetricSummary
 from aboard.store import open_store
 from aboard.store.run.summary import Summary
-from aboard.upload import Destinations, Shipper, Spool, WatchedFolder
+from aboard.upload.destinations import Destinations
 from aboard.upload.retries import Conditions, Pace
+from aboard.upload.scan import Spool, WatchedFolder
+from aboard.upload.uploader import Shipper
 from support.processes import until
 from support.shipping import Trip, append, records
 

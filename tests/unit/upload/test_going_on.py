@@ -11,7 +11,8 @@ from aboard.model.times import now
 from aboard.store import open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import announcements_of, claim_attempt
-from aboard.upload import Shipper, Spool
+from aboard.upload.scan import Spool
+from aboard.upload.uploader import Shipper
 from support.shipping import Trip, append, records
 
 EVENTS = "events.out.tfevents.1794788815.machine.7.0"

@@ -15,7 +15,7 @@ import pytest
 
 from aboard.errors import StoreError
 from aboard.store import open_store
-from aboard.upload import restore
+from aboard.upload.restore import restore
 from aboard.upload.retries import Pace
 from support.privileges import folder_of_an_ordinary_user
 from support.processes import until

@@ -8,7 +8,7 @@ import pytest
 
 from aboard.errors import StorageUnavailable, StoreUnreachable
 from aboard.store import open_store
-from aboard.upload import restore
+from aboard.upload.restore import restore
 from support.shipping import Trip, append, records
 
 EVENTS = "tensorboard/train/events.out.tfevents.1.host"

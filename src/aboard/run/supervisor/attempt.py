@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One attempt from its first to its last byte: uploads files, collects facts, samples the machine, and flushes at the end."""
+"""One attempt of a run: uploads its files, collects its facts, samples the machine, and flushes at the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from aboard.run.supervisor.resources import ResourceUse
 from aboard.run.supervisor.summary import EventMetrics, RunSummary
 from aboard.run.supervisor.uploads import Shipping, is_complete, write_progress
 from aboard.store.uri import parse_uri
-from aboard.upload import ShippingState
+from aboard.upload.uploader import ShippingState
 
 _log = logging.getLogger("aboard.run")
 _LOOK_SECONDS = 1.0

@@ -13,7 +13,7 @@ from aboard.model.uid import is_uid
 from aboard.run.spool import DESTINATION, LOGS, OUTPUT, read_json, write_json
 from aboard.store import Store, open_store
 from aboard.store.uri import parse_uri
-from aboard.upload import Spool, WatchedFolder
+from aboard.upload.scan import Spool, WatchedFolder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,8 +25,9 @@ from aboard.store import open_store
 from aboard.store.log_folder_store import LogFolderStore
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.layout import split_segment
-from aboard.upload import Shipper, ShippingState, Spool
 from aboard.upload.retries import Pace
+from aboard.upload.scan import Spool
+from aboard.upload.uploader import Shipper, ShippingState
 
 _log = logging.getLogger("aboard.run")
 _DOCUMENTS = "documents"

@@ -4,9 +4,9 @@
 A store that cannot be reached does not delay the training: the attempt starts with what this machine knows, and the
 claim is put into the store later.
 
-`find_run` finds a run by its name without a server. The first search reads `run.json` of every run, sixteen at a time. The
-result is cached below the home folder, so a later search lists what is new and reads only that. A name that a server has
-changed since is noticed when the run is found by its old name, not when it is searched by its new one.
+`find_run` finds a run by its name without a server. The first search reads `run.json` of every run, sixteen at a time.
+The result is cached below the home folder, so a later search lists what is new and reads only that. A name that a
+server has changed since is noticed when the run is found by its old name, not when it is searched by its new one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.listing import RunListing
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import render_summary
-from aboard.upload import Spool, restore
+from aboard.upload.restore import restore
+from aboard.upload.scan import Spool
 from aboard.upload.uploader import files_text
 
 

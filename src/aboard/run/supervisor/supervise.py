@@ -27,7 +27,7 @@ from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.start import AT_THE_START, Beginning, FoundRun, RunRequest, identify, make_folders, place_of
 from aboard.run.supervisor.unit import UnitRestarts, cancelled_outcome, is_cancelled, is_marked, outcome_of_sigterm
 from aboard.run.supervisor.uploads import spool_locked
-from aboard.upload import Spool
+from aboard.upload.scan import Spool
 
 _NOT_SHIPPED = os.EX_IOERR
 _STARTED_OFTEN_ENOUGH = 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`aboard sync`: uploads what runs left on this machine, and imports trainings that ended elsewhere.
 
-An imported training takes the way of every other run: a spool, a claim, an uploader. Its uid comes from its date and its
-identity, so importing it again finds the same run and uploads only what is new.
+An imported training takes the way of every other run: a spool, a claim, an uploader. Its uid comes from its date and
+its identity, so importing it again finds the same run and uploads only what is new.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary, render_summary
-from aboard.upload import Spool
+from aboard.upload.scan import Spool
 
 State = Literal["shipped", "complete", "in use", "left", "failed", "removed"]
 

@@ -32,7 +32,9 @@ from aboard.store import open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.claiming import claim_attempt
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload import ShippingState, Spool, restore
+from aboard.upload.restore import restore
+from aboard.upload.scan import Spool
+from aboard.upload.uploader import ShippingState
 
 _log = logging.getLogger("aboard.run")
 LOOK_SECONDS = 0.2

@@ -26,7 +26,7 @@ from aboard.run.supervisor.attempt import Outcome
 from aboard.store import Patience, open_store
 from aboard.store.run.attempt_claim import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload import Spool
+from aboard.upload.scan import Spool
 
 UNIT, REQUEUED = "ABOARD_UNIT_ID", "ABOARD_UNIT_REQUEUED"
 _IN_UNIT = "attempt_in_unit"

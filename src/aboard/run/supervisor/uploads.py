@@ -27,7 +27,7 @@ from aboard.run.supervisor.summary import EventMetrics, RunSummary
 from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.run.summary import Summary
-from aboard.upload import Shipper, ShippingState
+from aboard.upload.uploader import Shipper, ShippingState
 
 
 @contextmanager
