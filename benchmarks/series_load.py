@@ -25,8 +25,7 @@ from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.store import open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.manifest import Manifest
+from aboard.store.run.documents import AttemptClaim, Manifest
 from aboard.store.run.run_folder import RunFolder
 
 

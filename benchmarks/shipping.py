@@ -16,9 +16,8 @@ from aboard._native import frame_record
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.store import Store, open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.logical_file import read_logical
-from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.documents import AttemptClaim
+from aboard.store.run.run_folder import RunFolder, read_logical
 from aboard.upload.growing import Delivery
 from aboard.upload.scan import Spool
 from aboard.upload.uploader import Shipper

@@ -24,8 +24,8 @@ from viewers.programs import ABOARD, FAST, PROGRAMS, SLOW, Server
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import aboard
-from aboard.reader.root import StoreUri
-from aboard.reader.run_collection import Follower, RunCollection
+from aboard.reader.collection import Follower, RunCollection
+from aboard.reader.roots import StoreUri
 from aboard.store import Store, open_store
 from aboard.upload import uploader
 from support.fault_proxy import fault_proxy

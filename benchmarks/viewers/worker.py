@@ -22,8 +22,8 @@ POINTS_PER_PIXEL = 5
 
 def _collection(root: str, *, index: bool) -> Any:
     """The runs below `root`, not yet read; `index` keeps what was decoded below `$ABOARD_HOME`."""
-    from aboard.reader.index_cache import IndexCache
-    from aboard.reader.run_collection import RunCollection
+    from aboard.reader.collection import RunCollection
+    from aboard.reader.index import IndexCache
 
     return RunCollection({"": Path(root)}, cache=IndexCache.default() if index else None)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from aboard.jobs.add_tensorboard import add_tensorboard
     from aboard.jobs.calls import submit, sweep
     from aboard.jobs.job import Job
-    from aboard.reader.opened.open_runs import open as open  # noqa: A004 - read as aboard.open
+    from aboard.reader.opened.runs import open  # noqa: A004 - read as aboard.open
     from aboard.run.training.run import Run
     from aboard.writer.factories import RecordWriter, register_writer_factory
     from aboard.writer.file_writer import FileWriter
@@ -50,7 +50,7 @@ _HOMES = {
     "SummaryWriter": "aboard.writer.summary_writer",
     "TensorBoard": "aboard.client.board",
     "add_tensorboard": "aboard.jobs.add_tensorboard",
-    "open": "aboard.reader.opened.open_runs",
+    "open": "aboard.reader.opened.runs",
     "register_writer_factory": "aboard.writer.factories",
     "submit": "aboard.jobs.calls",
     "sweep": "aboard.jobs.calls",

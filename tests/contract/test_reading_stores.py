@@ -9,7 +9,7 @@ import aboard
 from aboard import SummaryWriter
 from aboard.errors import NoSuchStore
 from aboard.model.uid import new_uid
-from aboard.store.run.claiming import announce
+from aboard.store.run.claims import announce
 from support.clouds import clear_clouds
 from support.damaged_files import NOON, scalar, scalars
 from support.store_kinds import opener

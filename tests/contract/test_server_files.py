@@ -18,9 +18,8 @@ from aboard.client.client import Client
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.store import Store, open_store
-from aboard.store.run.file_row import FileRow, Segment
-from aboard.store.run.manifest import Manifest
-from aboard.store.run.outputs import Outputs
+from aboard.store.run.documents import Manifest, Outputs
+from aboard.store.run.file_rows import FileRow, Segment
 from aboard.store.run.run_folder import RunFolder
 from support.http_asking import Answer, ask
 from support.logged_runs import tb_folder

@@ -8,8 +8,8 @@ import pytest
 
 from aboard.model.times import now
 from aboard.store import open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import claim_attempt
+from aboard.store.run.claims import claim_attempt
+from aboard.store.run.documents import AttemptClaim
 from aboard.upload.destinations import Destinations
 from aboard.upload.restore import restore
 from aboard.upload.retries import Pace

@@ -380,7 +380,7 @@ def test_an_endpoint_without_a_name_is_refused_where_the_bucket_goes_before_it(m
 @pytest.mark.parametrize("call", ["read", "head", "write", "list", "delete"])
 def test_a_panic_of_native_code_is_an_error_of_the_store(monkeypatch, call):
     """A real one: obstore cannot take this endpoint. Threads that read stores survive only what is an Exception."""
-    monkeypatch.setattr("aboard.store.s3_client._check_host", lambda *_: None)
+    monkeypatch.setattr("aboard.store.clouds.s3._check_host", lambda *_: None)
     use(
         monkeypatch,
         {"OSS_ENDPOINT": "http://127.0.0.1:9", "OSS_ACCESS_KEY_ID": "k", "OSS_ACCESS_KEY_SECRET": "oss-secret"},

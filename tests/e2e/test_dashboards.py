@@ -20,7 +20,7 @@ import pytest
 
 from aboard.board.hosting import Board, BoardDispatcher
 from aboard.board.provider import About
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.collection import RunCollection
 from support.dashboards import ELEMENTS, MILLISECONDS, inside_projector, wait_until_drawn
 
 SCREENSHOTS = os.environ.get("ABOARD_SCREENSHOTS")

@@ -10,7 +10,7 @@ import pytest
 
 from aboard.model.run_states import RunState
 from aboard.model.times import now
-from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
 from support.accessibility import violations
 from support.logged_runs import log_more, logged_run

@@ -17,8 +17,8 @@ from aboard.catalog.catalog import Catalog
 from aboard.model.board import BoardKind
 from aboard.model.unit_states import UnitState
 from aboard.store import open_store
-from aboard.store.run.file_row import FileRow
-from aboard.store.run.outputs import Outputs
+from aboard.store.run.documents import Outputs
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.run_folder import RunFolder
 from support.board_pages import logged_run
 from support.processes import until

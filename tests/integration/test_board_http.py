@@ -27,7 +27,7 @@ from aboard import SummaryWriter
 from aboard.board.hosting import Board, BoardDispatcher, SingleBoard
 from aboard.board.provider import About
 from aboard.errors import InvalidValue
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.collection import RunCollection
 from support.board_client import BoardClient, board_over, every_request, plugin
 
 PICTURE = np.zeros((3, 4, 5), np.uint8)

@@ -11,7 +11,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.board.limits import ALL, Limits, spread
-from aboard.reader.run_reader import DataClass
+from aboard.reader.run import DataClass
 from support.board_client import BoardClient, board_over, form, plugin
 from support.tensorboard_process import Answer
 

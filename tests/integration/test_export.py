@@ -189,9 +189,9 @@ def test_memory_does_not_grow_with_the_text(tmp_path):
         import sys
         from pathlib import Path
         import aboard
-        from aboard.exchange.export_points import Exported, export_points
+        from aboard.exchange.export import Exported, export_points
         from aboard.exchange.formats import FORMATS
-        from aboard.exchange.name_patterns import NamePatterns
+        from aboard.exchange.export import NamePatterns
 
         def peak():  # not ru_maxrss, which begins with that of the process that started this one
             lines = Path("/proc/self/status").read_text().splitlines()

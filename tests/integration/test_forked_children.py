@@ -19,8 +19,8 @@ import pytest
 from aboard import SummaryWriter
 from aboard.model import uid as uid_module
 from aboard.model.uid import new_uid
-from aboard.reader.run_collection import RunCollection
-from aboard.reader.run_reader import RunReader
+from aboard.reader.collection import RunCollection
+from aboard.reader.run import RunReader
 
 
 def test_a_forked_child_does_not_repeat_its_parents_uids(monkeypatch: pytest.MonkeyPatch) -> None:

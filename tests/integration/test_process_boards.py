@@ -31,8 +31,8 @@ from aboard.model.user import Role
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store
-from aboard.store.run.file_row import FileRow
-from aboard.store.run.outputs import Outputs
+from aboard.store.run.documents import Outputs
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.run_folder import RunFolder
 from aboard.writer.summary_writer import SummaryWriter
 from support import tensorboard_stand_in

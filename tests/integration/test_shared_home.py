@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from aboard import file_systems
 from aboard.cli.catalog_serving import CatalogServer
 from aboard.cli.server import ServerOptions, ServerToken
 from aboard.client.private_server import PrivateServer
 from aboard.config import machine_folder as module
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
+from aboard.foundation import file_systems
 from aboard.server.listening import listen
 
 

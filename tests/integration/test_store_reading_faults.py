@@ -9,9 +9,9 @@ import pytest
 
 import aboard
 from aboard.errors import CredentialsRefused, StoreUnreachable
-from aboard.reader.remote import store_root, unit_work
-from aboard.reader.root import StoreUri
-from aboard.reader.run_collection import Follower, RunCollection
+from aboard.reader.collection import Follower, RunCollection
+from aboard.reader.mirror import fetching, store_mirror
+from aboard.reader.roots import StoreUri
 from aboard.store import Patience, open_store
 from support.clouds import clear_clouds, use
 from support.fault_proxy import fault_proxy
@@ -27,7 +27,7 @@ def _a_person(monkeypatch, tmp_path):
     quick = Patience(
         connect_seconds=2, stall_seconds=2, request_seconds=10, retries=1, retry_seconds=1, longest_pause=1
     )
-    monkeypatch.setattr(store_root, "PATIENCE", quick)
+    monkeypatch.setattr(store_mirror, "PATIENCE", quick)
 
 
 @pytest.fixture
@@ -145,8 +145,8 @@ def test_one_object_that_fails_hides_nothing_else(store, proxy, followed, tmp_pa
 
 @pytest.mark.parametrize("what", ["columns/", "manifest.json", "tb/"])
 def test_who_never_answers_does_not_hold_up_the_others(store, proxy, followed, tmp_path, monkeypatch, what):
-    monkeypatch.setattr(store_root, "PATIENCE", Patience(stall_seconds=60, retries=0))
-    monkeypatch.setattr(unit_work, "_WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(store_mirror, "PATIENCE", Patience(stall_seconds=60, retries=0))
+    monkeypatch.setattr(fetching, "_WAIT_SECONDS", 0.5)
     silent, live = (StoredRun.begin(store, tmp_path, name) for name in ("silent", "live"))
     for run in (silent, live):
         run.log(range(5))

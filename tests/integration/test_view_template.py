@@ -13,7 +13,7 @@ from aboard import SummaryWriter
 from aboard.board.hosting import Board
 from aboard.board.named_runs import NamedRuns, folder_columns
 from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.collection import RunCollection
 from support.board_client import SESSION_GROUPS, BoardClient, every_request, plugin
 from support.commands import aboard
 from support.sample_logs import write_every_kind

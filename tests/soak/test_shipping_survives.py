@@ -11,7 +11,7 @@ import threading
 import time
 
 from aboard.store import open_store
-from aboard.store.run.logical_file import ManifestOutdated, read_logical
+from aboard.store.run.run_folder import ManifestOutdated, read_logical
 from aboard.upload.uploader import Shipper
 from support.clouds import clear_clouds, use
 from support.fault_proxy import fault_proxy

@@ -13,7 +13,7 @@ from werkzeug.test import Client
 
 from aboard.board.hosting import Board
 from aboard.board.provider import About
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.collection import RunCollection
 from support.tensorboard_process import Answer
 
 FORM = "application/x-www-form-urlencoded"

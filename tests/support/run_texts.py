@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.store import Store
-from aboard.store.run.file_row import FileRow
+from aboard.store.run.documents import Manifest
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import usual_source
-from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
 
 

@@ -21,12 +21,11 @@ from aboard._native import scalars_in_records
 from aboard.errors import NoSuchStore
 from aboard.model.run import Run
 from aboard.store import Connection, Store, open_store
-from aboard.store.run.file_row import FileRow
+from aboard.store.run.documents import Summary
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.listing import RunListing
 from aboard.store.run.loading import load_run
-from aboard.store.run.logical_file import read_logical
-from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.summary import Summary
+from aboard.store.run.run_folder import RunFolder, read_logical
 from support.commands import aboard
 from support.forked_commands import ForkedCommand
 from support.processes import Ended, until

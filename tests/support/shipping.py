@@ -12,11 +12,9 @@ from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.store import Store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.file_row import FileRow
-from aboard.store.run.logical_file import read_logical
-from aboard.store.run.manifest import Manifest
-from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.documents import AttemptClaim, Manifest
+from aboard.store.run.file_rows import FileRow
+from aboard.store.run.run_folder import RunFolder, read_logical
 from aboard.upload.scan import Spool
 from aboard.upload.uploader import Shipper
 

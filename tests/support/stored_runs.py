@@ -27,12 +27,10 @@ from aboard.server.request_log import RequestLog
 from aboard.services.boards.selection import BoardPace
 from aboard.services.services import Control, ControlOptions
 from aboard.store import Store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.file_row import FileRow
+from aboard.store.run.documents import AttemptClaim, Manifest, Summary
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import usual_source
-from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.summary import Summary
 from support.catalog_runs import metric
 from support.processes import until
 from support.round_robin import round_robin

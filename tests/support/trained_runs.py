@@ -14,8 +14,8 @@ from aboard.model.run import Run
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.store import Store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import claim_attempt
+from aboard.store.run.claims import claim_attempt
+from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload.scan import Spool
 from aboard.upload.uploader import Shipper

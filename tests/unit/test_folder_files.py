@@ -11,9 +11,9 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.config.credentials import Credential, Credentials
-from aboard.folder_files import make_private_folder, opened_file
+from aboard.foundation.files import make_private_folder, opened_file
 from aboard.jobs.job_record import write_owned
-from aboard.reader.remote.copy_cache import CopyCache
+from aboard.reader.mirror.cache import CopyCache
 from aboard.run.spool import write_json
 from aboard.run.supervisor.uploads import spool_locked
 from aboard.server.registration import Registration

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from aboard.reader.run_reader import Entry, RunReader, Tag
-from aboard.reader.tag_meaning import Kind, Source
+from aboard.reader.run import Entry, RunReader, Tag
+from aboard.reader.tags import Kind, Source
 
 _BLOBS_OF_KIND = {Kind.IMAGE: 3, Kind.AUDIO: 1}  # width, height and picture; sound
 

@@ -33,7 +33,7 @@ from aboard.board.tensorboard_parts import (
     provider,
     route,
 )
-from aboard.reader.run_reader import DataClass
+from aboard.reader.run import DataClass
 
 _MOST_POINTS = 1_000_000  # of a response whose points are Python objects
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 from aboard.board.selected_tags import RunSource
-from aboard.reader.run_reader import RunReader
+from aboard.reader.run import RunReader
 
 
 class JoinedRuns:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from aboard.reader.run_reader import DataClass
+from aboard.reader.run import DataClass
 
 Item = TypeVar("Item")
 

@@ -19,9 +19,8 @@ from aboard.board.selected_tags import RunSource
 from aboard.model.distinct_names import DistinctNames, Wish
 from aboard.model.name_template import Field, NameTemplate, Value, short_form
 from aboard.reader.hparams import HParamsOfRuns
-from aboard.reader.root import Root
-from aboard.reader.run_reader import RunReader
-from aboard.reader.run_tags import find_tag
+from aboard.reader.roots import Root
+from aboard.reader.run import RunReader, find_tag
 
 _LOOK_AGAIN_SECONDS = 0.5
 _SETTLED_SECONDS = 10.0  # between two looks at runs of which nothing new was read

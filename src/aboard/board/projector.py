@@ -31,7 +31,7 @@ from aboard.board.tensorboard_parts import (
     route,
     text_format,
 )
-from aboard.folder_files import opened_file
+from aboard.foundation.files import opened_file
 from aboard.model.uid import is_uid
 
 _log = logging.getLogger(__name__)

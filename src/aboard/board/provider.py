@@ -21,8 +21,7 @@ from aboard.board.selected_tags import RunSource, Wanted, indexed_runs, select_r
 from aboard.board.tensorboard_parts import DataProvider, errors
 from aboard.board.tensorboard_parts import provider as api
 from aboard.board.time_series import listed_series, reduced, scalar_data, series_arguments, tensor_data, wanted_of
-from aboard.reader.run_reader import DataClass, Tag
-from aboard.reader.run_tags import find_tag, plugins_of_runs, rows_of_runs
+from aboard.reader.run import DataClass, Tag, find_tag, plugins_of_runs, rows_of_runs
 
 # torch and tensorboardX write this into every run, and TensorBoard would take any one of them for all.
 _HPARAMS_EXPERIMENT = "_hparams_/experiment"

@@ -10,8 +10,7 @@ import numpy as np
 
 from aboard.model.name_template import Field, Value
 from aboard.reader.hparams import HParam, own_hparams
-from aboard.reader.run_reader import RunReader
-from aboard.reader.run_tags import find_tag
+from aboard.reader.run import RunReader, find_tag
 
 
 def hparams_of(run: RunReader) -> Mapping[str, Value]:

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from aboard._native import TagIndex
-from aboard.reader.run_reader import DataClass, RunReader, Tag, TagStatus
-from aboard.reader.run_tags import find_tag, indexes_of, tags_of_runs
+from aboard.reader.run import DataClass, RunReader, Tag, TagStatus, find_tag, indexes_of, tags_of_runs
 
 
 class RunSource(Protocol):

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 from aboard._native import described_tags, display_names_json, names_json
 from aboard.board.selected_tags import RunSource, indexed_runs, select_runs
 from aboard.board.tensorboard_parts import metrics_plugin, plugin_util
-from aboard.reader.run_reader import DataClass
-from aboard.reader.run_tags import indexes_of
+from aboard.reader.run import DataClass, indexes_of
 
 
 def display_names(source: RunSource, plugin: str, data_class: DataClass) -> bytes:

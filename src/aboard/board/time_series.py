@@ -10,7 +10,7 @@ from aboard._native import Points
 from aboard.board.limits import spread
 from aboard.board.selected_tags import Wanted
 from aboard.board.tensorboard_parts import provider as api
-from aboard.reader.run_reader import DataClass, Tag, TagStatus
+from aboard.reader.run import DataClass, Tag, TagStatus
 
 if TYPE_CHECKING:
     from aboard._native import TagRow

@@ -39,7 +39,7 @@ from aboard.catalog.sessions import Sessions
 from aboard.catalog.tokens import Tokens
 from aboard.catalog.usage import UsageOfRuns
 from aboard.catalog.workspaces import Workspaces
-from aboard.process_lock import ProcessLock
+from aboard.foundation.locks import ProcessLock
 
 
 class SeenCatalog:

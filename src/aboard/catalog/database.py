@@ -20,7 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from aboard.catalog.address import CatalogAddress
 from aboard.errors import CatalogUnavailable, MissingPackage
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 
 _T = TypeVar("_T")
 _BUSY_MILLISECONDS = 30_000

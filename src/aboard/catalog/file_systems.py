@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aboard.errors import CatalogUnavailable
-from aboard.file_systems import network_file_system_of
+from aboard.foundation.file_systems import network_file_system_of
 
 
 def refuse_network_file_system(path: Path) -> None:

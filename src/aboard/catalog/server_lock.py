@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aboard.errors import CatalogUnavailable, Conflict
-from aboard.process_lock import LockHeld, ProcessLock
+from aboard.foundation.locks import LockHeld, ProcessLock
 
 
 def lock_catalog(catalog: Path) -> ProcessLock:

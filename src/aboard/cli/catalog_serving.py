@@ -19,7 +19,7 @@ from aboard.config.retention_rules import RetentionRule
 from aboard.config.server_settings import BoardSettings
 from aboard.config.settings import Settings
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.model.access import Access
 from aboard.model.board_limits import BoardLimits
 from aboard.server.actors import owner

@@ -19,15 +19,12 @@ from aboard.cli.progress_line import progress_line
 from aboard.cli.roots import roots_of
 from aboard.cli.saying import say
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.exchange.destination import check_destination
-from aboard.exchange.diagnosis import Verdict
-from aboard.exchange.doctor import diagnose
-from aboard.exchange.inspecting import Progress
-from aboard.exchange.repair import repair
-from aboard.exchange.repair_result import Repair
-from aboard.exchange.wording import plain
-from aboard.reader.remote.whole_copies import ShownPaths, whole_copies
-from aboard.reader.root import Root
+from aboard.exchange.doctor.diagnosis import Verdict, diagnose
+from aboard.exchange.doctor.inspection import Progress
+from aboard.exchange.doctor.repair import Repair, check_destination, repair
+from aboard.foundation.text import plain
+from aboard.reader.mirror.store_mirror import ShownPaths, whole_copies
+from aboard.reader.roots import Root
 
 _DAMAGED, _USAGE = 1, 2
 _NARROWEST, _WIDEST = 40, 100

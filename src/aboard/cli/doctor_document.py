@@ -7,12 +7,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
-from aboard.exchange.diagnosis import Diagnosis
-from aboard.exchange.examined_file import ExaminedFile
-from aboard.exchange.findings import Finding, Severity
-from aboard.exchange.repair_result import Repair
-from aboard.exchange.wording import unicode_path, utc_time
-from aboard.reader.root import Root
+from aboard.exchange.doctor.diagnosis import Diagnosis
+from aboard.exchange.doctor.findings import Finding, Severity
+from aboard.exchange.doctor.inspection import ExaminedFile
+from aboard.exchange.doctor.repair import Repair
+from aboard.foundation.text import unicode_path, utc_time
+from aboard.reader.roots import Root
 
 _LARGEST_EXACT = 1 << 53  # beyond, readers of JSON round integers
 

@@ -10,10 +10,10 @@ from itertools import groupby
 
 import typer
 
-from aboard.exchange.diagnosis import Diagnosis, Verdict
-from aboard.exchange.findings import KINDS, Finding, Severity
-from aboard.exchange.repair_result import Repair
-from aboard.exchange.wording import count, plain, size
+from aboard.exchange.doctor.diagnosis import Diagnosis, Verdict
+from aboard.exchange.doctor.findings import KINDS, Finding, Severity
+from aboard.exchange.doctor.repair import Repair
+from aboard.foundation.text import count, plain, size
 
 _MOST_OF_A_KIND = 20
 _MOST_LEFT_OUT = 20

@@ -15,13 +15,10 @@ import typer
 from aboard.cli.export_format import ExportFormat
 from aboard.cli.progress_line import progress_line
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
-from aboard.exchange.export_points import Exported, export_points, select_runs
-from aboard.exchange.formats import FORMATS, format_for
-from aboard.exchange.name_patterns import NamePatterns
-from aboard.exchange.point_format import PointFormat
-from aboard.exchange.whole_file import check_output, whole_file
-from aboard.reader.opened.open_runs import OpenedRuns
-from aboard.reader.root import Root
+from aboard.exchange.export import Exported, NamePatterns, check_output, export_points, select_runs, whole_file
+from aboard.exchange.formats import FORMATS, PointFormat, format_for
+from aboard.reader.opened.runs import OpenedRuns
+from aboard.reader.roots import Root
 
 _STDOUT = "-"
 

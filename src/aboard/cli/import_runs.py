@@ -15,9 +15,8 @@ from aboard.cli.sync import listen, told
 from aboard.cli.take_over import run_name_of, taken
 from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.exchange.foreign.foreign_run import ForeignRun, write_points
-from aboard.exchange.foreign.tools import foreign_runs
-from aboard.folder_files import make_private_folder
+from aboard.exchange.foreign.runs import ForeignRun, foreign_runs, write_points
+from aboard.foundation.files import make_private_folder
 from aboard.model.names import check_name, check_workspace_name
 from aboard.run.supervisor.destination import check_destinations
 from aboard.run.supervisor.sync import EarlierRun, Synced

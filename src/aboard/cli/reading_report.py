@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from aboard.cli.saying import say
-from aboard.reader.file_problems import problems_of
-from aboard.reader.run_collection import Progress, RunCollection
-from aboard.reader.run_tags import indexes_of
+from aboard.reader.collection import Progress, RunCollection
+from aboard.reader.progress import problems_of
+from aboard.reader.run import indexes_of
 
 _PROGRESS_EVERY = 0.5
 _LOOK_EVERY = 0.05

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aboard.reader.root import Root
-from aboard.reader.roots import find_roots, named_path
+from aboard.reader.roots import Root, find_roots, named_path
 
 
 def roots_of(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from aboard.cli.config_file import read_config_file
 from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.jobs.job_command import HPARAMS
 from aboard.jobs.sent_source import enter_source
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_from_json

@@ -12,12 +12,11 @@ from aboard.cli.progress_line import progress_line
 from aboard.client.client import Client
 from aboard.client.series import CurveColumns
 from aboard.errors import InvalidValue
-from aboard.exchange.export_points import Exported
-from aboard.exchange.name_patterns import NamePatterns
+from aboard.exchange.export import Exported, NamePatterns
 from aboard.model.names import run_name
 from aboard.model.selected_run import SelectedRun
 from aboard.reader.hparams import HParam
-from aboard.reader.opened.long_table import Rows
+from aboard.reader.opened.tables import Rows
 
 
 @dataclass(frozen=True, slots=True)

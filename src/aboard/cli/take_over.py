@@ -10,9 +10,9 @@ from pathlib import Path
 from aboard.cli.progress_line import progress_line
 from aboard.config.settings import load_settings
 from aboard.errors import AboardError, InvalidValue
-from aboard.exchange.log_folders import FoundRun, runs_below
+from aboard.exchange.foreign.log_folders import FoundRun, runs_below
 from aboard.model.names import LONGEST_NAME, check_name, check_workspace_name
-from aboard.reader.opened.open_runs import OpenedRuns
+from aboard.reader.opened.runs import OpenedRuns
 from aboard.run.spool import ATTEMPT, DESTINATION, START
 from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.sync import EarlierRun, Synced, take_over

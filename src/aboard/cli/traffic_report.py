@@ -7,7 +7,7 @@ import sys
 import time
 
 from aboard.cli.saying import say
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.collection import RunCollection
 
 _EVERY = 10.0
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")

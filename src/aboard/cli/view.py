@@ -24,10 +24,10 @@ from aboard.cli.saying import say
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
 from aboard.model.name_template import FOLDER_FIELDS, STORE_FIELDS, NameTemplate
 from aboard.model.uid import is_uid
-from aboard.reader.root import Root, StoreUri
+from aboard.reader.roots import Root, StoreUri
 
 if TYPE_CHECKING:
-    from aboard.reader.run_collection import RunCollection
+    from aboard.reader.collection import RunCollection
 
 _LOOPBACK = "127.0.0.1"
 _LOOPBACK_NAMES = frozenset({_LOOPBACK, "localhost", "::1"})
@@ -169,8 +169,8 @@ class _Reading:
         # What this imports takes longer than all the rest.
         from aboard.cli.reading_report import report_reading
         from aboard.cli.traffic_report import report_traffic
-        from aboard.reader.index_cache import IndexCache
-        from aboard.reader.run_collection import RunCollection
+        from aboard.reader.collection import RunCollection
+        from aboard.reader.index import IndexCache
 
         summaries = self._options.template is not None
         collection = RunCollection(self._options.roots, cache=IndexCache.default(), summaries=summaries)
@@ -217,7 +217,7 @@ def _open_standard_streams() -> None:
 
 def _start_reading(collection: RunCollection, interval: float) -> Callable[[], None]:
     """How to stop it."""
-    from aboard.reader.run_collection import Follower
+    from aboard.reader.collection import Follower
 
     if interval > 0:
         follower = Follower(collection, interval)

@@ -13,8 +13,7 @@ from pathlib import Path
 from aboard.errors import InvalidValue
 from aboard.model.selection import is_wild
 from aboard.model.selection_words import is_folder, split_words
-from aboard.reader.root import is_uri
-from aboard.reader.roots import find_roots, named_path
+from aboard.reader.roots import find_roots, is_uri, named_path
 
 _NUMBERED = re.compile(r"(run|exp|job)[1-9][0-9]*", re.IGNORECASE | re.ASCII)
 

@@ -34,7 +34,7 @@ from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
 from aboard.config.machine_folder import machine_folder
 from aboard.config.unwritable_home import home_hint, is_full
 from aboard.errors import AboardError, Conflict, Forbidden, ServerUnavailable
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 
 _log = logging.getLogger("aboard.client")
 START_SECONDS = 60.0

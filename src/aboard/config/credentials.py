@@ -13,7 +13,7 @@ from typing import cast
 
 from aboard.config.settings import Settings, load_settings
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 
 _FORMAT, _VERSION = "aboard-credentials", 1
 

@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from aboard.errors import StorageUnavailable
-from aboard.file_systems import network_file_system_of
+from aboard.foundation.file_systems import network_file_system_of
 
 _LOCAL = Path("/var/tmp")  # noqa: S108 - below it is a folder of the person's own, which is checked
 

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.git_tree import may_be_work_tree
+from aboard.foundation.file_systems import may_be_work_tree
 
 SOURCE_LIMIT = 200 << 20
 _NEVER = frozenset(

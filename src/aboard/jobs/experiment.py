@@ -14,11 +14,11 @@ from typing import Self
 
 from aboard.config.settings import load_settings
 from aboard.errors import Conflict
+from aboard.foundation.locks import LockHeld, ProcessLock
 from aboard.jobs.job import Job
 from aboard.jobs.job_record import JobRecords, write_owned
 from aboard.model.names import check_name
 from aboard.model.uid import new_uid
-from aboard.process_lock import LockHeld, ProcessLock
 
 
 class Experiment:

@@ -18,7 +18,7 @@ from typing import Self, cast
 
 from aboard.config.unwritable_home import home_hint
 from aboard.errors import AboardError, Conflict, InvalidValue, NewerFormat, StorageUnavailable, UnknownName
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.model.document_fields import DocumentFields
 from aboard.model.uid import check_uid, is_uid
 

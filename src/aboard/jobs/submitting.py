@@ -17,7 +17,7 @@ from aboard.config.settings import Settings
 from aboard.config.sizes import parse_size
 from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable
 from aboard.executors.executor import Executor
-from aboard.git_tree import may_be_work_tree
+from aboard.foundation.file_systems import may_be_work_tree
 from aboard.jobs.cancel_marks import mark_variables
 from aboard.jobs.executor_text import executor_from
 from aboard.jobs.job import Job

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.file_systems import network_file_system_of
+from aboard.foundation.file_systems import network_file_system_of
 from aboard.jobs.safe_extraction import extract_below
 
 _UNUSED_SECONDS = 7 * 86400.0

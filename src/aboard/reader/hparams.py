@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeAlias, TypeVar
 
 from aboard._native import decode_fields, decode_metadata
-from aboard.reader.run_reader import Entry, RunReader
+from aboard.reader.run import Entry, RunReader
 
 HParam: TypeAlias = "bool | float | str | list[HParam] | dict[str, HParam] | None"
 Value = TypeVar("Value")

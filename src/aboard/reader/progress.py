@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the reading of runs has come, added up as it goes on: asking costs the same with one run and with 20,000."""
+"""How far the reading of runs has come, and which event files could not be read.
+
+Progress is added up while runs are read: to report it costs the same with one run and with 20,000.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from aboard.reader.run_reader import RunReader
+from aboard.reader.run import RunReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +69,27 @@ class ReadingTally:
             cycles,
             max([sums.newest, *(run.logdir.summary()[1] for run in sums.reading)]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblems:
+    """How many files are damaged or cannot be opened."""
+
+    unreadable: int = 0
+    unreadable_example: str = ""
+    damaged: int = 0
+    damaged_example: str = ""
+
+
+def problems_of(runs: Iterable[RunReader]) -> FileProblems:
+    """What is known so far. A file whose end is still missing is not damaged: it is being written."""
+    unreadable: list[str] = []
+    damaged: list[str] = []
+    for run in runs:
+        for name, _, _, _, bad_records, skipped_bytes, _, error, *_ in run.logdir.files():
+            path = run.folder / os.fsdecode(name)
+            if error:
+                unreadable.append(f"{path}: {os.strerror(error)}")
+            elif bad_records or skipped_bytes:
+                damaged.append(str(path))
+    return FileProblems(len(unreadable), "".join(unreadable[:1]), len(damaged), "".join(damaged[:1]))

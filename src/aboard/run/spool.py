@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from aboard.errors import StorageUnavailable
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 
 SPOOLS = "spool"
 """Below the person's home folder: one folder for each run, named by its uid."""

@@ -16,7 +16,7 @@ import secrets
 from pathlib import Path
 
 from aboard import __version__
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.model.times import now, time_text
 
 _log = logging.getLogger("aboard.server")

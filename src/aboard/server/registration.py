@@ -21,9 +21,9 @@ from aboard import __version__
 from aboard.config.cloud_credentials import fingerprints
 from aboard.config.unwritable_home import home_hint
 from aboard.errors import Conflict, StorageUnavailable
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
+from aboard.foundation.locks import LockHeld, ProcessLock
 from aboard.model.times import now, time_text
-from aboard.process_lock import LockHeld, ProcessLock
 
 _TRIES = 20
 _PAUSE_SECONDS = 0.1

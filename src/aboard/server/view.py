@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, json_answer, text_answer
 
 if TYPE_CHECKING:
-    from aboard.reader.run_collection import RunCollection
-    from aboard.store.traffic import TrafficCount
+    from aboard.reader.collection import RunCollection
+    from aboard.store.store import TrafficCount
 
 _WORKERS = 16
 _NO_PROBLEMS: dict[str, Any] = {"unreadable_files": 0, "damaged_files": 0, "stores": {}, "store_problems": []}
@@ -85,7 +85,7 @@ class ViewApp:
         if self._runs is None:
             state, problems = dict[str, Any](_NOT_YET), _NO_PROBLEMS
         else:
-            from aboard.reader.file_problems import problems_of
+            from aboard.reader.progress import problems_of
 
             state = asdict(self._runs.progress)
             found = problems_of(self._runs.runs.values())

@@ -49,8 +49,7 @@ from aboard.services.user_scope import SeenControl
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 from aboard.store.run.run_folder import RunFolder
-from aboard.store.store import Store
-from aboard.store.traffic import TrafficCount
+from aboard.store.store import Store, TrafficCount
 from aboard.store.uri import parse_uri
 
 _T = TypeVar("_T")

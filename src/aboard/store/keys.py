@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 
 from aboard.errors import InvalidType, InvalidValue
+from aboard.foundation.files import ASIDE_PREFIX
 
 MAX_KEY_BYTES = 1024  # S3, Google and Azure agree
 MAX_PART_BYTES = 255  # of file systems
-ASIDE_PREFIX = ".aboard-aside-"  # folders write here before they rename
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HINT = "Use parts joined by single slashes, such as tb/train/events.out.tfevents.1700000000.host."

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a store by its URI."""
+"""Opens a store by its URI. The modules of each kind of store are imported when that kind is opened."""
 
 from __future__ import annotations
 
 import os
 
 from aboard.errors import InvalidValue
+from aboard.store.clouds.client import Client, Settings
 from aboard.store.connection import Connection, Patience
 from aboard.store.store import Store
 from aboard.store.uri import StoreAddress, parse_uri
@@ -30,19 +31,32 @@ def open_store(
     if address.kind == "file":
         return _folder(address, read_only=read_only, create=create, fsync=fsync)
     if address.kind == "memory":
-        from aboard.store.memory_store import MemoryStore
+        from aboard.store.memory import MemoryStore
 
         return MemoryStore(address.uri, address.bucket, address.prefix, read_only=read_only)
-    from aboard.store.clients import Settings, make_client
-    from aboard.store.object_store import ObjectStore
+    from aboard.store.clouds.client import Settings
+    from aboard.store.object import ObjectStore
 
     settings = Settings(address, connection or Connection(), patience or Patience(), dict(os.environ))
     return ObjectStore(address.uri, address.prefix, make_client(settings), read_only=read_only)
 
 
 def _folder(address: StoreAddress, *, read_only: bool, create: bool, fsync: bool) -> Store:
-    from aboard.store.folder_store import FolderStore
+    from aboard.store.folder import FolderStore
 
     if address.path is None:
         raise InvalidValue(f"{address.uri} names no folder.")
     return FolderStore(address.uri, address.path, read_only=read_only, create=create, fsync=fsync)
+
+
+def make_client(settings: Settings) -> Client:
+    """The client of an address; the modules of the clouds are loaded as needed."""
+    from aboard.store.clouds import azure, gcs, oss, s3
+
+    makers = {
+        "s3": s3.make,
+        "oss": oss.make,
+        "gs": gcs.make,
+        "az": azure.make,
+    }
+    return makers[settings.address.kind](settings)

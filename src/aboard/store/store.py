@@ -6,21 +6,107 @@ compare-and-swap, no rename. Every method may be called from several threads at 
 `aboard.store.keys`; errors are the `StoreError`s of `aboard.errors`. `uri` opens the same store again, and neither it
 nor an error ever holds a secret.
 
-Implementers write the underscored methods, which get checked arguments and count their own traffic.
+Implementations define the underscored methods, which get checked arguments and count their own traffic. Ranges of
+bytes that are close together are fetched with one request. Traffic counts the requests that the store decided to
+make; it does not see what the network layer retries.
 """
 
 from __future__ import annotations
 
+import bisect
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
 
 from aboard.errors import InvalidType, InvalidValue, KeyNotFound, StoreError, StoreReadOnly
 from aboard.store.keys import check_folder, check_key, check_start_after
-from aboard.store.ranges import DEFAULT_GAP, ByteRange, cut, merge
-from aboard.store.traffic import Traffic
+
+DEFAULT_GAP = 64 * 1024  # fetching this much for nothing is cheaper than a request of its own
+
+
+class ByteRange(NamedTuple):
+    """Bytes from `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+
+def merge(wanted: Sequence[ByteRange], gap: int) -> list[ByteRange]:
+    """The fewest ranges that cover all of `wanted`, where holes of up to `gap` bytes are fetched too."""
+    merged: list[ByteRange] = []
+    for one in sorted(one for one in wanted if one.length):
+        if merged and one.start <= merged[-1].end + max(gap, 0):
+            merged[-1] = ByteRange(merged[-1].start, max(merged[-1].end, one.end))
+        else:
+            merged.append(one)
+    return merged
+
+
+def cut(wanted: Sequence[ByteRange], fetched: Sequence[ByteRange], content: Sequence[bytes]) -> list[bytes]:
+    """The bytes of each of `wanted` out of the content of the merged ranges."""
+    starts = [one.start for one in fetched]
+    pieces: list[bytes] = []
+    for one in wanted:
+        place = bisect.bisect_right(starts, one.start) - 1
+        if not one.length or place < 0:
+            pieces.append(b"")
+            continue
+        offset = one.start - starts[place]
+        pieces.append(content[place][offset : offset + one.length])
+    return pieces
+
+
+@dataclass(frozen=True)
+class TrafficCount:
+    """What was counted up to one moment."""
+
+    requests: Mapping[str, int]
+    """By kind: get, head, list, put, append, delete."""
+    bytes_in: int
+    bytes_out: int
+
+    @property
+    def total_requests(self) -> int:
+        return sum(self.requests.values())
+
+    def __sub__(self, earlier: TrafficCount) -> TrafficCount:
+        """What came between two counts."""
+        kinds = {kind: count - earlier.requests.get(kind, 0) for kind, count in self.requests.items()}
+        between = {kind: count for kind, count in kinds.items() if count}
+        return TrafficCount(between, self.bytes_in - earlier.bytes_in, self.bytes_out - earlier.bytes_out)
+
+
+class Traffic:
+    """The counters of one store."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests: Counter[str] = Counter()
+        self._bytes_in = 0
+        self._bytes_out = 0
+
+    def add(self, kind: str, requests: int = 1, *, bytes_in: int = 0, bytes_out: int = 0) -> None:
+        """Count requests of one kind, or bytes that came with them."""
+        with self._lock:
+            if requests:
+                self._requests[kind] += requests
+            self._bytes_in += bytes_in
+            self._bytes_out += bytes_out
+
+    def count(self) -> TrafficCount:
+        """The counters now."""
+        with self._lock:
+            return TrafficCount(MappingProxyType(dict(self._requests)), self._bytes_in, self._bytes_out)
+
 
 Data = bytes | bytearray | memoryview | Path
 
@@ -119,7 +205,7 @@ class Store(ABC):
 
     def download(self, key: str, path: Path) -> int:
         """Copy the content into a local file, which appears when it is whole; the number of bytes."""
-        from aboard.store.local_files import written_aside
+        from aboard.foundation.files import written_aside
 
         with written_aside(path) as file:
             size = 0

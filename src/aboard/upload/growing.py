@@ -18,13 +18,12 @@ from typing import NamedTuple
 from aboard.errors import AboardError, AccessDenied, KeyNotFound, PositionMismatch, StoreError
 from aboard.model.run_states import RunState
 from aboard.model.times import now
-from aboard.store.run.claiming import SIGN_OF_LIFE_SECONDS, announce, announcements_of, withdraw_columns
-from aboard.store.run.columns_object import PackedColumns, SealedDocuments
-from aboard.store.run.file_row import FileRow, Segment
+from aboard.store.run.claims import SIGN_OF_LIFE_SECONDS, announce, announcements_of, withdraw_columns
+from aboard.store.run.columns import PackedColumns, SealedDocuments
+from aboard.store.run.documents import ColumnsMark, Manifest, OutputsMark, render_manifest
+from aboard.store.run.file_rows import FileRow, Segment
 from aboard.store.run.layout import COLUMNS, RUN, SEALED, segment_path
-from aboard.store.run.logical_file import read_logical
-from aboard.store.run.manifest import ColumnsMark, Manifest, OutputsMark, render_manifest
-from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.run_folder import RunFolder, read_logical
 from aboard.upload import local_file
 from aboard.upload.local_file import SourceChanged, SourceUnreadable
 from aboard.upload.recovery import Journal, Standing, leftovers, write_journal

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO
 
-from aboard.store.keys import ASIDE_PREFIX
+from aboard.foundation.files import ASIDE_PREFIX
 from aboard.upload.scan import Identity, identity_of
 
 PIECE_BYTES = 1 << 20

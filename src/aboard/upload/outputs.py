@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from aboard.errors import AboardError
-from aboard.store.run.file_row import FileRow
+from aboard.store.run.documents import Outputs, OutputsMark
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import generation_path, path_of
-from aboard.store.run.manifest import OutputsMark
-from aboard.store.run.outputs import Outputs
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload import local_file
 from aboard.upload.local_file import HeldFile, Snapshot, SourceChanged, SourceUnreadable

@@ -24,13 +24,12 @@ from typing import NamedTuple
 
 from aboard._native import Logdir
 from aboard.errors import KeyExists, KeyNotFound, StoreError
-from aboard.store.run.claiming import announcements_of
-from aboard.store.run.columns_object import ColumnsHeader, OutlinedFile, PackedColumns, PackedLogdir, SealedDocuments
-from aboard.store.run.file_row import FileRow
+from aboard.store.run.claims import announcements_of
+from aboard.store.run.columns import ColumnsHeader, OutlinedFile, PackedColumns, PackedLogdir, SealedDocuments
+from aboard.store.run.documents import render_manifest
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import EVENTS, RUN, SEALED
-from aboard.store.run.logical_file import read_logical
-from aboard.store.run.manifest import render_manifest
-from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.run_folder import RunFolder, read_logical
 from aboard.upload.scan import Found
 
 END_BYTES = 4096  # by the first and last so many bytes, readers know an event file again

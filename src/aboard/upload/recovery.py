@@ -16,21 +16,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aboard.errors import DamagedDocument, InvalidValue
+from aboard.foundation.documents import fields_of, parse_document, render_document
+from aboard.foundation.files import aside_name
 from aboard.model.document_fields import DocumentFields
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.state_changes import state_from
 from aboard.model.uid import uid_time
-from aboard.store.local_files import aside_name
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import announce, manifest_of_attempt, withdraw_columns
-from aboard.store.run.document import fields_of, parse_document, render_document
-from aboard.store.run.file_row import FileRow, Segment, row_to_json, rows_from_json
+from aboard.store.run.claims import announce, manifest_of_attempt, withdraw_columns
+from aboard.store.run.documents import AttemptClaim, Manifest, Outputs
+from aboard.store.run.file_rows import FileRow, Segment, row_to_json, rows_from_json
 from aboard.store.run.layout import EVENTS, LOG, path_of, segment_path, split_segment
-from aboard.store.run.manifest import Manifest
-from aboard.store.run.outputs import Outputs
-from aboard.store.run.rebuilding import rebuild_growing, rebuild_outputs
-from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.run_folder import RunFolder, rebuild_growing, rebuild_outputs
 from aboard.upload.retries import Superseded
 from aboard.upload.segments import Plan
 

@@ -18,12 +18,18 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from aboard.errors import AboardError, DamagedDocument, KeyNotFound, StorageUnavailable
-from aboard.store.keys import ASIDE_PREFIX
-from aboard.store.run.file_row import FileRow
+from aboard.foundation.files import ASIDE_PREFIX
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import LOG, OUTPUT, usual_source
-from aboard.store.run.logical_file import ManifestOutdated, Piece, pieces_of, read_piece
-from aboard.store.run.rebuilding import rebuild_growing, rebuild_outputs
-from aboard.store.run.run_folder import RunFolder
+from aboard.store.run.run_folder import (
+    ManifestOutdated,
+    Piece,
+    RunFolder,
+    pieces_of,
+    read_piece,
+    rebuild_growing,
+    rebuild_outputs,
+)
 from aboard.store.store import Store
 from aboard.upload import local_file
 from aboard.upload.local_file import SourceChanged, SourceUnreadable

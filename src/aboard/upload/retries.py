@@ -22,7 +22,7 @@ from aboard.errors import (
     StoreReadOnly,
     WrongRegion,
 )
-from aboard.store.run.logical_file import ManifestOutdated
+from aboard.store.run.run_folder import ManifestOutdated
 from aboard.upload.scan import Found
 
 USUAL_SECONDS = 1.0

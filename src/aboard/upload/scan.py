@@ -16,13 +16,11 @@ from typing import Literal, NamedTuple
 
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.events.file_names import is_board_file, is_event_file
+from aboard.foundation.files import ASIDE_PREFIX, written_aside
 from aboard.model.run import Run
 from aboard.model.uid import check_uid
-from aboard.store.keys import ASIDE_PREFIX
-from aboard.store.local_files import written_aside
-from aboard.store.run.attempt_claim import AttemptClaim, parse_claim, render_claim
+from aboard.store.run.documents import AttemptClaim, parse_claim, parse_run, render_claim, render_run
 from aboard.store.run.layout import LOG, OUTPUT, WATCH
-from aboard.store.run.run_json import parse_run, render_run
 
 
 def _everything(_: Path) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from aboard._native import record_boundary
-from aboard.store.run.file_row import FileRow, Segment
+from aboard.store.run.file_rows import FileRow, Segment
 from aboard.store.run.layout import EVENTS, generation_base, generation_of, generation_path, path_of, segment_path
 from aboard.upload import local_file
 from aboard.upload.local_file import SourceChanged, SourceUnreadable, opened

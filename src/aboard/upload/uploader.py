@@ -21,10 +21,9 @@ from aboard.errors import AboardError, InvalidValue
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.state_changes import state_from
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.columns_object import PackedColumns
+from aboard.store.run.columns import PackedColumns
+from aboard.store.run.documents import AttemptClaim, Summary, render_summary
 from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.summary import Summary, render_summary
 from aboard.store.store import Store
 from aboard.upload.growing import Delivery, GrowingLane, ManifestKeeper
 from aboard.upload.outputs import OutputLane

@@ -11,7 +11,7 @@ import pytest
 from aboard import SummaryWriter
 from aboard.board.named_runs import NamedRuns, folder_columns
 from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.collection import RunCollection
 from support.shipping import Hands
 
 LONG_AGO = 0.0

@@ -11,7 +11,7 @@ from aboard import SummaryWriter
 from aboard.board.hosting import Board
 from aboard.board.provider import About
 from aboard.model.uid import new_uid
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.collection import RunCollection
 from support.board_client import BoardClient, plugin
 
 FILES = {"metadata": "server.json", "tensor": "t.tsv", "bookmarks": "b.json", "sprite_image": "s.png"}

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from aboard import file_systems
 from aboard.catalog.address import CatalogAddress
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.migrations.schema_version import newest_version
 from aboard.errors import CatalogUnavailable, Conflict, InvalidValue
+from aboard.foundation import file_systems
 from support.catalog_runs import make_run
 from support.privileges import folder_of_an_ordinary_user
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from aboard import file_systems
 from aboard.config import machine_folder as module
 from aboard.config.machine_folder import machine_folder
 from aboard.errors import StorageUnavailable
+from aboard.foundation import file_systems
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard._native import Logdir, frame_record, masked_crc32c
-from aboard.exchange.attempts import attempts_of, written_files
-from aboard.exchange.diagnosis import MOST_FINDINGS, Diagnosis, Verdict
-from aboard.exchange.doctor import diagnose
-from aboard.exchange.findings import Finding
-from aboard.exchange.inspecting import MOST_PLACES, Progress
+from aboard.exchange.doctor.diagnosis import MOST_FINDINGS, Diagnosis, Verdict, diagnose
+from aboard.exchange.doctor.findings import Finding
+from aboard.exchange.doctor.folders import attempts_of, written_files
+from aboard.exchange.doctor.inspection import MOST_PLACES, Progress
 from support.damaged_files import NOON, flipped, scalar, scalars, session_start, version, write
 from support.privileges import folder_of_an_ordinary_user
 

@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-from aboard.exchange.findings import KINDS
+from aboard.exchange.doctor.findings import KINDS
 
 DOCS = (Path(__file__).parents[3] / "docs/doctor.md").read_text("utf-8")
 

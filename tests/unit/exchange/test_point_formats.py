@@ -16,14 +16,9 @@ import aboard
 from aboard import SummaryWriter
 from aboard.cli.export_format import ExportFormat
 from aboard.errors import InvalidValue, MissingPackage
-from aboard.exchange.csv_points import CsvPoints
-from aboard.exchange.export_points import Exported, export_points, select_runs
-from aboard.exchange.formats import FORMATS, format_for
-from aboard.exchange.json_points import JsonLinesPoints
-from aboard.exchange.name_patterns import NamePatterns
-from aboard.exchange.parquet_points import ParquetPoints
-from aboard.exchange.point_format import ROWS_AT_ONCE
-from aboard.reader.opened.long_table import Rows
+from aboard.exchange.export import Exported, NamePatterns, export_points, select_runs
+from aboard.exchange.formats import FORMATS, ROWS_AT_ONCE, CsvPoints, JsonLinesPoints, ParquetPoints, format_for
+from aboard.reader.opened.tables import Rows
 from support.raw_events import write_scalars
 
 NASTY = [

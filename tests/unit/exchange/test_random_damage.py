@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 
-from aboard.exchange.doctor import diagnose
-from aboard.exchange.repair import repair
+from aboard.exchange.doctor.diagnosis import diagnose
+from aboard.exchange.doctor.repair import repair
 from support.damaged_files import NOON, scalar, version, write
 
 NAME = "events.out.tfevents.1"

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.exchange import destination
-from aboard.exchange.inspecting import Inspectors
-from aboard.exchange.repair import repair
-from aboard.exchange.repair_result import Repair
+from aboard.exchange.doctor import repair as destination
+from aboard.exchange.doctor.inspection import Inspectors
+from aboard.exchange.doctor.repair import Repair, repair
 from support.damaged_files import NOON, flipped, scalar, scalars, version, write
 from support.privileges import folder_of_an_ordinary_user
 
@@ -203,7 +202,7 @@ def test_what_a_failing_disk_still_gives_is_saved(runs: Path, out: Path, monkeyp
                 tail=None, damage=lambda _: (0, 0, []),
             )  # fmt: skip
 
-    from aboard.exchange import repair as module
+    from aboard.exchange.doctor import repair as module
 
     monkeypatch.setattr(module, "Inspectors", FailingDisk)
     result = repaired(runs, out)
@@ -272,7 +271,7 @@ def test_a_disk_that_is_too_small_is_noticed_before(runs: Path, out: Path, monke
 def test_an_interrupted_copy_leaves_only_whole_files(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         write(runs / f"{number}" / NAME, scalars(range(10 + number)))
-    from aboard.exchange import repair as module
+    from aboard.exchange.doctor import repair as module
 
     finish = module.NewFile.finish
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aboard.exchange.findings import Finding
-from aboard.exchange.trees import walk
+from aboard.exchange.doctor.findings import Finding
+from aboard.exchange.doctor.folders import walk
 from support.find_logdirs import find_logdirs
 from support.privileges import folder_of_an_ordinary_user
 

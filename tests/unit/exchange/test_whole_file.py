@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.exchange.whole_file import check_output, whole_file
+from aboard.exchange.export import check_output, whole_file
 from support.privileges import folder_of_an_ordinary_user
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from aboard.exchange import wording
+from aboard.foundation import text as wording
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from aboard.exchange import wording
     ],
 )
 def test_sizes(count, words):
-    assert wording.size(count) == words
+    assert text.size(count) == words
 
 
 @pytest.mark.parametrize(
@@ -40,23 +40,23 @@ def test_sizes(count, words):
     ],
 )
 def test_durations(seconds, words):
-    assert wording.duration(seconds) == words
+    assert text.duration(seconds) == words
 
 
 def test_times_that_no_calendar_has():
-    assert wording.utc_time(0) == "1970-01-01T00:00:00.000000Z"
-    assert wording.utc_time(1e300) is None
-    assert wording.utc_time(math.nan) is None
-    assert wording.local_time(1e300) == "1e+300"
-    assert wording.local_time(math.inf) == "inf"
+    assert text.utc_time(0) == "1970-01-01T00:00:00.000000Z"
+    assert text.utc_time(1e300) is None
+    assert text.utc_time(math.nan) is None
+    assert text.local_time(1e300) == "1e+300"
+    assert text.local_time(math.inf) == "inf"
 
 
 def test_names_cannot_steer_a_terminal():
-    assert wording.plain("runs/ünï 😀") == "runs/ünï 😀"
-    assert wording.plain("a\x1b[31mb\nc") == "a\\x1b[31mb\\x0ac"
-    assert wording.plain("right\u202eleft") == "right\\u202eleft"
-    assert wording.plain(b"caf\xe9".decode("utf-8", "surrogateescape")) == "caf\\xe9"
-    assert len(wording.quoted("x" * 10_000)) < 130
+    assert text.plain("runs/ünï 😀") == "runs/ünï 😀"
+    assert text.plain("a\x1b[31mb\nc") == "a\\x1b[31mb\\x0ac"
+    assert text.plain("right\u202eleft") == "right\\u202eleft"
+    assert text.plain(b"caf\xe9".decode("utf-8", "surrogateescape")) == "caf\\xe9"
+    assert len(text.quoted("x" * 10_000)) < 130
 
 
 def test_paths_in_json_are_unicode():

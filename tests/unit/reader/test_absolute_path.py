@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.reader.absolute_path import absolute_path
+from aboard.reader.run import absolute_path
 
 
 @pytest.mark.parametrize("path", ["runs", "runs/a/b", ".", "../runs", "/somewhere/../else", "/", "a run é", "x\udcff"])

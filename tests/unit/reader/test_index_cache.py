@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aboard import SummaryWriter
-from aboard.reader.index_cache import IndexCache
-from aboard.reader.run_reader import RunReader
+from aboard.reader.index import IndexCache
+from aboard.reader.run import RunReader
 from support.privileges import folder_of_an_ordinary_user
 
 

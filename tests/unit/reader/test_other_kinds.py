@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from aboard import SummaryWriter
-from aboard.reader.run_reader import RunReader
+from aboard.reader.run import RunReader
 
 PICTURE = np.zeros((3, 4, 5), np.uint8)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from aboard.reader.remote.pace import Pace
+from aboard.reader.mirror.polling import Pace
 
 SPREAD = 0.1  # a pause is up to a tenth shorter, so that many runs are not asked in the same moment
 

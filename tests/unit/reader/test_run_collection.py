@@ -17,9 +17,9 @@ import pytest
 from tensorboardX import SummaryWriter as PeerWriter
 
 from aboard import SummaryWriter
-from aboard.reader import run_collection
-from aboard.reader.index_cache import IndexCache
-from aboard.reader.run_collection import Follower, RunCollection
+from aboard.reader import collection as run_collection
+from aboard.reader.collection import Follower, RunCollection
+from aboard.reader.index import IndexCache
 from support.privileges import folder_of_an_ordinary_user
 
 WAYS = {"notified": {}, "polled": {"notifications": False}, "few watches": {"most_watches": 1}}

@@ -17,8 +17,8 @@ from tensorboardX import SummaryWriter as PeerWriter
 
 from aboard import SummaryWriter
 from aboard._native import frame_record
-from aboard.reader.run_reader import RunReader
-from aboard.reader.tag_meaning import DataClass, Source
+from aboard.reader.run import RunReader
+from aboard.reader.tags import DataClass, Source
 
 
 def refresh(run: RunReader) -> bool:

@@ -13,8 +13,8 @@ from aboard.errors import AccessDenied, StoreUnreachable
 from aboard.model.run_states import RunState
 from aboard.store import open_store
 from aboard.store.run import layout
-from aboard.store.run.claiming import announce, announced_change
-from aboard.store.run.columns_object import CHECKSUM_BYTES, LENGTH_BYTES
+from aboard.store.run.claims import announce, announced_change
+from aboard.store.run.columns import CHECKSUM_BYTES, LENGTH_BYTES
 from support.trained_runs import StoredRun, stored_run
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import aboard
 from aboard._native import Logdir
-from aboard.exchange.doctor import diagnose
+from aboard.exchange.doctor.diagnosis import diagnose
 from aboard.store import open_store
 from support.damaged_files import NOON, scalar, session_start, version
 from support.shipping import Trip, append

@@ -9,7 +9,7 @@ import pytest
 import aboard
 from aboard._native import frame_record, hop_records
 from aboard.errors import StorageUnavailable
-from aboard.reader.remote.large_fields import large_field
+from aboard.reader.mirror.fetching import large_field
 from aboard.store import open_store
 from support.trained_runs import StoredRun, stored_run
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import aboard
-from aboard.exchange.doctor import diagnose
-from aboard.reader.remote.whole_copies import whole_copies
-from aboard.reader.root import StoreUri
+from aboard.exchange.doctor.diagnosis import diagnose
+from aboard.reader.mirror.store_mirror import whole_copies
+from aboard.reader.roots import StoreUri
 from aboard.store import open_store
 from aboard.store.run import layout
-from aboard.store.run.columns_object import LENGTH_BYTES
-from aboard.store.run.manifest import parse_manifest, render_manifest
+from aboard.store.run.columns import LENGTH_BYTES
+from aboard.store.run.documents import parse_manifest, render_manifest
 from support.trained_runs import StoredRun, stored_run, without_columns
 
 STEPS = 2000

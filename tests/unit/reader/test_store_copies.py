@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import aboard
-from aboard.reader.remote.copied_file import CopiedFile
-from aboard.reader.remote.copy_cache import CopyCache
-from aboard.reader.root import StoreUri
-from aboard.reader.run_collection import Follower, RunCollection
+from aboard.reader.collection import Follower, RunCollection
+from aboard.reader.mirror.cache import CopyCache
+from aboard.reader.mirror.copies import CopiedFile
+from aboard.reader.roots import StoreUri
 from aboard.store import open_store
 from support.processes import until
 from support.trained_runs import StoredRun, stored_run, without_columns

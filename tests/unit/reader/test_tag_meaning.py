@@ -11,7 +11,7 @@ from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.plugins.audio import metadata as audio_metadata
 from tensorboard.plugins.image import metadata as image_metadata
 
-from aboard.reader.tag_meaning import DataClass, Kind, Source, TagMeaning, meaning_of
+from aboard.reader.tags import DataClass, Kind, Source, TagMeaning, meaning_of
 from support.cases import all_cases
 
 Value = summary_pb2.Summary.Value

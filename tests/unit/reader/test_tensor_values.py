@@ -15,7 +15,7 @@ from tensorboard import data_compat, dataclass_compat
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2, types_pb2
 from tensorboard.util import tensor_util
 
-from aboard.reader.tensor_values import array_of_tensor, array_of_value, blobs_of_value
+from aboard.reader.values import array_of_tensor, array_of_value, blobs_of_value
 from support.cases import all_cases
 
 Value = summary_pb2.Summary.Value

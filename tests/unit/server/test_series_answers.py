@@ -21,7 +21,7 @@ from aboard._native import Points
 from aboard.api.columns import read_columns
 from aboard.model.run_states import RunState
 from aboard.model.selected_run import SelectedRun
-from aboard.reader.run_reader import RunReader
+from aboard.reader.run import RunReader
 from aboard.server.series_answers import Pieces, as_columns, as_csv, as_json, response_of, whole_json
 from aboard.services.runs.series import FoundCurve, FoundCurves, WholeSeries
 

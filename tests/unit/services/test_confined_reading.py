@@ -12,8 +12,8 @@ import pytest
 from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AccessDenied, Forbidden, InvalidValue
-from aboard.folder_files import LinkFound
-from aboard.reader.run_reader import RunReader
+from aboard.foundation.files import LinkFound
+from aboard.reader.run import RunReader
 from aboard.services.boards.folders import OpenFolder, OpenFolders, check_roots_apart
 from aboard.services.boards.mirror import StoredRunSource, files_below
 from aboard.services.runs.open_runs import OpenRuns, RunPlace

@@ -22,8 +22,8 @@ from aboard.services.stores import indexing
 from aboard.services.stores.following import StoreFollower
 from aboard.services.stores.indexing import RunIndexer
 from aboard.store import Store, open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import announce, claim_attempt
+from aboard.store.run.claims import announce, claim_attempt
+from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.loading import LoadedRun
 from aboard.store.run.run_folder import RunFolder
 from support.shipping import Hands

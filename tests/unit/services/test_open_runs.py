@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from aboard.errors import StoreUnreachable
-from aboard.reader.root import Root
-from aboard.reader.run_collection import RunCollection
+from aboard.reader.collection import RunCollection
+from aboard.reader.roots import Root
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadingPatience, RunPlace, StoreReaders
 from aboard.store import Store, open_store
 from support.logged_runs import log_more, logged_run

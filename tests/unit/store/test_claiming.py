@@ -10,8 +10,8 @@ from aboard.errors import RunClaimed, StoreUnreachable
 from aboard.model.times import now
 from aboard.model.uid import first_uid_at, new_uid, uid_time
 from aboard.store import open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import announce, claim_attempt
+from aboard.store.run.claims import announce, claim_attempt
+from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.listing import RunListing
 from aboard.store.run.run_folder import RunFolder
 

@@ -16,7 +16,7 @@ from aboard.run.spool import write_json
 from aboard.run.supervisor import log_spool
 from aboard.run.supervisor.log_spool import LogFolder
 from aboard.store import Store, open_store
-from aboard.store.log_folder_store import LogFolderStore
+from aboard.store.log_folder import LogFolderStore
 
 UIDS = ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAW")
 

@@ -6,7 +6,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aboard.store.ranges import ByteRange, cut, merge
+from aboard.store.store import ByteRange, cut, merge
 
 DATA = bytes(range(256))
 RANGES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 60)).map(lambda one: ByteRange(one[0], sum(one))))

@@ -14,16 +14,28 @@ from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.uid import new_uid
 from aboard.store import open_store
-from aboard.store.run.attempt_claim import AttemptClaim, parse_claim, render_claim
-from aboard.store.run.file_row import FileRow, Segment
+from aboard.store.run.documents import (
+    AttemptClaim,
+    EarlierAttempt,
+    Manifest,
+    Outputs,
+    OutputsMark,
+    Summary,
+    parse_claim,
+    parse_manifest,
+    parse_outputs,
+    parse_run,
+    parse_summary,
+    render_claim,
+    render_manifest,
+    render_outputs,
+    render_run,
+    render_summary,
+)
+from aboard.store.run.file_rows import FileRow, Segment
 from aboard.store.run.layout import logdir_of, path_of, segment_path, split_segment
 from aboard.store.run.loading import load_run
-from aboard.store.run.logical_file import ManifestOutdated, pieces_of, read_logical
-from aboard.store.run.manifest import EarlierAttempt, Manifest, OutputsMark, parse_manifest, render_manifest
-from aboard.store.run.outputs import Outputs, parse_outputs, render_outputs
-from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.run_json import parse_run, render_run
-from aboard.store.run.summary import Summary, parse_summary, render_summary
+from aboard.store.run.run_folder import ManifestOutdated, RunFolder, pieces_of, read_logical
 from support.cases import all_cases
 
 TIME = datetime(2026, 11, 15, 21, 4, 5, 123456, UTC)

@@ -10,7 +10,7 @@ import pytest
 from aboard.errors import InvalidValue, StoreUnreachable
 from aboard.model.metric_summary import MetricPoint, MetricSummary
 from aboard.store import open_store
-from aboard.store.run.summary import Summary
+from aboard.store.run.documents import Summary
 from aboard.upload.destinations import Destinations
 from aboard.upload.retries import Conditions, Pace
 from aboard.upload.scan import Spool, WatchedFolder

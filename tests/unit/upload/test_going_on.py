@@ -9,8 +9,8 @@ import pytest
 from aboard.errors import NoSuchStore, RunClaimed, StoreUnreachable
 from aboard.model.times import now
 from aboard.store import open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import announcements_of, claim_attempt
+from aboard.store.run.claims import announcements_of, claim_attempt
+from aboard.store.run.documents import AttemptClaim
 from aboard.upload.scan import Spool
 from aboard.upload.uploader import Shipper
 from support.shipping import Trip, append, records

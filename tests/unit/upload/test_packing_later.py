@@ -12,7 +12,7 @@ from aboard.cli import app
 from aboard.errors import AccessDenied
 from aboard.store import open_store
 from aboard.store.run import layout
-from aboard.store.run.claiming import announce
+from aboard.store.run.claims import announce
 from aboard.upload.packing import Packed, pack_later
 from support.trained_runs import StoredRun, stored_run, without_columns
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from aboard.errors import DamagedDocument, StoreError, StoreUnreachable
 from aboard.store import open_store
-from aboard.store.run.logical_file import ManifestOutdated, read_logical
+from aboard.store.run.run_folder import ManifestOutdated, read_logical
 from aboard.upload import segments
 from support.shipping import Trip, append, records
 

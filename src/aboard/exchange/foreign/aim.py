@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.exchange.foreign.foreign_run import ForeignPoint, ForeignRun
-from aboard.exchange.foreign.library import library
+from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, library
 from aboard.model.hparams import flat_hparams
 from aboard.model.run_states import RunState
 

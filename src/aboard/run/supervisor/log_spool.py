@@ -22,8 +22,8 @@ from aboard.run.spool import FOLDER, LOG_FORMAT, OUTPUT, PROGRESS, START, TENSOR
 from aboard.run.supervisor.context import host_name
 from aboard.run.supervisor.unattended import TrainingProcess
 from aboard.store import open_store
-from aboard.store.log_folder_store import LogFolderStore
-from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.log_folder import LogFolderStore
+from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.layout import split_segment
 from aboard.upload.retries import Pace
 from aboard.upload.scan import Spool

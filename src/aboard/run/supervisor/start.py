@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from aboard.errors import AboardError, DamagedDocument, StorageUnavailable, StoreError
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.model.hparams import HparamValue
 from aboard.model.names import folded, offline_run_name
 from aboard.model.run import Run
@@ -35,11 +35,10 @@ from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.server_contact import ServerContact
 from aboard.run.supervisor.uploads import read_manifest, ship_leftovers
 from aboard.store import Patience, Store, open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import claim_attempt
+from aboard.store.run.claims import claim_attempt
+from aboard.store.run.documents import AttemptClaim, render_summary
 from aboard.store.run.listing import RunListing
 from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.summary import render_summary
 from aboard.upload.restore import restore
 from aboard.upload.scan import Spool
 from aboard.upload.uploader import files_text

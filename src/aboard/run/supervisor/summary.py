@@ -19,7 +19,7 @@ from aboard.model.metric_summary import MetricPoint, MetricSummary
 from aboard.model.note import Note
 from aboard.run.secrets import Secrets
 from aboard.run.spool import FactReader
-from aboard.store.run.summary import Summary, parse_summary
+from aboard.store.run.documents import Summary, parse_summary
 
 SYSTEM = "system"
 """The logdir with the use of the machine, which says nothing about the training."""

@@ -17,7 +17,7 @@ from typing import Literal
 
 from aboard.errors import AboardError, InvalidValue, RunClaimed, StoreError
 from aboard.events.file_names import is_event_file
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.model.hparams import HparamValue
 from aboard.model.note import Note
 from aboard.model.run import Run
@@ -32,10 +32,9 @@ from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
 from aboard.run.supervisor.unattended import UnattendedRun
 from aboard.run.supervisor.uploads import is_complete, read_manifest, ship_leftovers, spool_locked
 from aboard.store import Store, open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import claim_attempt
+from aboard.store.run.claims import claim_attempt
+from aboard.store.run.documents import AttemptClaim, Summary, render_summary
 from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.summary import Summary, render_summary
 from aboard.upload.scan import Spool
 
 State = Literal["shipped", "complete", "in use", "left", "failed", "removed"]

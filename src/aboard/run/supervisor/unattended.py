@@ -29,8 +29,8 @@ from aboard.run.supervisor.start import find_run
 from aboard.run.supervisor.uploads import write_progress
 from aboard.run.training.starting import process_start
 from aboard.store import open_store
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import claim_attempt
+from aboard.store.run.claims import claim_attempt
+from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload.restore import restore
 from aboard.upload.scan import Spool

@@ -24,7 +24,7 @@ from aboard.errors import AboardError, DamagedDocument, StoreError
 from aboard.model.run_states import RunState
 from aboard.run.supervisor.attempt import Outcome
 from aboard.store import Patience, open_store
-from aboard.store.run.attempt_claim import AttemptClaim
+from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload.scan import Spool
 

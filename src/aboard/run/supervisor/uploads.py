@@ -16,17 +16,16 @@ from typing import NamedTuple
 
 from aboard.config.unwritable_home import home_hint
 from aboard.errors import DamagedDocument, RunClaimed, StorageUnavailable
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
+from aboard.foundation.locks import LockHeld, ProcessLock
 from aboard.model.run_states import RunState
 from aboard.model.state_changes import state_from
-from aboard.process_lock import LockHeld, ProcessLock
 from aboard.run.secrets import Secrets
 from aboard.run.spool import LOCK, PROGRESS, START, write_json
 from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.summary import EventMetrics, RunSummary
-from aboard.store.run.manifest import Manifest
+from aboard.store.run.documents import Manifest, Summary
 from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.summary import Summary
 from aboard.upload.uploader import Shipper, ShippingState
 
 

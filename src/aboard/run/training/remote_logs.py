@@ -18,7 +18,7 @@ from pathlib import Path
 
 from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.model.uid import new_uid
 from aboard.run.spool import (
     FOLDER,

@@ -22,7 +22,7 @@ from typing import Any
 from aboard.config.credentials import client_settings
 from aboard.config.settings import load_settings
 from aboard.errors import StorageUnavailable
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.model.names import check_name, check_workspace_name, offline_run_name
 from aboard.model.uid import new_uid
 from aboard.run.environment import RunPlace, user_name

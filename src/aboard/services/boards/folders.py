@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from aboard.errors import AboardError, Forbidden, InvalidValue, StorageUnavailable, StoreError
 from aboard.model.name_template import Value
-from aboard.reader.index_cache import IndexCache
-from aboard.reader.remote.scope import Scope
-from aboard.reader.root import Root, StoreUri
-from aboard.reader.run_collection import Follower, RunCollection
-from aboard.reader.run_reader import RunReader
+from aboard.reader.collection import Follower, RunCollection
+from aboard.reader.index import IndexCache
+from aboard.reader.mirror.discovery import Scope
+from aboard.reader.roots import Root, StoreUri
+from aboard.reader.run import RunReader
 from aboard.store import Patience
 from aboard.store.uri import parse_uri
 

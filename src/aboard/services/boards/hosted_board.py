@@ -25,8 +25,7 @@ from aboard.model.board_settings import parse_settings
 from aboard.model.name_template import BOARD_FIELDS, NameTemplate, Value
 from aboard.model.names import folded
 from aboard.model.selected_run import SelectedRun
-from aboard.reader.run_reader import RunReader
-from aboard.reader.run_tags import indexes_of
+from aboard.reader.run import RunReader, indexes_of
 from aboard.services.boards.folders import BoardFolders, OpenFolders
 from aboard.services.boards.selection import BoardPace, BoardSelection, logdir_columns, run_columns
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunPlace

@@ -22,20 +22,20 @@ from pathlib import Path
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, DamagedDocument, InvalidValue, StorageUnavailable
 from aboard.events.file_names import is_profile
-from aboard.folder_files import opened_file, opened_folder, read_all
+from aboard.foundation.files import opened_file, opened_folder, read_all
 from aboard.model.board import Board
 from aboard.model.distinct_names import DistinctNames, Wish
 from aboard.model.name_template import BOARD_FIELDS, Field, NameTemplate, Value, short_form
 from aboard.model.selected_run import SelectedRun
-from aboard.reader.root import Root
+from aboard.reader.roots import Root
 from aboard.services.boards.folders import OpenFolders, short_names
 from aboard.services.boards.selection import BoardSelection, logdir_columns, run_columns
 from aboard.services.runs.files import StoredFile
 from aboard.services.runs.open_runs import RunPlace
 from aboard.store.opening import open_store
-from aboard.store.run.file_row import FileRow
+from aboard.store.run.documents import Manifest
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import EVENTS, OUTPUT, logdir_of
-from aboard.store.run.manifest import Manifest
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, CatalogUnavailable, Conflict, ExecutorUnavailable
 from aboard.executors.registry import executor_of
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
 from aboard.model.board import Board
 from aboard.model.board_line import LineLevel
 from aboard.model.board_unit import BoardUnit

@@ -24,7 +24,8 @@ from typing import Any
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, CatalogUnavailable, Conflict, ServerUnavailable, UnknownName
 from aboard.executors.registry import executor_of
-from aboard.folder_files import make_private_folder
+from aboard.foundation.files import make_private_folder
+from aboard.foundation.locks import LockHeld, ProcessLock
 from aboard.model.access import Access
 from aboard.model.board import Board
 from aboard.model.board_unit import BoardUnit
@@ -33,7 +34,6 @@ from aboard.model.uid import new_uid
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import Endpoint
-from aboard.process_lock import LockHeld, ProcessLock
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.hosting import check_running, check_seen, touch_seconds

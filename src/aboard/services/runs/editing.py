@@ -25,10 +25,10 @@ from aboard.model.user import Role
 from aboard.services.runs.references import References
 from aboard.services.stores.indexing import RunIndexer
 from aboard.store.run import layout
-from aboard.store.run.claiming import announced_change
+from aboard.store.run.claims import announced_change
+from aboard.store.run.documents import with_tags
 from aboard.store.run.loading import load_run
 from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.run_json import with_tags
 from aboard.store.store import Store
 
 Edit = Callable[[Run], Run]

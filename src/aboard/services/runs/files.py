@@ -19,11 +19,10 @@ from aboard.api.page import Page
 from aboard.api.runs import RunProblem
 from aboard.errors import AboardError, InvalidValue, UnknownName
 from aboard.model.selected_run import SelectedRun
-from aboard.store.run.file_row import FileRow
+from aboard.store.run.documents import Summary
+from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import LOG
-from aboard.store.run.logical_file import ManifestOutdated, read_logical
-from aboard.store.run.run_folder import RunFolder
-from aboard.store.run.summary import Summary
+from aboard.store.run.run_folder import ManifestOutdated, RunFolder, read_logical
 
 PIECE: Final = 1 << 20
 _LONGEST_TAIL = 4 << 20

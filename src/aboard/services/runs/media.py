@@ -17,8 +17,8 @@ import numpy as np
 from aboard.api.files import HistogramEntry, MediaEntry, TextEntry
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.json_numbers import to_json_number
-from aboard.reader.opened.stored_values import Audio, Graph, Histogram, Image, Tensor, Text
-from aboard.reader.run_reader import Entry, Tag
+from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
+from aboard.reader.run import Entry, Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunPlace
 from aboard.services.runs.tags import kind_of
 

@@ -23,10 +23,10 @@ from aboard.api.runs import RunProblem
 from aboard.errors import AboardError, InvalidValue, StoreUnreachable
 from aboard.model.run import Run
 from aboard.model.selected_run import SelectedRun
-from aboard.reader.index_cache import IndexCache
-from aboard.reader.root import Root, StoreUri
-from aboard.reader.run_collection import RunCollection
-from aboard.reader.run_reader import RunReader
+from aboard.reader.collection import RunCollection
+from aboard.reader.index import IndexCache
+from aboard.reader.roots import Root, StoreUri
+from aboard.reader.run import RunReader
 from aboard.store.connection import Patience
 from aboard.store.run.layout import EVENTS
 

@@ -21,7 +21,7 @@ from aboard.board.tag_pattern import TagPattern
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.run import Run
 from aboard.model.selected_run import SelectedRun
-from aboard.reader.run_reader import DataClass, RunReader, Tag
+from aboard.reader.run import DataClass, RunReader, Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunPlace
 from aboard.services.runs.tags import in_sections
 

@@ -13,7 +13,7 @@ from aboard.api.page import Page
 from aboard.api.runs import RunProblem
 from aboard.api.series import SharedTag, SharedTags, TagInfo
 from aboard.errors import InvalidValue
-from aboard.reader.run_reader import DataClass, Tag
+from aboard.reader.run import DataClass, Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunPlace
 
 _KINDS = {"images": "image", "audio": "audio", "text": "text", "histograms": "histogram"}

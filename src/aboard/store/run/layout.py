@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 
-from aboard.store.keys import ASIDE_PREFIX
+from aboard.foundation.files import ASIDE_PREFIX
 
 RUN = "run.json"
 MANIFEST = "manifest.json"

@@ -12,12 +12,9 @@ from aboard.model.attempt import Attempt
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.times import now
-from aboard.store.run.attempt_claim import AttemptClaim
-from aboard.store.run.claiming import OLD_SECONDS
-from aboard.store.run.manifest import Manifest
+from aboard.store.run.claims import OLD_SECONDS
+from aboard.store.run.documents import AttemptClaim, Manifest, Summary, removed_tags
 from aboard.store.run.run_folder import ManifestRead, RunFolder
-from aboard.store.run.run_json import removed_tags
-from aboard.store.run.summary import Summary
 
 _Document = TypeVar("_Document")
 _LARGEST = 2**63 - 1  # that a catalog can hold

@@ -1,20 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run in a store: reads and writes its documents. Who may do so is decided elsewhere (docs/decisions/0010)."""
+"""One run in a store: reads and writes its documents, reads its files, and rebuilds a lost manifest.
+
+Who may write is decided by the claims (docs/decisions/0010). A roll-up may delete segments that an older manifest
+names: a reader that finds a key missing reads the manifest again; bytes that are found are always the right ones.
+When a manifest is lost or damaged, its rows are made from the objects that are there. Objects that no manifest named
+are recognised by their content: what its predecessor holds already is left over from a roll-up, and what its
+successor begins with was uploaded twice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
-from aboard.errors import DamagedDocument, KeyExists, KeyNotFound
+from aboard.errors import DamagedDocument, KeyExists, KeyNotFound, StoreError
 from aboard.model.run import Run
 from aboard.model.uid import check_uid
 from aboard.store.run import layout
-from aboard.store.run.attempt_claim import AttemptClaim, parse_claim, render_claim
-from aboard.store.run.manifest import Manifest, parse_manifest, render_manifest
-from aboard.store.run.outputs import Outputs, parse_outputs, render_outputs
-from aboard.store.run.run_json import parse_run, render_run
-from aboard.store.run.summary import Summary, parse_summary, render_summary
+from aboard.store.run.documents import (
+    AttemptClaim,
+    Manifest,
+    Outputs,
+    Summary,
+    parse_claim,
+    parse_manifest,
+    parse_outputs,
+    parse_run,
+    parse_summary,
+    render_claim,
+    render_manifest,
+    render_outputs,
+    render_run,
+    render_summary,
+)
+from aboard.store.run.file_rows import FileRow, Segment
+from aboard.store.run.layout import EVENTS, LOG, OUTPUT, generation_base, segment_path, split_segment, usual_source
 from aboard.store.store import Entry, Store
 
 
@@ -143,3 +164,104 @@ class RunFolder:
         if run.uid != self.uid:
             raise DamagedDocument(f"{self.where(layout.RUN)} is that of another run: {run.uid}.")
         return run
+
+
+class ManifestOutdated(StoreError):
+    """The store no longer has what the manifest named: read the manifest again."""
+
+    code = "ManifestOutdated"
+    temporary = True
+
+
+class Piece(NamedTuple):
+    """Bytes `start` to `end` of one object."""
+
+    path: str
+    start: int
+    end: int
+
+
+def pieces_of(row: FileRow, start: int = 0, end: int | None = None) -> list[Piece]:
+    """The parts of objects that make up a range of a file, in order."""
+    stop = row.bytes if end is None else min(end, row.bytes)
+    if start >= stop or row.link:
+        return []
+    if row.segments is None:
+        return [Piece(row.path, start, stop)]
+    pieces: list[Piece] = []
+    begin = 0
+    for segment in row.segments:
+        first, last = max(start, begin), min(stop, begin + segment.bytes)
+        if first < last:
+            pieces.append(Piece(segment_path(row.path, segment.number), first - begin, last - begin))
+        begin += segment.bytes
+    return pieces
+
+
+def read_piece(folder: RunFolder, piece: Piece) -> bytes:
+    """The bytes of one piece, all of them."""
+    try:
+        data = folder.store.get_range(folder.key(piece.path), piece.start, piece.end)
+    except KeyNotFound:
+        data = b""
+    if len(data) != piece.end - piece.start:
+        raise ManifestOutdated(
+            f"{folder.where(piece.path)} has not the bytes {piece.start} to {piece.end} that the manifest names.",
+            hint="Read the manifest again; if that does not help, the run was changed by hand.",
+        )
+    return data
+
+
+def read_logical(folder: RunFolder, row: FileRow, start: int = 0, end: int | None = None) -> bytes:
+    """A range of a file, one request for each object that it touches."""
+    return b"".join(read_piece(folder, piece) for piece in pieces_of(row, start, end))
+
+
+def rebuild_growing(folder: RunFolder) -> tuple[FileRow, ...]:
+    """Event files and logs. Checksums are not known; segments are read to put them in order."""
+    return tuple(row for top in (EVENTS, LOG) for row in _growing_row(folder, top))
+
+
+def rebuild_outputs(folder: RunFolder) -> tuple[FileRow, ...]:
+    """All other files; links are lost."""
+    return tuple(_whole_row(entry) for entry in folder.list(OUTPUT))
+
+
+def _growing_row(folder: RunFolder, top: str) -> Iterator[FileRow]:
+    entries = {entry.key: entry for entry in folder.list(top)}
+    numbers: dict[str, list[int]] = {}
+    if not folder.store.can_append:
+        for path, number in filter(None, map(split_segment, entries)):
+            numbers.setdefault(path, []).append(number)
+    segments = {segment_path(path, number) for path, found in numbers.items() for number in found}
+    paths = [*numbers, *(path for path in entries if path not in segments)]
+    newest = {generation_base(path)[0]: path for path in sorted(paths, key=generation_base)}
+    for base, path in newest.items():  # earlier generations were replaced, and not yet deleted
+        row = _segmented_row(folder, path, sorted(numbers[path])) if path in numbers else _whole_row(entries[path])
+        yield replace(row, source=usual_source(base))
+
+
+def _segmented_row(folder: RunFolder, path: str, numbers: list[int]) -> FileRow:
+    segments = _in_order(folder, path, numbers)
+    size = sum(segment.bytes for segment in segments)
+    return FileRow(path=path, source="", bytes=size, segments=segments, next_segment=numbers[-1] + 1)
+
+
+def _whole_row(entry: Entry) -> FileRow:
+    return FileRow(path=entry.key, source=usual_source(entry.key), bytes=entry.size, modified=entry.modified)
+
+
+def _in_order(folder: RunFolder, path: str, numbers: list[int]) -> tuple[Segment, ...]:
+    kept: list[Segment] = []
+    before, searched = b"", 0
+    for number in numbers:
+        data = folder.store.get(folder.key(segment_path(path, number)))
+        place = before.find(data, searched) if data else 0
+        if place >= 0 and kept and len(data) < len(before):
+            searched = place + len(data)
+            continue
+        if kept and data.startswith(before):
+            kept.pop()
+        kept.append(Segment(number, len(data)))
+        before, searched = data, 1
+    return tuple(kept)
