@@ -19,9 +19,9 @@ import uvicorn
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.server.access import AccessGuard
-from aboard.server.api_app import api_app
-from aboard.server.listening import listen, url_of
+from aboard.server.app import api_app
+from aboard.server.auth.shared_token import AccessGuard
+from aboard.server.http.listening import listen, url_of
 from aboard.services.services import Control, ControlOptions
 from catalog import QUESTIONS, fill
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
-from aboard.server.api_app import api_app
+from aboard.server.app import api_app
 from aboard.services.services import Control, ControlOptions
 
 _FILE = Path(__file__).parent.parent / "docs" / "openapi.json"

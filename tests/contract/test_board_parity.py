@@ -18,7 +18,7 @@ import pytest
 import tensorboardX
 
 import aboard
-from aboard.board.limits import Limits
+from aboard.board.provider import Limits
 from support.board_client import Asked, BoardClient, board_over, every_request, plugin
 from support.board_parity import check_every_answer, meaning
 from support.sample_logs import write_every_kind

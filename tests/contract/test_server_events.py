@@ -20,7 +20,7 @@ from aboard.client.client import Client
 from aboard.model.access import Access
 from aboard.model.run_states import RunState
 from aboard.model.user import Role
-from aboard.server.event_stream import EventStream
+from aboard.server.routes.events import EventStream
 from aboard.services.changes import Changes
 from aboard.store import Store, open_store
 from support.processes import until

@@ -14,7 +14,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.server.log_lines import REQUEST_ID, JsonLines, TextLines
+from aboard.server.http.logging import REQUEST_ID, JsonLines, TextLines
 from aboard.store import Store, open_store
 from support.http_asking import ask
 from support.logged_runs import logged_run

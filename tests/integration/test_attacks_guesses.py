@@ -17,7 +17,7 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import ServeSettings
 from aboard.model.user import Role
-from aboard.server import answering
+from aboard.server.routes import operations
 from support import nginx
 from support.attacked_server import attacked_server, me
 from support.object_servers import free_ports
@@ -149,13 +149,13 @@ def test_guessed_codes_take_no_turn_at_writing_the_catalog(server: TeamServer, m
 @pytest.mark.parametrize("path", ["/api/v1/login/exchange", "/api/v1/login", "/login", "/healthz", "/readyz"])
 def test_large_bodies_of_strangers_are_not_read(server: TeamServer, path: str, monkeypatch: pytest.MonkeyPatch):
     parsed: list[int] = []
-    before = answering._understood
+    before = operations._understood
 
     def understood(kind: type[object], content: bytes) -> object:
         parsed.append(len(content))
         return before(kind, content)
 
-    monkeypatch.setattr(answering, "_understood", understood)
+    monkeypatch.setattr(operations, "_understood", understood)
     nested = b'{"code":"x","x":[' + b",".join([b"[]"] * 200_000) + b"]}"
     answer = server.ask(path, "POST", form=nested.decode(), Content_Type="application/json", Origin=server.url)
     assert answer.status == 413

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aboard import SummaryWriter
-from aboard.board.limits import ALL, Limits, spread
+from aboard.board.provider import ALL, Limits, spread
 from aboard.reader.run import DataClass
 from support.board_client import BoardClient, board_over, form, plugin
 from support.tensorboard_process import Answer

@@ -12,7 +12,7 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.config.server_settings import LoginSettings, OidcSettings
 from aboard.model.user import Role
-from aboard.server.oidc_provider import OidcProvider, ProviderUnavailable
+from aboard.server.auth.oidc import OidcProvider, ProviderUnavailable
 from aboard.services.people.login_attempts import FailureLimit
 from support.object_servers import free_ports
 from support.openid import CLIENT_SECRET, Browser, Page, openid_provider, why_no_provider

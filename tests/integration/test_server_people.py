@@ -22,7 +22,7 @@ from aboard.errors import Conflict, Forbidden, InvalidValue, Unauthorized, Unkno
 from aboard.model.times import now
 from aboard.model.uid import new_uid
 from aboard.model.user import Role
-from aboard.server import receiving
+from aboard.server.http import limits
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run
@@ -372,7 +372,7 @@ def test_a_token_for_another_person_does_not_end_with_that_of_the_administrator(
 
 
 def test_a_stream_ends_when_rights_are_taken_away(server: TeamServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(receiving, "RECHECK_SECONDS", 0.1)
+    monkeypatch.setattr(limits, "RECHECK_SECONDS", 0.1)
     for take_away in (
         lambda: server.client("ada").people.set_role("vic", "vision", None),
         lambda: server.client("ed").tokens.revoke("tests"),

@@ -15,8 +15,8 @@ from fastapi.routing import APIRoute
 from aboard.api import PREFIX
 from aboard.catalog.catalog import Catalog
 from aboard.model.user import Role
-from aboard.server.actors import Asking
-from aboard.server.api_app import api_app
+from aboard.server.app import api_app
+from aboard.server.routes.operations import Asking
 from aboard.services.services import Control, ControlOptions
 from aboard.store import open_store
 from support.processes import until

@@ -15,7 +15,7 @@ from aboard.config import machine_folder as module
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
 from aboard.foundation import file_systems
-from aboard.server.listening import listen
+from aboard.server.http.listening import listen
 
 
 def test_server_and_programs_meet_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.server.listening import listen, url_of
+from aboard.server.http.listening import listen, url_of
 from support.commands import aboard
 from support.event_bytes import scalar_value, summary_record, write_event_file, write_many_tags
 from support.object_servers import free_ports

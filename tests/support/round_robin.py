@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Generator, Sequence
 
-from aboard.server.listening import listen
+from aboard.server.http.listening import listen
 
 
 @contextlib.contextmanager

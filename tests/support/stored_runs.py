@@ -20,10 +20,10 @@ from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.times import now
 from aboard.model.uid import new_uid
-from aboard.server.access import AccessGuard
-from aboard.server.api_app import api_app
-from aboard.server.listening import listen
-from aboard.server.request_log import RequestLog
+from aboard.server.app import api_app
+from aboard.server.auth.shared_token import AccessGuard
+from aboard.server.http.listening import listen
+from aboard.server.http.logging import RequestLog
 from aboard.services.boards.selection import BoardPace
 from aboard.services.services import Control, ControlOptions
 from aboard.store import Store

@@ -20,13 +20,12 @@ from aboard.config.server_settings import LoginSettings, ServeSettings
 from aboard.config.settings import Settings
 from aboard.model.access import Access
 from aboard.model.user import Role
-from aboard.server.api_app import api_app
-from aboard.server.by_port import ByPort
-from aboard.server.guarded import Place, board_origin, connection_limits, guarded, login_options, second_origin
-from aboard.server.listening import listen, url_of
-from aboard.server.path_prefix import prefix_of
-from aboard.server.requests_under_way import RequestsUnderWay
-from aboard.server.serving import server_config
+from aboard.server.app import api_app
+from aboard.server.http.addresses import prefix_of
+from aboard.server.http.limits import RequestsUnderWay
+from aboard.server.http.listening import ByPort, listen, url_of
+from aboard.server.http.serving import server_config
+from aboard.server.setup import Place, board_origin, connection_limits, guarded, login_options, second_origin
 from aboard.services.people.accounts import ensure_administrator
 from aboard.services.services import Control, ControlOptions
 from support.processes import until

@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from aboard.board.tensorboard_parts import VERSION, assets
+from aboard.board.tensorboard_api import VERSION, assets
 
 SHARED = f"_tb/{VERSION}/"
 ROOT_KEY = "aboard.root"  # in a WSGI environment: how a page gets from its address to where SHARED is

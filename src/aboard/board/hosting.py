@@ -9,11 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from aboard.board import assets
-from aboard.board.limits import Limits
 from aboard.board.plugins import Allowed, flags_for, plugins_for
-from aboard.board.provider import About, BoardProvider
-from aboard.board.selected_tags import RunSource
-from aboard.board.tensorboard_parts import EXPERIMENT_ID_KEY, application
+from aboard.board.provider import About, BoardProvider, Limits
+from aboard.board.sources import RunSource
+from aboard.board.tensorboard_api import EXPERIMENT_ID_KEY, application
 from aboard.errors import InvalidValue
 
 _log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from aboard.board import assets
-from aboard.board.tensorboard_parts import (
+from aboard.board.tensorboard_api import (
     ProjectorPlugin,
     http_util,
     projector_config_pb2,

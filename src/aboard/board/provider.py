@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorBoard's data provider over the runs of a board.
+"""TensorBoard's data provider over the runs of one board, with the limits on what is sent of a series.
 
 It answers from what has been read so far and never waits for more. One provider belongs to one board, so the
 experiment ids that the frontend sends (it sends two different ones) do not matter.
@@ -7,21 +7,23 @@ experiment ids that the frontend sends (it sends two different ones) do not matt
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from aboard._native import points_json, stamp_of
-from aboard.board.blob_counts import BlobCounts
-from aboard.board.blob_keys import BlobKeys, BlobPlace
-from aboard.board.limits import Limits, spread
+from aboard._native import Points, points_json, stamp_of
+from aboard.board.blobs import BlobCounts, BlobKeys, BlobPlace
 from aboard.board.responses import PIECE_BYTES, Question
-from aboard.board.selected_tags import RunSource, Wanted, indexed_runs, select_runs, select_tags
-from aboard.board.tensorboard_parts import DataProvider, errors
-from aboard.board.tensorboard_parts import provider as api
-from aboard.board.time_series import listed_series, reduced, scalar_data, series_arguments, tensor_data, wanted_of
-from aboard.reader.run import DataClass, Tag, find_tag, plugins_of_runs, rows_of_runs
+from aboard.board.sources import RunSource, Wanted, indexed_runs, select_runs, select_tags
+from aboard.board.tensorboard_api import DataProvider, errors
+from aboard.board.tensorboard_api import provider as api
+from aboard.reader.run import DataClass, Tag, TagStatus, find_tag, plugins_of_runs, rows_of_runs
+
+if TYPE_CHECKING:
+    from aboard._native import TagRow
+
 
 # torch and tensorboardX write this into every run, and TensorBoard would take any one of them for all.
 _HPARAMS_EXPERIMENT = "_hparams_/experiment"
@@ -215,3 +217,106 @@ class BoardProvider(DataProvider):
             references = tuple(api.BlobReference(self._keys.key(place)) for place in places)
             data.append(api.BlobSequenceDatum(step=entry.step, wall_time=entry.wall_time, values=references))
         return data
+
+
+def wanted_of(plugin: str, data_class: DataClass, run_tag_filter: Any) -> Wanted:
+    """What a RunTagFilter of TensorBoard lets through."""
+    runs, tags = (run_tag_filter.runs, run_tag_filter.tags) if run_tag_filter is not None else (None, None)
+    return Wanted(plugin, data_class, runs, tags)
+
+
+def series_arguments(tag: Tag, status: TagStatus) -> Mapping[str, Any]:
+    """What TensorBoard lists of any series, by the names of its constructors."""
+    return {
+        "max_step": status.last_step,
+        "max_wall_time": status.last_wall_time,
+        "plugin_content": tag.meaning.content,
+        "description": tag.meaning.description,
+        "display_name": tag.meaning.display_name,
+    }
+
+
+def listed_series(series: type[Any], rows: Sequence[TagRow]) -> dict[str, Any]:
+    """What TensorBoard lists of the tags of a run, without an object of ours for each."""
+    return {
+        name: series(
+            max_step=last_step,
+            max_wall_time=last_wall_time,
+            plugin_content=content,
+            description=description,
+            display_name=display_name,
+        )
+        for _, name, _, _, _, content, display_name, description, _, (_, _, last_step, last_wall_time) in rows
+    }
+
+
+def reduced(points: Points, count: int) -> Points:
+    """At most `count` points."""
+    return points if len(points) <= count else points.reduced(count)
+
+
+def scalar_data(points: Points) -> Sequence[Any]:
+    """Points one by one, with numbers of Python: TensorBoard's JSON knows no others."""
+    columns = points.steps.tolist(), points.wall_times.tolist(), points.values.tolist()
+    return [api.ScalarDatum(step, wall_time, value) for step, wall_time, value in zip(*columns, strict=True)]
+
+
+def tensor_data(tag: Tag, count: int) -> list[Any]:
+    """The arrays of at most `count` entries, read now; entries whose file has changed are left out."""
+    data: list[Any] = []
+    for entry in spread(tag.entries(), count):
+        array = tag.array(entry)
+        if array is not None:
+            data.append(api.TensorDatum(step=entry.step, wall_time=entry.wall_time, numpy=array))
+    return data
+
+
+Item = TypeVar("Item")
+
+ALL = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that is sent of one series.
+
+    Stock TensorBoard samples 1,000 points of a curve. As many are sent here, chosen so that every minimum and maximum
+    is among them; more would only make the first charts appear later.
+    """
+
+    scalars: int = 1_000
+    tensors: int = 200
+    blobs: int = 500
+    of_plugin: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What somebody asked for by the name of a plugin's data; 0 stands for all. It overrules everything else."""
+
+    def budget(self, plugin: str, data_class: DataClass, wanted: int | None) -> int:
+        """How many entries to send of a series of which TensorBoard's plugin wants `wanted`.
+
+        The plugins name what they would be content with, which is far less than what a browser can show: they get at
+        least the limit. One is different: it means the newest, and the plugins take the first of what they get.
+        """
+        if wanted is not None and wanted <= 1:
+            return max(wanted, 0)
+        asked_for = self.of_plugin.get(plugin)
+        if asked_for is not None:
+            return asked_for or ALL
+        return max(self._usual(data_class), wanted or 0)
+
+    def _usual(self, data_class: DataClass) -> int:
+        match data_class:
+            case DataClass.SCALAR:
+                return self.scalars
+            case DataClass.BLOB_SEQUENCE:
+                return self.blobs
+            case _:
+                return self.tensors
+
+
+def spread(items: Sequence[Item], count: int) -> list[Item]:
+    """At most `count` items at even distances, the last always among them: the same ones at every request."""
+    if len(items) <= count:
+        return list(items)
+    if count <= 1:
+        return list(items[-1:]) if count else []
+    return [items[index * (len(items) - 1) // (count - 1)] for index in range(count)]

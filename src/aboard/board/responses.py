@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large JSON on its way to a browser: made in pieces, compressed quickly, and kept until something changes."""
+"""JSON responses of boards: cached until the data changes, bounded in size, compressed for remote clients.
+
+A page requests all its curves again at every reload, every 30 seconds if the user turned that on. Loopback requests
+may come through a tunnel. A proxy reveals itself by a header. ssh, forwarded ports of editors and
+`kubectl port-forward` leave traces in the environment of this process, which was then started remotely.
+"""
 
 from __future__ import annotations
 
 import importlib
+import ipaddress
+import os
+import threading
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from werkzeug.wrappers import Request, Response
 
-from aboard.board.answer_cache import ANSWERS
-from aboard.board.nearness import is_near
-from aboard.board.tensorboard_parts import errors
+from aboard.board.tensorboard_api import errors
 
 LARGEST_RESPONSE = 256 << 20
 """Bytes of JSON, before it is compressed. One question may name the same curves many times."""
@@ -65,3 +72,83 @@ def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         yield compressor.compress(piece)
     yield compressor.flush()
+
+
+_LARGEST_PART = 4  # an answer may take a quarter of the room
+
+
+class _Kept(NamedTuple):
+    stamp: int
+    body: bytes
+
+
+class AnswerCache:
+    """The bodies of answers by question, up to a number of bytes; the ones asked for longest ago go first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._bytes = 0
+
+    def find(self, question: Hashable, stamp: int) -> bytes | None:
+        """The answer that was given when things stood as `stamp` says."""
+        with self._lock:
+            kept = self._kept.get(question)
+            if kept is None or kept.stamp != stamp:
+                return None
+            self._kept.move_to_end(question)
+            return kept.body
+
+    def keep(self, question: Hashable, stamp: int, body: bytes) -> None:
+        """Keep an answer that was made after `stamp` was taken."""
+        if len(body) > self._most_bytes // _LARGEST_PART:
+            return
+        with self._lock:
+            self._forget(question)
+            self._kept[question] = _Kept(stamp, body)
+            self._bytes += len(body)
+            while self._bytes > self._most_bytes:
+                self._forget(next(iter(self._kept)))
+
+    def _forget(self, question: Hashable) -> None:
+        kept = self._kept.pop(question, None)
+        if kept is not None:
+            self._bytes -= len(kept.body)
+
+
+ANSWERS = AnswerCache(64 << 20)
+"""One for all boards of the process."""
+
+
+_OF_PROXIES = (
+    "HTTP_FORWARDED",
+    "HTTP_X_FORWARDED_FOR",
+    "HTTP_X_FORWARDED_HOST",
+    "HTTP_X_FORWARDED_PROTO",
+    "HTTP_X_REAL_IP",
+    "HTTP_VIA",
+)
+_OF_TUNNELS = (
+    "SSH_CONNECTION",
+    "SSH_CLIENT",
+    "VSCODE_IPC_HOOK_CLI",  # in terminals of its server, not in those of a desktop
+    "CODESPACES",
+    "KUBERNETES_SERVICE_HOST",
+)
+
+
+def is_near(request: Mapping[str, Any], process: Mapping[str, str] = os.environ) -> bool:
+    """Whether a request with this WSGI environment comes from a browser on this machine, as far as one can know."""
+    if any(name in request for name in _OF_PROXIES) or any(name in process for name in _OF_TUNNELS):
+        return False
+    return _is_loopback(request.get("REMOTE_ADDR", ""))
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        peer = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    mapped = peer.ipv4_mapped if isinstance(peer, ipaddress.IPv6Address) else None
+    return (mapped or peer).is_loopback

@@ -22,19 +22,15 @@ from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.foundation.files import make_private_folder
 from aboard.model.access import Access
 from aboard.model.board_limits import BoardLimits
-from aboard.server.actors import owner
-from aboard.server.announcement import Announcement
-from aboard.server.api_app import api_app
-from aboard.server.by_port import ByPort
-from aboard.server.guarded import Place, board_origin, connection_limits, guarded, login_options, second_origin
-from aboard.server.idleness import IdleStop
-from aboard.server.listening import is_loopback, listen, url_of
+from aboard.server.app import api_app
+from aboard.server.http.addresses import prefix_of
+from aboard.server.http.limits import RequestsUnderWay
+from aboard.server.http.listening import ByPort, is_loopback, listen, url_of
+from aboard.server.http.logging import RequestLog
+from aboard.server.http.serving import IdleStop, serve
 from aboard.server.page_files import is_page_built
-from aboard.server.path_prefix import prefix_of
-from aboard.server.registration import Registration
-from aboard.server.request_log import RequestLog
-from aboard.server.requests_under_way import RequestsUnderWay
-from aboard.server.serving import serve
+from aboard.server.registration import Announcement, Registration, owner
+from aboard.server.setup import Place, board_origin, connection_limits, guarded, login_options, second_origin
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.services.people.accounts import code_for, ensure_administrator, has_named_administrator, has_way_in

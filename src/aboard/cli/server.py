@@ -51,14 +51,14 @@ class ServerToken:
 
 def serve_catalog(options: ServerOptions) -> None:
     """Serve until interrupted."""
-    from aboard.server.listening import is_loopback, listen
+    from aboard.server.http.listening import is_loopback, listen
 
     settings = options.settings()
     host = settings.serve.host
     token = server_token(settings, is_loopback=is_loopback(host), is_private=options.private)
     with needed_packages():  # after what a person may have mistaken: they take a second to load
         from aboard.cli.catalog_serving import CatalogServer
-        from aboard.server.log_lines import begin_log
+        from aboard.server.http.logging import begin_log
 
     begin_log(settings.serve.log_format)
     signal.signal(signal.SIGTERM, _interrupt)

@@ -23,8 +23,8 @@ _T = TypeVar("_T")
 def check_server(options: ServerOptions) -> int:
     """Print one line for each thing that was looked at; 1 if something is wrong."""
     with needed_packages():
-        from aboard.server.guarded import oidc_provider
-        from aboard.server.listening import is_loopback
+        from aboard.server.http.listening import is_loopback
+        from aboard.server.setup import oidc_provider
 
     report = _Report(as_json=options.as_json)
     settings = report.found("settings", options.settings, _told_settings)
@@ -39,7 +39,7 @@ def check_server(options: ServerOptions) -> int:
         lambda _: f"mode {login.mode}, listening on {serve.host}",
     )
     if login.mode == "header":
-        from aboard.server.guarded import check_header_mode
+        from aboard.server.setup import check_header_mode
 
         report.found("proxy", lambda: check_header_mode(settings), lambda _: f"{login.header} is believed")
     if login.mode == "oidc":

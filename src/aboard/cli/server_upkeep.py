@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def make_administrator(name: str | None, place: str | None, *, as_json: bool) -> None:
     """Make somebody an administrator and print a code that lets them in."""
     with _opened(place, beside_server=True) as (catalog, settings):
-        from aboard.server.actors import owner
+        from aboard.server.registration import owner
         from aboard.services.people.accounts import code_for, ensure_administrator
 
         is_header = settings.login.mode == "header"

@@ -82,7 +82,7 @@ def view(options: ViewOptions) -> None:
     """Serve until interrupted."""
     _open_standard_streams()
     sys.setswitchinterval(_SWITCH_SECONDS)
-    from aboard.server.listening import EVERYWHERE, is_loopback, listen, url_of
+    from aboard.server.http.listening import EVERYWHERE, is_loopback, listen, url_of
 
     prefix = _checked_prefix(options.path_prefix)
     is_stored = any(isinstance(root, StoreUri) for root in options.roots.values()) or _has_stored_runs(options.roots)
@@ -100,8 +100,8 @@ def view(options: ViewOptions) -> None:
         try:
             reading.begin_ahead()
             try:
-                from aboard.server.access import AccessGuard
-                from aboard.server.serving import serve
+                from aboard.server.auth.shared_token import AccessGuard
+                from aboard.server.http.serving import serve
                 from aboard.server.view import ViewApp
             except ImportError as error:
                 raise _missing(error) from error
@@ -253,9 +253,8 @@ def _let_read(collection: RunCollection) -> None:
 def _board_app(collection: RunCollection, template: NameTemplate | None, options: ViewOptions) -> Any:
     _let_read(collection)
     from aboard.board.hosting import Board, SingleBoard
-    from aboard.board.limits import Limits
-    from aboard.board.named_runs import NamedRuns, folder_columns
-    from aboard.board.provider import About
+    from aboard.board.names import NamedRuns, folder_columns
+    from aboard.board.provider import About, Limits
 
     folders = _folders(options)
     columns = folder_columns(options.roots, collection.columns_of)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that this account runs over catalogs elsewhere; `aboard.server.announcement` is the other side."""
+"""The servers that this account runs over catalogs elsewhere; `aboard.server.registration` is the other side."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aboard.server.short_answers import ASGIApp, Receive, Scope, Send, json_answer, text_answer
+from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, json_answer, text_answer
 
 if TYPE_CHECKING:
     from aboard.reader.collection import RunCollection
@@ -74,7 +74,7 @@ class ViewApp:
     def _open(self) -> ASGIApp:
         try:
             self._runs = self._open_runs()
-            from aboard.server.wsgi_bridge import WSGIBridge
+            from aboard.server.boards.wsgi import WSGIBridge
 
             return WSGIBridge(self._make_board(self._runs), workers=_WORKERS)
         except Exception as error:

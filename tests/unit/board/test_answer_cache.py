@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers are kept until things change, and no more of them than there is room for."""
 
-from aboard.board.answer_cache import AnswerCache
+from aboard.board.responses import AnswerCache
 
 
 def test_an_answer_is_good_for_one_state_of_things():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aboard import SummaryWriter
-from aboard.board.named_runs import NamedRuns, folder_columns
+from aboard.board.names import NamedRuns, folder_columns
 from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
 from aboard.reader.collection import RunCollection
 from support.shipping import Hands

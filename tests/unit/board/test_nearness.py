@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from aboard.board.nearness import is_near
+from aboard.board.responses import is_near
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])

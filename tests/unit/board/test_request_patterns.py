@@ -22,7 +22,7 @@ from werkzeug.wrappers import Request
 
 import aboard
 from aboard.board.hosting import Board
-from aboard.board.tensorboard_parts import hparams_api_pb2
+from aboard.board.tensorboard_api import hparams_api_pb2
 from support.board_client import FORM, SESSION_GROUPS, Asked, BoardClient, board_over, every_request, plugin
 from support.sample_logs import write_every_kind
 

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import pytest
 
 import aboard
-from aboard.board import hot_routes, responses
-from aboard.board.answer_cache import ANSWERS
+from aboard.board import responses, routes
+from aboard.board.responses import ANSWERS
 from support.board_client import FORM, BoardClient, board_over, plugin
 
 POINTS = 100
@@ -45,7 +45,7 @@ def test_a_request_that_repeats_itself_is_refused(client: BoardClient, monkeypat
 
 
 def test_custom_scalars_of_too_many_tags_are_refused(client: BoardClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot_routes, "_MOST_POINTS", POINTS)
+    monkeypatch.setattr(routes, "_MOST_POINTS", POINTS)
     asked = {pattern: plugin("custom_scalars", "scalars", run=".", tag=pattern) for pattern in ("a/", ".*")}
     one = client.fetch(str(asked["a/"].path))
     assert one.status == 200

@@ -6,7 +6,7 @@ import asyncio
 import pytest
 from starlette.responses import PlainTextResponse
 
-from aboard.server.access import AccessGuard
+from aboard.server.auth.shared_token import AccessGuard
 
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 

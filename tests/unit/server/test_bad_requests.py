@@ -108,8 +108,8 @@ class Ask(Protocol):
 def api_over(store: Store, folder: Path) -> Generator[Ask]:
     """The API over a store that was looked at, without a socket."""
     from aboard.catalog.catalog import Catalog
-    from aboard.server.access import AccessGuard
-    from aboard.server.api_app import api_app
+    from aboard.server.app import api_app
+    from aboard.server.auth.shared_token import AccessGuard
     from aboard.services.services import Control, ControlOptions
 
     with Catalog.open(folder / "catalog.sqlite") as catalog:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from uvicorn.server import ServerState
 
-from aboard.server.connections import ConnectionLimits, LimitedConfig, LimitedConnection
-from aboard.server.serving import server_config
+from aboard.server.http.serving import ConnectionLimits, LimitedConfig, LimitedConnection, server_config
 
 LIMITS = ConnectionLimits(most=3, header_seconds=10, body_seconds=30, stalled_seconds=300)
 HEAD = b"POST /x HTTP/1.1\r\nHost: x\r\n"

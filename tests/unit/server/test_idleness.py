@@ -7,7 +7,7 @@ import asyncio
 
 from starlette.types import Message, Receive, Scope, Send
 
-from aboard.server.idleness import IdleStop
+from aboard.server.http.serving import IdleStop
 from support.shipping import Hands
 
 REQUEST: Scope = {"type": "http"}

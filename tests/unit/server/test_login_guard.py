@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from aboard.model.access import Access
-from aboard.server.doors import Asker, Doors
-from aboard.server.hosts import OwnNames
-from aboard.server.login_guard import LoginGuard
-from aboard.server.login_pages import LoginPages
-from aboard.server.requests_under_way import RequestsUnderWay
-from aboard.server.short_answers import text_answer
+from aboard.server.auth.authenticator import Asker, Doors
+from aboard.server.auth.middleware import LoginGuard
+from aboard.server.auth.pages import LoginPages
+from aboard.server.http.addresses import OwnNames
+from aboard.server.http.asgi import text_answer
+from aboard.server.http.limits import RequestsUnderWay
 
 HOST = "board.example:6006"
 RUNS = "/api/v1/runs"

@@ -5,11 +5,9 @@ import pytest
 
 from aboard.errors import Forbidden, Unauthorized
 from aboard.model.user import Role
-from aboard.server.cookies import Cookie
-from aboard.server.hosts import OwnNames
-from aboard.server.local_paths import local_path
-from aboard.server.oidc_people import OidcPeople
-from aboard.server.peers import Proxies, network_of
+from aboard.server.auth.authenticator import Cookie
+from aboard.server.auth.oidc import OidcPeople
+from aboard.server.http.addresses import OwnNames, Proxies, local_path, network_of
 from aboard.services.people import login_attempts
 from aboard.services.people.login_attempts import FailureLimit
 
@@ -75,7 +73,7 @@ def test_the_cookie_is_for_this_host_and_tls_where_there_is_tls():
 
 
 def test_names_and_origins_of_a_server_behind_a_proxy(monkeypatch):
-    monkeypatch.setattr("aboard.server.hosts.socket.getfqdn", lambda: "Machine.example.org")
+    monkeypatch.setattr("aboard.server.http.addresses.socket.getfqdn", lambda: "Machine.example.org")
     names = OwnNames.of(
         "0.0.0.0",
         is_loopback=False,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from aboard.server.requests_under_way import _AT_ONCE, RequestsUnderWay, TooManyRequests
-from aboard.server.short_answers import text_answer
+from aboard.server.http.asgi import text_answer
+from aboard.server.http.limits import _AT_ONCE, RequestsUnderWay, TooManyRequests
 
 SERIES, OTHER = "/api/v1/series", "/api/v1/runs"
 

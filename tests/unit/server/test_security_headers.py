@@ -11,8 +11,8 @@ import pytest
 
 import aboard
 from aboard.board.hosting import BoardDispatcher
-from aboard.server.security_headers import SecurityHeaders
-from aboard.server.wsgi_bridge import WSGIBridge
+from aboard.server.boards.wsgi import WSGIBridge
+from aboard.server.http.security_headers import SecurityHeaders
 from support.board_client import board_over
 
 

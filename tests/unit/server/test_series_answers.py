@@ -22,7 +22,7 @@ from aboard.api.columns import read_columns
 from aboard.model.run_states import RunState
 from aboard.model.selected_run import SelectedRun
 from aboard.reader.run import RunReader
-from aboard.server.series_answers import Pieces, as_columns, as_csv, as_json, response_of, whole_json
+from aboard.server.routes.series_encoding import Pieces, as_columns, as_csv, as_json, response_of, whole_json
 from aboard.services.runs.series import FoundCurve, FoundCurves, WholeSeries
 
 COUNT = 150_000

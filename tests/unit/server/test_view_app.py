@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from aboard.reader.progress import Progress
+from aboard.server.boards.wsgi import WSGIBridge
 from aboard.server.view import ViewApp
-from aboard.server.wsgi_bridge import WSGIBridge
 
 RUNS: Any = SimpleNamespace(progress=Progress(3, 4, 500, 1, 0.0), runs={}, traffic={}, store_problems=[])
 

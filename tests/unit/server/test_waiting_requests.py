@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from aboard.server.requests_under_way import RequestsUnderWay
-from aboard.server.short_answers import text_answer
+from aboard.server.http.asgi import text_answer
+from aboard.server.http.limits import RequestsUnderWay
 
 
 def test_a_body_in_several_pieces_is_no_client_that_has_gone() -> None:

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from aboard.board.hosting import Board as BoardApp
-from aboard.board.joined_runs import JoinedRuns
-from aboard.board.limits import Limits
-from aboard.board.named_runs import NamedRuns, folder_columns
-from aboard.board.provider import About
-from aboard.board.selected_tags import RunSource
+from aboard.board.names import NamedRuns, folder_columns
+from aboard.board.provider import About, Limits
+from aboard.board.sources import JoinedRuns, RunSource
 from aboard.catalog.catalog import Catalog
 from aboard.model.board import Board
 from aboard.model.board_settings import parse_settings

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Login and logout pages, the OpenID redirects, and tokens for command-line programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.concurrency import run_in_threadpool
+
+from aboard.errors import AboardError, Forbidden, InvalidValue, Unauthorized
+from aboard.model.access import Access
+from aboard.model.names import folded
+from aboard.server.auth.authenticator import Doors, TooManyTries, account_of
+from aboard.server.auth.oidc import OidcLogin
+from aboard.server.http.addresses import local_path
+from aboard.server.http.asgi import Receive, Scope, ShortAnswer
+from aboard.server.http.limits import ANONYMOUS_BYTES, TooLarge
+
+_LOGIN, _LOGOUT, _PROGRAM = "/login", "/logout", "/login/program"
+_OUT, _BACK = "/login/oidc", "/login/oidc/callback"
+_OPEN = frozenset({_LOGIN, _OUT, _BACK})
+_CHALLENGE = re.compile(r"[0-9a-f]{64}")
+_USED = "This address has been used already, or is too old. Log in with a token, or ask for a new address."
+
+
+class LoginPages:
+    """Answers below `/login` and `/logout`. `code_for` makes a code for a program of the person who asks."""
+
+    def __init__(
+        self,
+        doors: Doors,
+        *,
+        session_seconds: int,
+        code_for: Callable[[Access, str], str],
+        oidc: OidcLogin | None = None,
+        can_log_in: bool = True,
+        prefix: str = "",
+        leads_to: str = "",
+        only_person: str = "",
+    ) -> None:
+        """`prefix`: the path below which browsers reach this server. `leads_to`: the origin of boards that are
+        processes, where a login may end; browsers ask for that before they follow from a form to another origin.
+        `only_person`: the one person of a personal server, where nobody can be logged in as somebody else.
+        """
+        self._only_person = only_person
+        self._prefix, self._leads_to = prefix, leads_to
+        self._doors, self._seconds, self._code_for, self._oidc = doors, session_seconds, code_for, oidc
+        self.can_log_in = can_log_in
+
+    def is_open(self, path: str) -> bool:
+        """Whether everybody may ask for it."""
+        return path in _OPEN
+
+    def has(self, path: str) -> bool:
+        """Whether it is answered here."""
+        return path in _OPEN or path in (_LOGOUT, _PROGRAM)
+
+    async def shown_code(self, scope: Scope, headers: Mapping[str, str]) -> ShortAnswer | None:
+        """A code in an address opens a session, once, and leaves the address. None if there is no code to use.
+
+        Anybody can put the address of their own login on a page or into logged text. So only a navigation of a tab uses
+        the code, and where it replaces the session of another person or comes from another site, the person confirms.
+        """
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        code = next((value for name, value in query if name == "token"), None)
+        if code is None or scope["path"].startswith("/api/") or not self._is_navigation(headers):
+            return None
+        rest = urlencode([pair for pair in query if pair[0] != "token"])
+        wanted = local_path(quote(scope["path"], safe="/") + (f"?{rest}" if rest else ""))
+        logins = self._doors.logins
+        asker = await self._doors.who(scope, headers)
+        try:
+            holder = await self._doors.limited(scope, lambda: logins.holder_of_code(code))
+        except TooManyTries:
+            if asker is None:
+                raise
+            holder = None
+        former = None if asker is None else asker.access.name
+        if holder is not None and self._must_confirm(headers, holder, former):
+            return self._ask_to_log_in(code, holder, former, wanted)
+        secret = None if holder is None else await self._doors.on_thread(lambda: logins.begin_by_code(code))
+        if secret is not None:
+            return await self._logged_in(secret, wanted, headers)
+        if former is not None:
+            return ShortAnswer(303, headers=[("location", wanted)])
+        return self._page(wanted, _USED, 401)
+
+    def _is_navigation(self, headers: Mapping[str, str]) -> bool:
+        """Whether a tab goes to this address. Old browsers, plain HTTP and programs send no Sec-Fetch headers."""
+        if headers.get("sec-fetch-mode", "navigate") != "navigate":
+            return False
+        # A notebook shows a board of a personal server in a frame, on the same site or its cookie would be dropped.
+        is_framed = headers.get("sec-fetch-dest") == "iframe" and headers.get("sec-fetch-site") != "cross-site"
+        return headers.get("sec-fetch-dest", "document") == "document" or (is_framed and bool(self._only_person))
+
+    def _must_confirm(self, headers: Mapping[str, str], holder: str, former: str | None) -> bool:
+        if former is not None and folded(former) != folded(holder):
+            return True
+        is_from_elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        return is_from_elsewhere and folded(holder) != folded(self._only_person)
+
+    def _ask_to_log_in(self, code: str, holder: str, former: str | None, wanted: str) -> ShortAnswer:
+        """The button sends the code to the login form, which takes it from pages of this server alone."""
+        body = [paragraph("Continue only if you requested this link yourself.")]
+        if former is not None:
+            warning = f"You are logged in as {former}. This link ends that session in this browser."
+            body.insert(0, paragraph(warning))
+        body.append(confirm_form(self._prefix + _LOGIN, {"token": code, "next": wanted}, f"Log in as {holder}"))
+        if former is not None:
+            body.append(link(f"Stay logged in as {former}", self._prefix + wanted))
+        return page(f"Log in as {holder}?", body, may_lead_to=self._leads_to)
+
+    async def answer(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, access: Access | None
+    ) -> ShortAnswer:
+        """The answer; a mistake is told on the page."""
+        path, method = scope["path"], scope["method"] if scope["type"] == "http" else ""
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        wanted = local_path(query.get("next", "/"))
+        try:
+            match method, path:
+                case "GET" | "HEAD", "/login":
+                    return self._page(wanted)
+                case "POST", "/login":
+                    form = await self._login_form(scope, receive)
+                    wanted = local_path(form.get("next", "/"))
+                    return await self._logged_in(await self._session_for(scope, form), wanted, headers)
+                case "GET", "/login/oidc" if self._oidc is not None:
+                    return await run_in_threadpool(self._oidc.leave, wanted)
+                case "GET", "/login/oidc/callback" if self._oidc is not None:
+                    return await self._come_back(self._oidc, scope, headers, query)
+                case "POST", "/logout":
+                    return await self._log_out(headers)
+                case "GET", "/login/program" if access is not None:
+                    return self._ask_for_program(query, access)
+                case "POST", "/login/program" if access is not None:
+                    return await self._token_for_program(await _form(receive), access)
+                case _:
+                    return page("Not here", [paragraph("There is nothing at this address.")], status=404)
+        except AboardError as error:
+            if path == _PROGRAM:
+                return page("Not possible", [paragraph(str(error), "problem")], status=error.status)
+            return self._page(wanted, str(error), error.status)
+
+    def _page(self, wanted: str, problem: str = "", status: int = 200) -> ShortAnswer:
+        body = [paragraph(problem, "problem")] if problem else []
+        if not self.can_log_in:
+            body.append(paragraph("People log in at the proxy before this server."))
+        if self._oidc is not None:
+            body.append(button_link("Log in", f"{self._prefix}{_OUT}?{urlencode({'next': wanted})}"))
+            body.append(paragraph("Or with a token:"))
+        if self.can_log_in:
+            body.append(token_form(self._prefix + _LOGIN, wanted))
+        return page("Log in to aboard", body, status=status, may_lead_to=self._leads_to)
+
+    async def _login_form(self, scope: Scope, receive: Receive) -> dict[str, str]:
+        try:
+            return await _form(receive)
+        except TooLarge:
+            self._doors.failed(scope)
+            raise
+
+    async def _session_for(self, scope: Scope, form: Mapping[str, str]) -> str:
+        """The secret of a new session for the token in a form."""
+        token, logins = form.get("token", "").strip(), self._doors.logins
+        if not self.can_log_in:
+            raise Forbidden("people log in at the proxy before this server")
+        person = self._doors.person
+        if person is not None and self._doors.is_personal_token(token):
+            return await self._doors.on_thread(lambda: logins.begin_by_name(person.name))
+        secret = await self._doors.limited(
+            scope, lambda: logins.begin_by_token(token) or logins.begin_by_code(token), account_of(token)
+        )
+        if secret is None:
+            raise Unauthorized("This token opens nothing here.", hint="it may have expired or been revoked")
+        return secret
+
+    async def _come_back(
+        self, oidc: OidcLogin, scope: Scope, headers: Mapping[str, str], query: Mapping[str, str]
+    ) -> ShortAnswer:
+        failures: list[AboardError] = []
+
+        def find() -> tuple[str, str] | None:
+            try:
+                person, wanted = oidc.arrive(headers, query)
+                return self._doors.logins.begin_outside(person, "oidc"), wanted
+            except AboardError as error:
+                failures.append(error)
+                return None
+
+        # Not on the threads that look people up: providers may be slow.
+        found = await self._doors.limited(scope, find, lane="provider")
+        if found is None:
+            raise failures[0]
+        secret, wanted = found
+        return await self._logged_in(secret, local_path(wanted), headers, [oidc.cookie.removal()])
+
+    async def _log_out(self, headers: Mapping[str, str]) -> ShortAnswer:
+        cookie = self._doors.cookie
+        if secret := cookie.read(headers):
+            await self._doors.on_thread(lambda: self._doors.logins.end(secret))
+        # Other applications of the same site keep what they have stored in the browser.
+        cleared = '"cache"' if self._prefix else '"cache", "storage"'
+        gone = [("location", _LOGIN), cookie.removal(), ("clear-site-data", cleared)]
+        return ShortAnswer(303, headers=gone)
+
+    def _ask_for_program(self, query: Mapping[str, str], access: Access) -> ShortAnswer:
+        """Nobody's program gets a token because a page sent a browser here: the person has to press a button."""
+        port = _program(query)
+        fields = {name: query.get(name, "")[:200] for name in ("port", "challenge", "state")}
+        body = [
+            paragraph(f"You are {access.name}. A program on this computer, most likely `aboard login` in your "),
+            paragraph("terminal, asks to act for you. If you did not start it, close this page."),
+            confirm_form(self._prefix + _PROGRAM, fields, "Let it act for me"),
+        ]
+        return page("Log in a program", body, may_lead_to=f"http://127.0.0.1:{port}")
+
+    async def _token_for_program(self, form: Mapping[str, str], access: Access) -> ShortAnswer:
+        port = _program(form)
+        code = await self._doors.on_thread(lambda: self._code_for(access, form["challenge"]))
+        answer = urlencode({"code": code, "state": form.get("state", "")[:200]})
+        return ShortAnswer(303, headers=[("location", f"http://127.0.0.1:{port}/?{answer}")])
+
+    def cookie_for(self, secret: str) -> tuple[str, str]:
+        """The header by which a browser gets the secret of its session."""
+        return self._doors.cookie.header(secret, self._seconds)
+
+    async def _logged_in(
+        self, secret: str, wanted: str, headers: Mapping[str, str], more: list[tuple[str, str]] | None = None
+    ) -> ShortAnswer:
+        if former := self._doors.cookie.read(headers):  # the session that this browser had opens nothing any more
+            await self._doors.on_thread(lambda: self._doors.logins.leave(former))
+        told = [("location", wanted), self.cookie_for(secret), ("cache-control", "no-store"), *(more or [])]
+        return ShortAnswer(303, headers=told)
+
+
+def _program(given: Mapping[str, str]) -> int:
+    port = given.get("port", "")
+    is_port = port.isascii() and port.isdecimal() and 1024 <= int(port[:6]) <= 65535
+    if not is_port or _CHALLENGE.fullmatch(given.get("challenge", "")) is None:
+        raise InvalidValue("this is not how a program asks for a login", hint="run `aboard login ADDRESS` again")
+    return int(port)
+
+
+async def _form(receive: Receive) -> dict[str, str]:
+    content = b""
+    more = True
+    while more:
+        message = await receive()
+        content += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(content) > ANONYMOUS_BYTES:
+            raise TooLarge("the form is too large")
+    return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+_STYLE = """
+:root { color-scheme: light dark; --ground: #fff; --ink: #16202c; --soft: #4a5767; --line: #c3cad3; --bad: #b00020;
+  --accent: #155eef; --on-accent: #fff }
+@media (prefers-color-scheme: dark) { :root { --ground: #11161d; --ink: #e6ebf1; --soft: #b0bbc7; --line: #3d4956;
+  --bad: #ff8a80; --accent: #5b93ff; --on-accent: #08111f } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 26rem; margin: 15vh auto; padding: 0 1rem;
+  color: var(--ink); background: var(--ground) }
+input, button, a.button { font: inherit; width: 100%; box-sizing: border-box; padding: .5rem .7rem; margin: .3rem 0;
+  border: 1px solid var(--line); border-radius: 6px; text-align: center; display: block; text-decoration: none }
+input { text-align: left; color: inherit; background: var(--ground) }
+button, a.button { background: var(--accent); border-color: var(--accent); color: var(--on-accent); cursor: pointer }
+.problem { color: var(--bad) } small { color: var(--soft) }
+"""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action "
+
+
+def page(
+    title: str,
+    body: Iterable[str],
+    *,
+    status: int = 200,
+    headers: Iterable[tuple[str, str]] = (),
+    may_lead_to: str = "",
+) -> ShortAnswer:
+    """A page of parts that are HTML already. Its form may lead elsewhere than to this server, if that is told."""
+    text = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
+        f"<h1>{escape(title)}</h1>{''.join(body)}</body></html>"
+    )
+    policy = f"{_POLICY}'self' {may_lead_to}".strip()
+    given = [("content-security-policy", policy), ("cache-control", "no-store"), ("x-frame-options", "DENY"), *headers]
+    return ShortAnswer(status, text.encode("utf-8", "replace"), "text/html; charset=utf-8", given)
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """A paragraph of plain text."""
+    return f"<p{f' class={kind}' if kind else ''}>{escape(text)}</p>"
+
+
+def token_form(action: str, wanted: str) -> str:
+    """Where a token is pasted."""
+    return (
+        f'<form method="post" action="{escape(action)}"><input type="hidden" name="next" value="{escape(wanted)}">'
+        '<label>Token <input type="password" name="token" autocomplete="off" required autofocus></label>'
+        "<button>Log in</button></form>"
+        "<p><small>An administrator gives it to you, or <code>aboard token create</code> makes one.</small></p>"
+    )
+
+
+def button_link(text: str, address: str) -> str:
+    """A link that looks like a button."""
+    return f'<p><a class="button" href="{escape(address)}">{escape(text)}</a></p>'
+
+
+def link(text: str, address: str) -> str:
+    """A plain link."""
+    return f'<p><a href="{escape(address)}">{escape(text)}</a></p>'
+
+
+def confirm_form(action: str, fields: dict[str, str], text: str) -> str:
+    """A button that sends these fields."""
+    hidden = "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">' for name, value in fields.items()
+    )
+    return f'<form method="post" action="{escape(action)}">{hidden}<button>{escape(text)}</button></form>'

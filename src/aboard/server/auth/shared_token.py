@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The middleware of `aboard view`: one shared token, and checks of Host and Origin.
+
+A page on the internet can make a user's browser send requests to a server on loopback: through a name that resolves
+to 127.0.0.1 (so the Host header is checked) or with a form (so the Origin of changes is checked).
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from aboard.api.failure import to_failure
+from aboard.errors import AboardError, Forbidden, Unauthorized
+from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, json_answer, text_answer
+
+_HOW = "open the address that was printed at the start, or set ABOARD_TOKEN to what stands behind token="
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
+_KEPT_IN_PATHS = "/:@!$&'()*+,;=~"
+
+
+class AccessGuard:
+    """Lets requests through whose Host is in `hosts` (None: any) and that know the token, when there is one."""
+
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str] | None, token: str | None, cookie: str) -> None:
+        self._app, self._hosts, self._token, self._cookie = app, hosts, token, cookie
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        await (self._app if refusal is None else refusal)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> ShortAnswer | None:
+        headers = headers_of(scope)
+        host = headers.get("host", "")
+        if self._hosts is not None and _name(host) not in self._hosts:
+            return _refuse(
+                scope, 421, Forbidden(f"host {host!r} is not served here", hint="use the address that was printed")
+            )
+        origin = headers.get("origin")
+        if scope.get("method") not in _READING and origin is not None and urlsplit(origin).netloc != host:
+            return _refuse(scope, 403, Forbidden(f"requests from {origin!r} are not accepted"))
+        if self._token is None or scope["path"] in _OPEN_TO_ALL or self._knows_token(headers):
+            return None
+        return self._first_visit(scope)
+
+    def _knows_token(self, headers: Mapping[str, str]) -> bool:
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._is_token(bearer):
+            return True
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            return False
+        return cookie is not None and self._is_token(cookie.value)
+
+    def _first_visit(self, scope: Scope) -> ShortAnswer:
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if not any(name == "token" and self._is_token(value) for name, value in query):
+            return _refuse(scope, 401, Unauthorized("a token is needed", hint=_HOW))
+        rest = urlencode([pair for pair in query if pair[0] != "token"])
+        address = quote("/" + scope["path"].lstrip("/"), safe=_KEPT_IN_PATHS)
+        cookie = f"{self._cookie}={self._token}; HttpOnly; Path=/; SameSite=strict"
+        return ShortAnswer(
+            303, headers=[("location", f"{address}?{rest}" if rest else address), ("set-cookie", cookie)]
+        )
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), (self._token or "").encode())
+
+
+def _refuse(scope: Scope, status: int, error: AboardError) -> ShortAnswer:
+    """In words for a person, and as a document for a program."""
+    if scope["path"].startswith("/api/"):
+        return json_answer(to_failure(error), status)
+    return text_answer(status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
+
+
+def _name(host: str) -> str:
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    return name.strip("[]").lower()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Error responses of the API: every failure is `{"error": {"code", "message", "hint"}}`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from aboard.api.failure import to_failure
+from aboard.errors import AboardError, InvalidValue, UnknownName
+
+_log = logging.getLogger("aboard.server")
+_LONGEST_SHOWN = 200
+
+
+def failure(error: AboardError, status: int | None = None) -> Response:
+    """The answer that tells of an error."""
+    return Response(orjson.dumps(to_failure(error)), status or error.status, media_type="application/json")
+
+
+def tell_failures(app: FastAPI) -> None:
+    """Have every error of an application answered in the one shape."""
+    app.add_exception_handler(AboardError, _known)
+    app.add_exception_handler(RequestValidationError, _wrong_parameters)
+    app.add_exception_handler(HTTPException, _no_route)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(Exception, _unforeseen)
+
+
+async def _known(_: Request, error: Exception) -> Response:
+    assert isinstance(error, AboardError)
+    return failure(error)
+
+
+async def _wrong_parameters(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems: Sequence[Any] = error.errors()
+    return failure(InvalidValue("; ".join(map(_said, problems)), hint="see /api/v1/openapi.json for what is allowed"))
+
+
+def _said(problem: Mapping[str, Any]) -> str:
+    name = ".".join(str(part) for part in problem["loc"][1:]) or str(problem["loc"][0])
+    if problem["type"] == "missing":
+        return f"{name} is missing"
+    shown = repr(problem.get("input"))
+    if len(shown) > _LONGEST_SHOWN:
+        shown = f"{shown[:_LONGEST_SHOWN]}…"
+    said = str(problem["msg"])
+    return f"{name}={shown} is not allowed: {said[:1].lower()}{said[1:]}"
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    told = UnknownName(f"{request.method} {request.url.path} is not served here", hint="see docs/server.md")
+    answer = failure(told, error.status_code)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    return Response(status_code=499)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return failure(AboardError("the server failed", hint="see its log"))

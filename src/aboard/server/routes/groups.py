@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`/api/v1/workspaces`, `experiments` and `saved-views`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path
+from fastapi.routing import APIRoute
+
+from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
+from aboard.api.page import Page
+from aboard.api.saved_views import NewSavedView, SavedViewChange
+from aboard.model.experiment import Experiment
+from aboard.model.saved_view import SavedView
+from aboard.model.workspace import Workspace
+from aboard.server.routes.operations import Asking, Operations, sent
+from aboard.server.routes.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
+from aboard.services.services import Control
+
+
+class GroupRoutes:
+    """Answers questions about workspaces and experiments; `is_fresh` as for runs."""
+
+    def __init__(self, control: Control, *, is_fresh: bool) -> None:
+        self._control, self._is_fresh = control, is_fresh
+
+    def routes(self) -> list[APIRoute]:
+        operations = Operations("groups")
+        operations.add("GET", "workspaces", self.list_workspaces)
+        operations.add("POST", "workspaces", self.add_workspace)
+        operations.add("GET", "workspaces/{name}", self.get_workspace)
+        operations.add("PATCH", "workspaces/{name}", self.change_workspace)
+        operations.add("POST", "workspaces/{name}/delete", self.delete_workspace)
+        operations.add("POST", "workspaces/{name}/restore", self.restore_workspace)
+        operations.add("GET", "experiments", self.list_experiments)
+        operations.add("POST", "experiments", self.add_experiment)
+        operations.add("POST", "experiments/{name}/delete", self.delete_experiment)
+        operations.add("POST", "experiments/{name}/restore", self.restore_experiment)
+        operations.add("GET", "experiments/{name}", self.get_experiment)
+        operations.add("PATCH", "experiments/{name}", self.change_experiment)
+        return operations.routes
+
+    def list_workspaces(self, access: Asking, in_bin: InBin = False) -> Page[Workspace]:
+        """All workspaces, with how much is in them."""
+        self._look()
+        return Page(tuple(self._control.seen_by(access).catalog.workspaces.list(in_bin=in_bin)))
+
+    def add_workspace(self, new: Annotated[NewWorkspace, sent(NewWorkspace)], access: Asking) -> Workspace:
+        """Make a workspace."""
+        return self._control.seen_by(access).groups.add_workspace(new)
+
+    def get_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+        """One workspace, also when it is in the bin."""
+        self._look()
+        return self._control.seen_by(access).catalog.workspaces.get(name)
+
+    def change_workspace(
+        self, name: WorkspaceName, change: Annotated[WorkspaceChange, sent(WorkspaceChange)], access: Asking
+    ) -> Workspace:
+        """Rename or describe a workspace."""
+        return self._control.seen_by(access).groups.change_workspace(name, change)
+
+    def delete_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+        """Put a workspace into the bin, with its experiments and runs."""
+        return self._control.seen_by(access).groups.delete_workspace(name)
+
+    def restore_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+        """Take a workspace out of the bin, and what went with it."""
+        return self._control.seen_by(access).groups.restore_workspace(name)
+
+    def list_experiments(
+        self, workspaces: Workspaces, access: Asking, limit: Limit = 50, after: After = None, in_bin: InBin = False
+    ) -> Page[Experiment]:
+        """A page of experiments, newest first, with how many runs are in which state."""
+        self._look()
+        page = self._control.seen_by(access).catalog.experiments.list(
+            workspaces=workspaces or None, limit=limit, after=after or None, in_bin=in_bin
+        )
+        return Page(tuple(page.items), page.next)
+
+    def add_experiment(self, new: Annotated[NewExperiment, sent(NewExperiment)], access: Asking) -> Experiment:
+        """Make an experiment."""
+        return self._control.seen_by(access).groups.add_experiment(new)
+
+    def get_experiment(self, name: ExperimentName, access: Asking, exact: Exact = False) -> Experiment:
+        """One experiment, also when it is in the bin."""
+        self._look()
+        return self._control.seen_by(access).references.experiment(name, exact=exact)
+
+    def change_experiment(
+        self, name: ExperimentName, change: Annotated[ExperimentChange, sent(ExperimentChange)], access: Asking
+    ) -> Experiment:
+        """Rename or describe an experiment, or give it other tags."""
+        return self._control.seen_by(access).groups.change_experiment(name, change)
+
+    def delete_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
+        """Put an experiment into the bin, with its runs."""
+        return self._control.seen_by(access).groups.delete_experiment(name)
+
+    def restore_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
+        """Take an experiment out of the bin, and the runs that went with it."""
+        return self._control.seen_by(access).groups.restore_experiment(name)
+
+    def _look(self) -> None:
+        if self._is_fresh:
+            self._control.look_now()
+
+
+_Id = Annotated[int, Path(ge=0, le=2**63 - 1, description="The id that the list has.")]
+
+
+class SavedViewRoutes:
+    """Answers questions about saved views."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def routes(self) -> list[APIRoute]:
+        operations = Operations("saved_views")
+        operations.add("GET", "saved-views", self.list)
+        operations.add("POST", "saved-views", self.add)
+        operations.add("PATCH", "saved-views/{view}", self.change)
+        operations.add("DELETE", "saved-views/{view}", self.delete)
+        return operations.routes
+
+    def list(self, workspaces: Workspaces, access: Asking) -> Page[SavedView]:
+        """The saved views of workspaces, by name."""
+        return Page(tuple(self._control.seen_by(access).catalog.saved_views.list(workspaces=workspaces or None)))
+
+    def add(self, new: Annotated[NewSavedView, sent(NewSavedView)], access: Asking) -> SavedView:
+        """Save a view for all who see its workspace; this needs the role editor there."""
+        return self._control.seen_by(access).saved_views.add(new)
+
+    def change(self, view: _Id, change: Annotated[SavedViewChange, sent(SavedViewChange)], access: Asking) -> SavedView:
+        """Rename a view or have it show something else: for its owner, and administrators of the workspace."""
+        return self._control.seen_by(access).saved_views.change(view, change)
+
+    def delete(self, view: _Id, access: Asking) -> SavedView:
+        """Forget a view: for its owner, and administrators of the workspace."""
+        return self._control.seen_by(access).saved_views.delete(view)

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`/api/v1/runs` and related routes: lists, edits, fields, usage, retention, comparison, and selections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta, timezone
+from typing import Annotated
+
+from fastapi import Query, Response
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator
+
+from aboard.api.page import Page
+from aboard.api.runs import (
+    Comparison,
+    FieldNames,
+    FieldValue,
+    FieldValues,
+    HeartbeatAnswer,
+    NewRun,
+    RetentionAsked,
+    RetentionResult,
+    RunChange,
+    RunCount,
+    RunMarks,
+    RunsChanged,
+    RunsNamed,
+    Series,
+    Usage,
+    UsageRow,
+)
+from aboard.api.selections import Selected, SelectionAsked
+from aboard.errors import InvalidValue
+from aboard.model.metric_summary import MetricSummary
+from aboard.model.query.fields import parse_field
+from aboard.model.query.sorting import NEWEST_FIRST, parse_sort
+from aboard.model.query.syntax import Hparam, IsNone, Metric
+from aboard.model.query.text import value_text
+from aboard.model.run import Run
+from aboard.model.selection_words import parse_selection
+from aboard.server.routes.operations import Asking, Operations, sent
+from aboard.server.routes.parameters import After, Identifier, InBin, Limit, RunName, Which, Workspaces, said
+from aboard.server.routes.series_encoding import response_of, whole_json
+from aboard.services.runs.comparison import compare
+from aboard.services.runs.editing import Edited
+from aboard.services.services import Control
+
+_Columns = Annotated[
+    list[str],
+    Query(default_factory=list, description="Fields that will be looked at, as `hparams.lr`; all without it."),
+]
+_Tags = Annotated[
+    list[str], Query(alias="tag", default_factory=list, description="Tags; all without it."), AfterValidator(said)
+]
+_Logdirs = Annotated[
+    list[str],
+    Query(alias="logdir", default_factory=list, description="Logdirs, `.` for the run itself; all without it."),
+]
+_Compared = Annotated[
+    list[str], Query(alias="run", default_factory=list, description="Two runs, as `?run=run1&run=run2`.")
+]
+
+
+class RunRoutes:
+    """Answers questions about runs. `is_fresh`: stores are looked at before lists are given, for one person only."""
+
+    def __init__(self, control: Control, *, is_fresh: bool) -> None:
+        self._control, self._is_fresh = control, is_fresh
+
+    def routes(self) -> Sequence[APIRoute]:
+        operations = Operations("runs")
+        operations.add("GET", "runs", self.list)
+        operations.add("POST", "runs", self.register)
+        operations.add("PATCH", "runs", self.change)
+        operations.add("GET", "run-count", self.count)
+        operations.add("GET", "run-marks", self.marks)
+        operations.add("GET", "comparison", self.compare)
+        operations.add("POST", "runs/delete", self.delete)
+        operations.add("POST", "runs/restore", self.restore)
+        operations.add("POST", "runs/{uid}/heartbeat", self.heartbeat)
+        operations.add("GET", "runs/{run}/metrics", self.metrics)
+        operations.add("GET", "runs/{run}/series", self.series, content={"application/json": Page[Series]})
+        operations.add("GET", "runs/{run}", self.get)
+        operations.add("GET", "fields", self.fields)
+        operations.add("GET", "field-values", self.field_values)
+        operations.add("GET", "usage", self.usage)
+        operations.add("POST", "retention", self.retain)
+        return operations.routes
+
+    def list(
+        self,
+        asked: Which,
+        columns: _Columns,
+        access: Asking,
+        sort: Annotated[str | None, Query(description="As `-metrics.loss.min`; newest first without it.")] = None,
+        limit: Limit = 50,
+        after: After = None,
+    ) -> Page[Run]:
+        """A page of runs."""
+        self._look()
+        hparams, metrics = _fields(said(columns))
+        page = self._control.seen_by(access).catalog.runs.list(
+            workspaces=asked.workspaces,
+            where=asked.filter(self._control, access),
+            sort=parse_sort(sort) if sort else NEWEST_FIRST,
+            limit=limit,
+            after=after or None,
+            in_bin=asked.in_bin,
+            hparams=hparams,
+            metrics=metrics,
+        )
+        return Page(tuple(page.items), page.next)
+
+    def count(self, asked: Which, access: Asking) -> RunCount:
+        """How many runs `GET runs` would show on all its pages."""
+        self._look()
+        count = self._control.seen_by(access).catalog.runs.count(
+            workspaces=asked.workspaces, where=asked.filter(self._control, access), in_bin=asked.in_bin
+        )
+        return RunCount(count=count)
+
+    def marks(
+        self,
+        asked: Which,
+        access: Asking,
+        sort: Annotated[str | None, Query(description="As for `GET runs`.")] = None,
+        every: Limit = 100,
+    ) -> RunMarks:
+        """Where the pages of `GET runs` begin, so that any of them can be asked for."""
+        self._look()
+        count, marks = self._control.seen_by(access).catalog.runs.marks(
+            every,
+            workspaces=asked.workspaces,
+            where=asked.filter(self._control, access),
+            sort=parse_sort(sort) if sort else NEWEST_FIRST,
+            in_bin=asked.in_bin,
+        )
+        return RunMarks(count=count, every=every, marks=tuple(marks))
+
+    def get(self, run: RunName, access: Asking) -> Run:
+        """A run with everything that is known of it, also when it is in the bin."""
+        self._look()
+        return self._control.seen_by(access).references.run(run)
+
+    def metrics(self, run: RunName, access: Asking) -> dict[str, MetricSummary]:
+        """Last, smallest and largest value of each metric of a run."""
+        return dict(self.get(run, access).metrics)
+
+    def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: Asking) -> Response:
+        """Every point of the named curves of a run, or of all."""
+        found = self._control.seen_by(access).series(self.get(run, access), tags, logdirs)
+        return response_of(whole_json(found), "application/json")
+
+    def compare(
+        self,
+        named: _Compared,
+        access: Asking,
+    ) -> Comparison:
+        """Two runs, and all that is not the same in them."""
+        self._look()
+        if len(named) != 2:
+            raise InvalidValue(f"{len(named)} runs are named", hint="two are compared: ?run=run1&run=run2")
+        return compare(*map(self._control.seen_by(access).references.run, named))
+
+    def change(self, change: Annotated[RunChange, sent(RunChange)], access: Asking) -> RunsChanged:
+        """Change some runs: name, workspace, experiment, tags, a note."""
+        self._look()
+        return _told(self._control.seen_by(access).runs.change(change))
+
+    def delete(self, named: Annotated[RunsNamed, sent(RunsNamed)], access: Asking) -> RunsChanged:
+        """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
+        self._look()
+        seen = self._control.seen_by(access)
+        return _told(seen.runs.delete(seen.references.runs(named.runs), files=named.files))
+
+    def restore(self, named: Annotated[RunsNamed, sent(RunsNamed)], access: Asking) -> RunsChanged:
+        """Take runs out of the bin."""
+        self._look()
+        seen = self._control.seen_by(access)
+        return _told(seen.runs.restore(seen.references.runs(named.runs)))
+
+    def register(self, new: Annotated[NewRun, sent(NewRun)], access: Asking) -> Run:
+        """Give a run that is about to begin its number, and a name where it has none."""
+        return self._control.seen_by(access).register(new)
+
+    def heartbeat(self, uid: Identifier, access: Asking) -> HeartbeatAnswer:
+        """A sign of life of a run."""
+        return HeartbeatAnswer(status=self._control.seen_by(access).heartbeat(uid))
+
+    def fields(self, workspaces: Workspaces, access: Asking) -> FieldNames:
+        """Names of all hyperparameters and metrics that runs have, and of the tags of the newest 10,000 runs."""
+        self._look()
+        within, fields = workspaces or None, self._control.seen_by(access).catalog.fields
+        return FieldNames(
+            hparams=tuple(fields.hparams(within)),
+            metrics=tuple(fields.metrics(within)),
+            tags=tuple(fields.tags(within)),
+        )
+
+    def field_values(
+        self,
+        workspaces: Workspaces,
+        access: Asking,
+        field: Annotated[str, Query(description="As `hparams.lr`, `tags.team`, `experiment` or `user`.")],
+        prefix: Annotated[str, Query(description="How values begin; capitals make no difference.")] = "",
+        limit: Limit = 20,
+    ) -> FieldValues:
+        """Values that the newest 10,000 runs have in a field, the most frequent first; none of runs in the bin."""
+        # Stores are not looked at: it is asked with every letter that somebody types.
+        asked, within, catalog = parse_field(field), workspaces or None, self._control.seen_by(access).catalog
+        catalog.fields.check(IsNone(asked), field, within)
+        found = catalog.field_values.of(asked, workspaces=within, prefix=prefix, limit=limit)
+        return FieldValues(items=tuple(FieldValue(text=value_text(one.value), runs=one.runs) for one in found))
+
+    def usage(
+        self,
+        workspaces: Workspaces,
+        access: Asking,
+        by: Annotated[str, Query(description="workspace, experiment, user, store or status.")] = "workspace",
+        in_bin: InBin = False,
+    ) -> Usage:
+        """Storage that runs take, the largest group first."""
+        self._look()
+        found = self._control.seen_by(access).catalog.usage.by(by, names=workspaces or None, in_bin=in_bin)
+        rows = tuple(UsageRow(group=one.group, runs=one.runs, files=one.files, bytes=one.bytes) for one in found)
+        return Usage(
+            by=by,
+            items=rows,
+            runs=sum(row.runs for row in rows),
+            files=sum(row.files for row in rows),
+            bytes=sum(row.bytes for row in rows),
+        )
+
+    def retain(self, asked: Annotated[RetentionAsked, sent(RetentionAsked)], access: Asking) -> RetentionResult:
+        """Delete what a rule names, or with `dry_run` tell what that would be. Runs that are not over stay."""
+        self._look()
+        return self._control.seen_by(access).retain(asked)
+
+    def _look(self) -> None:
+        if self._is_fresh:
+            self._control.look_now()
+
+
+def _fields(columns: Sequence[str]) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+    """The hyperparameters and metrics that will be looked at; None stands for all."""
+    if not columns:
+        return None, None
+    fields = [parse_field(text) for text in columns]
+    hparams = [field.name for field in fields if isinstance(field, Hparam)]
+    return hparams, [field.name for field in fields if isinstance(field, Metric)]
+
+
+def _told(edited: Edited) -> RunsChanged:
+    return RunsChanged(items=tuple(edited.runs), problems=tuple(edited.problems))
+
+
+_DAY_MINUTES = 24 * 60
+
+
+class SelectionRoutes:
+    """Answers what selections mean. `is_fresh`: stores are looked at before, for one person only."""
+
+    def __init__(self, control: Control, *, is_fresh: bool) -> None:
+        self._control, self._is_fresh = control, is_fresh
+
+    def routes(self) -> list[APIRoute]:
+        operations = Operations("selections")
+        operations.add("POST", "selections/resolve", self.resolve, is_change=False)
+        return operations.routes
+
+    def resolve(self, asked: Annotated[SelectionAsked, sent(SelectionAsked)], access: Asking) -> Selected:
+        """The runs that a selection means now; see docs/selections.md."""
+        if not -_DAY_MINUTES < asked.zone < _DAY_MINUTES:
+            raise InvalidValue(f"zone={asked.zone} is no zone", hint="write minutes east of Greenwich, as 120")
+        selection = parse_selection(
+            asked.words,
+            asked.where,
+            workspace=asked.workspace,
+            numbers=asked.numbers,
+            zone=timezone(timedelta(minutes=asked.zone)),
+        )
+        if self._is_fresh:
+            self._control.look_now()
+        selections = self._control.seen_by(access).selections
+        settled = selections.settle(selection, in_bin=asked.in_bin, exact=asked.exact)
+        resolved = selections.resolve(settled, in_bin=asked.in_bin)
+        return Selected(
+            words=settled.words,
+            where=settled.where,
+            key=settled.key,
+            live=settled.is_live,
+            runs=resolved.runs,
+            folders=resolved.folders,
+            empty=resolved.empty,
+        )
