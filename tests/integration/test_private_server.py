@@ -120,7 +120,7 @@ def test_an_older_one_is_replaced_and_a_newer_one_is_used(home: Path, monkeypatc
 def test_one_that_has_ended_starts_again_with_its_stores(
     home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It ends by this signal when it is idle, which `tests/unit/server/test_idleness.py` tests."""
+    """It ends by this signal when it is idle, which `tests/unit/server/test_idle_shutdown.py` tests."""
     monkeypatch.setenv("ABOARD_STORE", str(tmp_path / "named"))
     store_run(open_store(str(tmp_path / "named"), create=True), name="base")
     client = Client()

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Authentication: who sends a request, login pages, and OpenID."""

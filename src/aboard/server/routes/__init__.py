@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Routes of the API, one module per resource."""
