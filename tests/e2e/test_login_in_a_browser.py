@@ -14,7 +14,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
-from aboard.cli.browser_login import browser_login
+from aboard.cli.people.login import browser_login
 from aboard.model.user import Role
 from aboard.store import open_store
 from support.accessibility import violations

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 import aboard
-from aboard.client.private_server import PrivateServer
+from aboard.client.local_server import LocalServer
 from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.model.unit_states import UnitState
 from aboard.store import open_store
@@ -116,8 +116,8 @@ def test_boards_survive_kill_9_of_their_server(logs: Path, home: Path):
 
 
 def test_the_private_server_stays_for_as_long_as_a_board_does(logs: Path, home: Path, monkeypatch: pytest.MonkeyPatch):
-    spawn = PrivateServer._command
-    monkeypatch.setattr(PrivateServer, "_command", lambda self: [*spawn(self), "--idle-timeout", "1"])
+    spawn = LocalServer._command
+    monkeypatch.setattr(LocalServer, "_command", lambda self: [*spawn(self), "--idle-timeout", "1"])
     board = aboard.Board.create(uri=str(logs))
     pid = _server_pid(home)
     with pytest.raises(psutil.TimeoutExpired):

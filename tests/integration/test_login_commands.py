@@ -296,7 +296,7 @@ def test_people_log_in_with_the_base_install(machine: Machine):
         for name in ("alembic", "anyio", "fastapi", "jwt", "sqlalchemy", "starlette", "tensorboard", "uvicorn"):
             sys.modules[name] = None
         from aboard.cli import main
-        import aboard.cli.login, aboard.cli.people, aboard.cli.tokens
+        import aboard.cli.people.login, aboard.cli.people.accounts, aboard.cli.people.accounts
         sys.argv[1:] = ["login", "http://127.0.0.1:9", "--token", "x"]
         main()
     """

@@ -107,11 +107,11 @@ def test_what_a_file_says_is_not_trusted(home: Path):
 
 def test_an_older_one_is_replaced_and_a_newer_one_is_used(home: Path, monkeypatch: pytest.MonkeyPatch):
     first = Client().info().pid
-    monkeypatch.setattr("aboard.client.private_server.__version__", "0.0.9")
+    monkeypatch.setattr("aboard.client.local_server.__version__", "0.0.9")
     assert Client().info().pid == first
-    monkeypatch.setattr("aboard.client.private_server.__version__", "99.0")
+    monkeypatch.setattr("aboard.client.local_server.__version__", "99.0")
     # The new one is of the same age here, so it is not good enough either; but the old one has ended.
-    monkeypatch.setattr("aboard.client.private_server.START_SECONDS", 1.0)
+    monkeypatch.setattr("aboard.client.local_server.START_SECONDS", 1.0)
     with pytest.raises(ServerUnavailable):
         Client().info()
     until(lambda: not alive(first))

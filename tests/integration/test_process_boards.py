@@ -20,7 +20,7 @@ import pytest
 
 from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
-from aboard.cli import board_opening
+from aboard.cli.boards import start
 from aboard.client.client import Client
 from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.board import BoardKind

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from aboard.cli.catalog_serving import CatalogServer
-from aboard.cli.server import ServerOptions, ServerToken
-from aboard.client.private_server import PrivateServer
+from aboard.cli.server.options import ServerOptions, ServerToken
+from aboard.cli.server.serving import CatalogServer
+from aboard.client.local_server import LocalServer
 from aboard.config import machine_folder as module
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
@@ -28,7 +28,7 @@ def test_server_and_programs_meet_there(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("ABOARD_HOME", str(shared))
     found = []
     monkeypatch.setattr(
-        "aboard.cli.catalog_serving.serve", lambda *_, **__: found.append(PrivateServer(shared, "store")._written())
+        "aboard.cli.server.serving.serve", lambda *_, **__: found.append(LocalServer(shared, "store")._written())
     )
     options = ServerOptions(port=0, idle_timeout=60, as_json=True)
     with ExitStack() as stack:

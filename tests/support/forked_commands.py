@@ -28,7 +28,7 @@ from typing import IO, Any
 
 import pytest
 
-from aboard.client.private_server import PrivateServer
+from aboard.client.local_server import LocalServer
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["support.warm_commands", "support.forked_commands"])
@@ -109,14 +109,14 @@ def forked_local_servers() -> Generator[None]:
     """Have the clients of this process fork the local servers that they start; these end with the context."""
     started: list[Any] = []
 
-    def spawn(server: PrivateServer) -> None:
+    def spawn(server: LocalServer) -> None:
         environment = {**os.environ, "ABOARD_HOME": str(server._home), "ABOARD_STORE": server._store}
         with server._files.log.open("ab") as log:
             words = server._command()
             started.append(_fork(words[words.index("server") :], environment, Path("/"), log.fileno(), log.fileno()))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PrivateServer, "_spawn", spawn)
+        patch.setattr(LocalServer, "_spawn", spawn)
         yield
     for process in started:
         process.kill()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `aboard`: one module per subcommand, loaded when it runs."""
+"""The command `aboard`: its options are declared here and in the packages of its groups.
+
+Every start of the command loads this module. What a command does is in another module, which its function imports.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,131 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aboard import __version__
-from aboard.cli.command_groups import CommandGroups
-from aboard.cli.export_format import ExportFormat
-from aboard.cli.login_command import login, logout
-from aboard.cli.submit_command import submit
-from aboard.cli.tensorboard_habits import ViewCommand, without_subcommand
+from aboard.cli.habits import ViewCommand, without_subcommand
+from aboard.cli.parsing import CommandGroups, ExportFormat
 from aboard.errors import AboardError
 
 if TYPE_CHECKING:
     from typer._click import Command
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def login(
+    server: Annotated[
+        str | None, typer.Argument(help="Address of the server; without it the configured one.", show_default=False)
+    ] = None,
+    *,
+    token: Annotated[
+        str | None, typer.Option(help="A token, or the code of a link; - reads it from standard input.")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Log in by way of a browser where that is possible.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Log in at a server: commands and trainings of this account ask it from now on."""
+    from aboard.cli.people.login import log_in
+
+    log_in(server, token, browser=browser, as_json=as_json)
+
+
+def logout(
+    server: Annotated[
+        str | None, typer.Argument(help="Address of the server; without it that of the last login.", show_default=False)
+    ] = None,
+) -> None:
+    """Forget a login, and revoke its token."""
+    from aboard.cli.people.login import log_out
+
+    log_out(server)
+
+
+def submit(
+    command: Annotated[list[str], typer.Argument(help="The command, best behind two dashes.", metavar="-- CMD...")],
+    *,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            help="Where: local, docker, slurm:partition=gpu,time_limit=60 or kubernetes:namespace=ml.",
+            show_default="`jobs.executor` of the settings, or local",
+        ),
+    ] = None,
+    source_dir: Annotated[
+        str | None,
+        typer.Option("--source-dir", "--source", help="Folder to send along, without what git ignores."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run; one that is there is gone on with.")] = None,
+    workspace: Annotated[str | None, typer.Option(help="Where the run belongs.")] = None,
+    experiment: Annotated[str, typer.Option(help="Which runs it belongs with.")] = "",
+    hparams: Annotated[
+        list[str] | None, typer.Option("--hparam", help="NAME=VALUE; {hparams.NAME} in the command; repeatable.")
+    ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option("--grid", help="NAME=VALUE,VALUE: a sweep, one run for each combination; repeatable."),
+    ] = None,
+    at_once: Annotated[int | None, typer.Option("--at-once", min=1, help="Runs of a sweep at a time.")] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="NAME or NAME=VALUE; repeatable.")] = None,
+    environment: Annotated[list[str] | None, typer.Option("--env", help="NAME=VALUE; repeatable.")] = None,
+    image: Annotated[str, typer.Option(help="For containers; it needs aboard in it.")] = "",
+    cpus: Annotated[float | None, typer.Option(help="Processors.")] = None,
+    memory: Annotated[str | None, typer.Option(help="As 16GiB.")] = None,
+    gpus: Annotated[int, typer.Option(min=0, help="GPUs.")] = 0,
+    gpu_type: Annotated[str, typer.Option("--gpu-type", help="Which GPUs.")] = "",
+    service_account: Annotated[
+        str, typer.Option("--service-account", "--k8s-service-account", help="On Kubernetes.")
+    ] = "",
+    timeout: Annotated[str | None, typer.Option(help="Longest time, as 2h or 1m30s.")] = None,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds to end in, when it is asked to.")] = 30.0,
+    restarts: Annotated[
+        int, typer.Option(min=0, max=1000, help="How often to start again after failures and kills.")
+    ] = 0,
+    program: Annotated[
+        str, typer.Option(help="The program aboard on the other side.", show_default="this one, or `aboard`")
+    ] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Show what it prints, and end as it does.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what the executor would be given, as YAML, and submit nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run a training command as a run where an executor starts it; prints the ids of the jobs."""
+    from aboard.cli.submit import SubmitOptions
+    from aboard.cli.submit import submit as submitted
+    from aboard.jobs.submitting import JobAsked
+
+    asked = JobAsked(
+        command=command,
+        source_dir=source_dir,
+        executor=executor,
+        experiment=experiment,
+        workspace=workspace,
+        name=name,
+        image=image,
+        cpus=cpus,
+        memory=memory,
+        gpus=gpus,
+        gpu_type=gpu_type,
+        service_account=service_account,
+        timeout=timeout,
+        grace=grace,
+        restarts=restarts,
+        program=program,
+    )
+    options = SubmitOptions(
+        hparams=hparams or [],
+        grid=grid or [],
+        tags=tags or [],
+        environment=environment or [],
+        at_once=at_once,
+        wait=wait,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+    sys.exit(submitted(asked, options))
+
 
 app = typer.Typer(
     name="aboard",
@@ -133,13 +252,11 @@ def view(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
 ) -> None:
     """Open a board: over folders of event files as `tensorboard --logdir`, or over runs that a server knows."""
-    from aboard.cli.samples import samples_of
-    from aboard.cli.tensorboard_habits import flags_given
-    from aboard.cli.view_runs import RunViewOptions, view_runs
-    from aboard.cli.view_words import told_apart
-    from aboard.cli.word_files import spelled_out
+    from aboard.cli.habits import flags_given, samples_of
+    from aboard.cli.selections import classify_words, spelled_out
+    from aboard.cli.view.runs import RunViewOptions, view_runs
 
-    words = told_apart(spelled_out(without_subcommand(paths or [])))
+    words = classify_words(spelled_out(without_subcommand(paths or [])))
     for note in words.notes:
         typer.echo(f"note: {note}", err=True)
     about_runs = RunViewOptions(
@@ -168,8 +285,8 @@ def view(
     if about_runs.is_about_runs:
         view_runs(about_runs)
         return
-    from aboard.cli.view import ViewOptions, readable_roots
-    from aboard.cli.view import view as serve
+    from aboard.cli.view.serving import ViewOptions, readable_roots
+    from aboard.cli.view.serving import view as serve
 
     serve(
         ViewOptions(
@@ -209,9 +326,9 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write every point of every curve as CSV, Parquet or JSON."""
+    from aboard.cli.arguments import roots_of
     from aboard.cli.export import ExportOptions
     from aboard.cli.export import export as write
-    from aboard.cli.roots import roots_of
 
     write(
         ExportOptions(
@@ -352,11 +469,11 @@ def sync(
 ) -> None:
     """Ship what runs have left on this machine: after a crash, days without network; or take log folders over."""
     if columns:
-        from aboard.cli.sync_columns import sync_columns
+        from aboard.cli.sync import sync_columns
 
         sys.exit(sync_columns(folders or [], as_json=as_json))
+    from aboard.cli.sync import TakeOverOptions
     from aboard.cli.sync import sync as ship
-    from aboard.cli.take_over import TakeOverOptions
 
     options = TakeOverOptions(workspace=workspace, experiment=experiment, depth=depth, timeout=timeout)
     sys.exit(ship(folders or [], timeout=timeout, clean=clean, as_json=as_json, options=options))
@@ -378,7 +495,7 @@ def import_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Take runs of other tools over, read with their own libraries: curves, parameters, tags, dates."""
-    from aboard.cli.import_runs import ImportOptions, import_runs
+    from aboard.cli.sync import ImportOptions, import_runs
 
     sys.exit(
         import_runs(
@@ -402,7 +519,7 @@ def reindex(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Rebuild what the catalog knows of a store from the store alone."""
-    from aboard.cli.reindex import reindex as rebuild
+    from aboard.cli.server.maintenance import reindex as rebuild
 
     sys.exit(rebuild(store, as_json=as_json))
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from aboard.cli.command_groups import ListingGroup
+from aboard.cli.parsing import ListingGroup
 
 app = typer.Typer(cls=ListingGroup, help="List, show, make, rename, tag and delete experiments.", rich_markup_mode=None)
 
@@ -28,7 +28,7 @@ def list_(
     as_csv: Csv = False,
 ) -> None:
     """List experiments, newest first, with how many runs are in which state."""
-    from aboard.cli.group_lists import list_experiments
+    from aboard.cli.groups import list_experiments
 
     list_experiments(workspaces or [], last, in_bin=in_bin, as_json=as_json, as_csv=as_csv)
 
@@ -36,7 +36,7 @@ def list_(
 @app.command()
 def show(name: Name, *, as_json: Json = False) -> None:
     """Print an experiment and its runs."""
-    from aboard.cli.group_lists import show_experiment
+    from aboard.cli.groups import show_experiment
 
     show_experiment(name, as_json=as_json)
 
@@ -49,7 +49,7 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Make an experiment."""
-    from aboard.cli.group_changes import add_experiment
+    from aboard.cli.groups import add_experiment
 
     add_experiment(name, description or "", as_json=as_json)
 
@@ -65,7 +65,7 @@ def change(
     as_json: Json = False,
 ) -> None:
     """Rename an experiment, describe it, tag it."""
-    from aboard.cli.group_changes import change_experiment
+    from aboard.cli.groups import change_experiment
 
     change_experiment(name, new_name, description, tags or [], removed or [], as_json=as_json)
 
@@ -73,7 +73,7 @@ def change(
 @app.command()
 def rename(name: Name, new_name: Annotated[str, typer.Argument()], *, as_json: Json = False) -> None:
     """Give an experiment another name."""
-    from aboard.cli.group_changes import change_experiment
+    from aboard.cli.groups import change_experiment
 
     change_experiment(name, new_name, None, [], [], as_json=as_json)
 
@@ -86,7 +86,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Put an experiment into the bin, with its runs."""
-    from aboard.cli.group_changes import delete_experiment
+    from aboard.cli.groups import delete_experiment
 
     sys.exit(delete_experiment(name, yes=yes, as_json=as_json))
 
@@ -94,6 +94,6 @@ def delete(
 @app.command()
 def restore(name: Name, *, as_json: Json = False) -> None:
     """Take an experiment out of the bin, with the runs that went with it."""
-    from aboard.cli.group_changes import restore_experiment
+    from aboard.cli.groups import restore_experiment
 
     restore_experiment(name, as_json=as_json)

@@ -12,8 +12,8 @@ from typing import BinaryIO, TextIO
 
 import typer
 
-from aboard.cli.export_format import ExportFormat
-from aboard.cli.progress_line import progress_line
+from aboard.cli.output import progress_line
+from aboard.cli.parsing import ExportFormat
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.exchange.export import Exported, NamePatterns, check_output, export_points, select_runs, whole_file
 from aboard.exchange.formats import FORMATS, PointFormat, format_for

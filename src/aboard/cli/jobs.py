@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from aboard.cli.command_groups import ListingGroup
-from aboard.cli.saying import say
+from aboard.cli.output import say
+from aboard.cli.parsing import ListingGroup
 
 app = typer.Typer(
     name="jobs",
@@ -29,7 +29,7 @@ def list_jobs(
     as_json: _Json = False,
 ) -> None:
     """Jobs, the oldest first, with their states now."""
-    from aboard.cli.table_text import print_table
+    from aboard.cli.output import print_table
     from aboard.jobs.job import Job
 
     rows = [_row(job) for job in Job.list(experiment=experiment)]

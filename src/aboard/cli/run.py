@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aboard.cli.config_file import read_config_file
+from aboard.cli.arguments import read_config_file
 from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue
 from aboard.foundation.files import make_private_folder

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import typer
 
+from aboard.cli.output import say, yaml_documents
 from aboard.cli.run import hparam_of, hparam_value, tag_of
-from aboard.cli.saying import say
-from aboard.cli.yaml_text import yaml_documents
 from aboard.errors import InvalidValue
 from aboard.jobs.job import Job
 from aboard.jobs.submitting import JobAsked, planned_job, submit_job

@@ -1,35 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`aboard sync [SPOOL…]` finishes shipping; `aboard sync FOLDER STORE` takes a folder of event files over."""
+"""`aboard sync` and `aboard import`: upload what runs left behind, and turn logs of other tools into runs of a store."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
-from aboard.cli.take_over import TakeOverOptions, is_meant, taken_over
+from aboard.cli.output import progress_line
+from aboard.config.credentials import client_settings
 from aboard.config.settings import load_settings
-from aboard.errors import InvalidValue
+from aboard.errors import AboardError, InvalidValue, StorageUnavailable
+from aboard.exchange.foreign.log_folders import FoundRun, runs_below
+from aboard.exchange.foreign.runs import ForeignRun, foreign_runs, write_points
+from aboard.foundation.files import make_private_folder
+from aboard.model.names import LONGEST_NAME, check_name, check_workspace_name
+from aboard.reader.opened.runs import OpenedRuns
+from aboard.run.spool import ATTEMPT, DESTINATION, START
 from aboard.run.supervisor.console import Talk, TalkingHandler
-from aboard.run.supervisor.sync import Synced, spool_folders
+from aboard.run.supervisor.destination import check_destinations, check_folders
+from aboard.run.supervisor.sync import EarlierRun, Synced, spool_folders, take_over
 from aboard.run.supervisor.sync import sync as ship
+from aboard.store import Store, open_store
+from aboard.store.run.listing import RunListing
+from aboard.store.run.run_folder import RunFolder
+from aboard.upload.packing import Packed, pack_later
 
 
 def sync(folders: Sequence[str], *, timeout: float, clean: bool, as_json: bool, options: TakeOverOptions) -> int:
     """Ship what is left, say what became of each run; 1 when something is left."""
     listen()
     if is_meant(folders):
-        return told(taken_over(folders[0], folders[1], options), as_json=as_json)
+        return report_synced(taken_over(folders[0], folders[1], options), as_json=as_json)
     if options != TakeOverOptions(timeout=timeout):
         raise InvalidValue(
             "--workspace, --experiment and --depth are for folders of event files that become runs of a store.",
             hint="aboard sync FOLDER STORE",
         )
     chosen = [Path(folder).expanduser().absolute() for folder in folders] or spool_folders(load_settings().home)
-    return told(ship(chosen, timeout=timeout, clean=clean), as_json=as_json)
+    return report_synced(ship(chosen, timeout=timeout, clean=clean), as_json=as_json)
 
 
 def listen() -> None:
@@ -38,7 +55,7 @@ def listen() -> None:
     logging.getLogger("aboard").propagate = False
 
 
-def told(items: Iterable[Synced], *, as_json: bool) -> int:
+def report_synced(items: Iterable[Synced], *, as_json: bool) -> int:
     """Say what became of each run as it comes; 1 when something is left."""
     done: list[Synced] = []
     for synced in items:
@@ -62,3 +79,207 @@ def _document(synced: Synced) -> dict[str, object]:
         "files_left": synced.files_left,
         "bytes_left": synced.bytes_left,
     }
+
+
+_RESERVED = str.maketrans(dict.fromkeys(",/\\*?", "_"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakeOverOptions:
+    """What is asked for besides the folder and the store."""
+
+    workspace: str | None = None
+    experiment: str | None = None
+    depth: int | None = None
+    timeout: float = 600.0
+
+
+def is_meant(folders: Sequence[str]) -> bool:
+    """Whether the arguments are a folder of logs and a store, and not folders of runs of this machine."""
+    if len(folders) != 2:
+        return False
+    folder = Path(folders[0]).expanduser()
+    return folder.is_dir() and not any((folder / name).exists() for name in (ATTEMPT, DESTINATION, START))
+
+
+def taken_over(folder_given: str, store_given: str, options: TakeOverOptions) -> Iterator[Synced]:
+    """Ship one run after the other; the trouble of one does not stop the others."""
+    settings = load_settings({"workspace": options.workspace})
+    folder = Path(folder_given).expanduser().resolve()
+    store, _ = check_destinations(store_given, ())
+    check_folders(settings.home, None, [folder], [store])
+    workspace = check_workspace_name(settings.workspace)
+    experiment = None if options.experiment is None else check_name(options.experiment, "an experiment")
+    for run in _found(folder, options.depth):
+        earlier = EarlierRun(
+            folder=run.folder,
+            name=run_name_of(run.name),
+            identity=run.identity,
+            created=run.created,
+            ended=run.ended,
+            workspace=workspace,
+            experiment=experiment,
+            hparams=run.hparams,
+            source=str(run.folder),
+        )
+        yield taken(earlier, store, settings.home, options.timeout)
+
+
+def taken(run: EarlierRun, store: str, home: Path, timeout: float) -> Synced:
+    """Take one run over; what goes wrong is told as what became of it."""
+    try:
+        return take_over(run, store, home, timeout)
+    except AboardError as error:
+        return Synced(folder=run.folder, uid=run.uid, name=run.name, state="failed", text=str(error))
+
+
+def run_name_of(text: str) -> str:
+    """A name that a run may have, as close to a text as possible."""
+    shown = "".join(character if character.isprintable() else "_" for character in text.translate(_RESERVED)).strip()
+    return shown[:LONGEST_NAME].strip() or "run"
+
+
+def _found(folder: Path, depth: int | None) -> list[FoundRun]:
+    opened = OpenedRuns({"": folder})
+    with progress_line(lambda: f"{opened.progress.runs_read} of {opened.progress.runs_found} log folders read"):
+        opened.refresh()
+    if not opened.runs:
+        raise InvalidValue(f"There are no event files below {folder}.", hint="Name the folder that TensorBoard opens.")
+    return runs_below(opened, folder, depth=depth)
+
+
+_AT_ONCE = 4  # each has the event files of a run on this machine, and decodes them
+
+
+class PackedRun(NamedTuple):
+    """A run, and what became of it; `problem` where the store refused."""
+
+    store: str
+    uid: str
+    state: str
+    problem: str = ""
+
+
+def sync_columns(uris: Sequence[str], *, as_json: bool) -> int:
+    """Say what became of each run that had none, and how many had; 1 when one failed."""
+    if not uris:
+        raise InvalidValue(
+            "--columns needs the store whose runs are meant.", hint="aboard sync --columns s3://bucket/runs"
+        )
+    done: list[PackedRun] = []
+    for store in [_opened(uri) for uri in uris]:
+        for run in _packed(store):
+            done.append(run)
+            if not as_json and run.state != Packed.THERE:
+                typer.echo(f"{run.uid}: {run.state.upper()}{f'  {run.problem}' if run.problem else ''}")
+    if as_json:
+        typer.echo(json.dumps({"items": [run._asdict() for run in done], "next": None}, ensure_ascii=False))
+    else:
+        count = sum(run.state == Packed.PACKED for run in done)
+        typer.echo(f"{count} of {len(done)} runs got columns; {_there(done)} had them.", err=True)
+    return 1 if any(run.problem for run in done) else 0
+
+
+def _there(done: Sequence[PackedRun]) -> int:
+    return sum(run.state == Packed.THERE for run in done)
+
+
+def _opened(uri: str) -> Store:
+    store = open_store(uri)
+    if store.can_append:
+        raise InvalidValue(f"{uri} is a folder, whose event files are read where they are.", hint="name a bucket")
+    return store
+
+
+def _packed(store: Store) -> Iterator[PackedRun]:
+    def packed(uid: str) -> PackedRun:
+        try:
+            return PackedRun(store.uri, uid, pack_later(RunFolder(store, uid)).value)
+        except AboardError as error:
+            return PackedRun(store.uri, uid, "failed", error.message)
+
+    uids = RunListing(store).new()
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        yield from threads.map(packed, uids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """What is asked for."""
+
+    tool: str
+    place: str
+    store: str | None = None
+    workspace: str | None = None
+    experiment: str | None = None
+    timeout: float = 600.0
+    as_json: bool = False
+
+
+@dataclass
+class _Import:
+    """Takes runs over one by one; what was left out is told at the end."""
+
+    options: ImportOptions
+    points: int = 0
+    left_out: Counter[str] = field(default_factory=Counter[str])
+
+    def runs(self) -> Iterator[Synced]:
+        options = self.options
+        settings = client_settings({"workspace": options.workspace, "store": options.store})
+        store, _ = check_destinations(settings.store, ())
+        workspace = check_workspace_name(settings.workspace)
+        if options.experiment is not None:
+            check_name(options.experiment, "an experiment")
+        for run in foreign_runs(options.tool, options.place):
+            with _scratch(settings.home) as folder:
+                self.points += write_points(run, Path(folder))
+                self.left_out.update(run.left_out)
+                yield taken(self._earlier(run, Path(folder), workspace), store, settings.home, options.timeout)
+
+    def _earlier(self, run: ForeignRun, folder: Path, workspace: str) -> EarlierRun:
+        group = self.options.experiment or run.experiment
+        return EarlierRun(
+            folder=folder,
+            name=run_name_of(run.name),
+            identity=run.identity,
+            created=run.created,
+            ended=run.ended,
+            status=run.status,
+            workspace=workspace,
+            experiment=run_name_of(group) if group else None,
+            hparams=run.hparams,
+            tags=run.tags,
+            notes=run.notes,
+            user=run.user,
+            source=run.source,
+        )
+
+
+def import_runs(options: ImportOptions) -> int:
+    """Take all runs over, say what became of each; 1 when something went wrong."""
+    listen()
+    importing = _Import(options)
+    code = report_synced(_at_least_one(importing.runs(), options), as_json=options.as_json)
+    typer.echo(f"{importing.points:,} points read", err=True)
+    if importing.left_out:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in importing.left_out.most_common())
+        typer.echo(f"Left out, because they are no numbers: {kinds}", err=True)
+    return code
+
+
+def _at_least_one(runs: Iterator[Synced], options: ImportOptions) -> Iterator[Synced]:
+    is_empty = True
+    for run in runs:
+        is_empty = False
+        yield run
+    if is_empty:
+        raise InvalidValue(f"{options.place} holds no runs of {options.tool}.")
+
+
+def _scratch(home: Path) -> tempfile.TemporaryDirectory[str]:
+    try:
+        make_private_folder(home)
+        return tempfile.TemporaryDirectory(prefix="import-", dir=home)
+    except OSError as error:
+        raise StorageUnavailable(f"{home} cannot be written: {error.strerror}.") from None

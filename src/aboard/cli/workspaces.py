@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from aboard.cli.command_groups import ListingGroup
+from aboard.cli.parsing import ListingGroup
 
 app = typer.Typer(cls=ListingGroup, help="List, show, make, rename and delete workspaces.", rich_markup_mode=None)
 
@@ -26,7 +26,7 @@ def list_(
     as_csv: Csv = False,
 ) -> None:
     """List workspaces with how much is in them."""
-    from aboard.cli.group_lists import list_workspaces
+    from aboard.cli.groups import list_workspaces
 
     list_workspaces(in_bin=in_bin, as_json=as_json, as_csv=as_csv)
 
@@ -34,7 +34,7 @@ def list_(
 @app.command()
 def show(name: Name, *, as_json: Json = False) -> None:
     """Print a workspace and its experiments."""
-    from aboard.cli.group_lists import show_workspace
+    from aboard.cli.groups import show_workspace
 
     show_workspace(name, as_json=as_json)
 
@@ -42,7 +42,7 @@ def show(name: Name, *, as_json: Json = False) -> None:
 @app.command()
 def add(name: Name, *, description: Description = None, as_json: Json = False) -> None:
     """Make a workspace."""
-    from aboard.cli.group_changes import add_workspace
+    from aboard.cli.groups import add_workspace
 
     add_workspace(name, description or "", as_json=as_json)
 
@@ -56,7 +56,7 @@ def change(
     as_json: Json = False,
 ) -> None:
     """Rename a workspace, describe it."""
-    from aboard.cli.group_changes import change_workspace
+    from aboard.cli.groups import change_workspace
 
     change_workspace(name, new_name, description, as_json=as_json)
 
@@ -64,7 +64,7 @@ def change(
 @app.command()
 def rename(name: Name, new_name: Annotated[str, typer.Argument()], *, as_json: Json = False) -> None:
     """Give a workspace another name."""
-    from aboard.cli.group_changes import change_workspace
+    from aboard.cli.groups import change_workspace
 
     change_workspace(name, new_name, None, as_json=as_json)
 
@@ -77,7 +77,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Put a workspace into the bin, with its experiments and runs."""
-    from aboard.cli.group_changes import delete_workspace
+    from aboard.cli.groups import delete_workspace
 
     sys.exit(delete_workspace(name, yes=yes, as_json=as_json))
 
@@ -85,6 +85,6 @@ def delete(
 @app.command()
 def restore(name: Name, *, as_json: Json = False) -> None:
     """Take a workspace out of the bin, and what went with it."""
-    from aboard.cli.group_changes import restore_workspace
+    from aboard.cli.groups import restore_workspace
 
     restore_workspace(name, as_json=as_json)

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.page import Page, on_all_pages
 from aboard.api.people import CodeAsked, CodeMade
-from aboard.client.selection_texts import several, whole_path, zone_minutes
+from aboard.client.runs import several, whole_path, zone_minutes
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
 from aboard.model.board import BoardKind
@@ -29,7 +29,7 @@ _PAGE = 500
 _POLL_SECONDS = 1.0
 
 
-class BoardAsked(TypedDict, total=False):
+class BoardOptions(TypedDict, total=False):
     """What `BoardsClient.create` takes besides the sources, each as it is there."""
 
     where: str | None
@@ -98,7 +98,7 @@ class BoardsClient:
         self._before(new.sources)
         return self._transport().send(BoardCreated, "POST", "boards", new)
 
-    def preview(self, sources: str | Sequence[str] = (), **asked: Unpack[BoardAsked]) -> BoardPreview:
+    def preview(self, sources: str | Sequence[str] = (), **asked: Unpack[BoardOptions]) -> BoardPreview:
         """What the executor of a board would be given, asked for as `create` is; nothing is made.
 
         For boards that are processes: with an `executor`, or of the kind `process`.
@@ -253,7 +253,7 @@ class BoardsClient:
         return self._transport().send(BoardInfo, method, f"boards/{path_part(board)}{then}", body)
 
 
-def _new_board(sources: str | Sequence[str], **asked: Unpack[BoardAsked]) -> NewBoard:
+def _new_board(sources: str | Sequence[str], **asked: Unpack[BoardOptions]) -> NewBoard:
     where = asked.get("where")
     if where is not None and not where.strip():
         raise InvalidValue("the filter is empty", hint="a filter that says nothing would show every run")

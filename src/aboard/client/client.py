@@ -10,12 +10,10 @@ from pathlib import Path
 from aboard.api.page import Page
 from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
 from aboard.client.boards import BoardsClient
-from aboard.client.groups import ExperimentsClient, WorkspacesClient
-from aboard.client.own_servers import own_servers
+from aboard.client.groups import ExperimentsClient, SavedViewsClient, WorkspacesClient
+from aboard.client.local_server import LocalServer, own_servers
 from aboard.client.people import PeopleClient, TokensClient
-from aboard.client.private_server import PrivateServer
 from aboard.client.runs import RunsClient
-from aboard.client.saved_views import SavedViewsClient
 from aboard.client.series import SeriesClient
 from aboard.client.served_run import ServedExperiment, ServedRun
 from aboard.client.transport import Address, Transport
@@ -33,7 +31,7 @@ class Client:
     ) -> None:
         settings = client_settings({"server": url, "token": token, "home": home})
         self._timeout = timeout
-        self._private = None if settings.server else PrivateServer(settings.home, settings.store)
+        self._private = None if settings.server else LocalServer(settings.home, settings.store)
         self._fixed: Transport | None = None
         if settings.server:
             address = Address.of(settings.server, settings.token)

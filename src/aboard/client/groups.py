@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workspaces and experiments, asked from a server."""
+"""Workspaces, their experiments and their saved views, on a server."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
 from aboard.api.page import Page
+from aboard.api.saved_views import NewSavedView, SavedViewChange
 from aboard.client.served_run import ServedExperiment
 from aboard.client.transport import Transport, path_part
 from aboard.model.experiment import Experiment
+from aboard.model.saved_view import SavedView
 from aboard.model.workspace import Workspace
 
 _LONG_SECONDS = 3600.0  # each run of a group is changed in its store
@@ -101,3 +103,28 @@ class ExperimentsClient:
         """Take an experiment out of the bin, and the runs that went with it."""
         path = f"experiments/{path_part(experiment)}/restore"
         return self._transport().send(Experiment, "POST", path, timeout=_LONG_SECONDS)
+
+
+class SavedViewsClient:
+    """The saved views of a server; `Client.saved_views`. `address` is what follows `/w/<workspace>/`."""
+
+    def __init__(self, transport: Callable[[], Transport]) -> None:
+        self._transport = transport
+
+    def list(self, workspace: str | None = None) -> Page[SavedView]:
+        """The views of a workspace, or of all, by name."""
+        return self._transport().get(Page[SavedView], "saved-views", {"workspace": workspace})
+
+    def add(self, workspace: str, name: str, address: str) -> SavedView:
+        """Save a view for all who see the workspace."""
+        new = NewSavedView(workspace=workspace, name=name, address=address)
+        return self._transport().send(SavedView, "POST", "saved-views", new)
+
+    def change(self, view: int, *, name: str | None = None, address: str | None = None) -> SavedView:
+        """Rename a view, or have it show something else."""
+        change = SavedViewChange(name=name, address=address)
+        return self._transport().send(SavedView, "PATCH", f"saved-views/{view}", change)
+
+    def delete(self, view: int) -> SavedView:
+        """Forget a view."""
+        return self._transport().send(SavedView, "DELETE", f"saved-views/{view}")

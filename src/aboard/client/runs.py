@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs, asked from a server."""
+"""Runs of a server, and selections made to mean the same to a server elsewhere."""
 
 from __future__ import annotations
 
 import getpass
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from aboard.api.annotations import Annotations
 from aboard.api.page import Page, on_all_pages
@@ -25,7 +27,6 @@ from aboard.api.runs import (
     Usage,
 )
 from aboard.api.selections import Selected, SelectionAsked
-from aboard.client.selection_texts import several, whole_path, zone_minutes
 from aboard.client.served_run import ServedRun
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
@@ -33,7 +34,7 @@ from aboard.model.metric_summary import MetricSummary
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.selection import NumberKind
-from aboard.model.selection_words import split_words
+from aboard.model.selection_words import is_folder, split_words
 
 RunNames = str | Sequence[str]
 """`run343`, `343`, a uid, a name or `workspace/name`; or several of these."""
@@ -226,3 +227,23 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return ""
+
+
+def several(names: str | Sequence[str]) -> tuple[str, ...]:
+    """One name or several, as several."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def zone_minutes() -> int:
+    """Minutes east of Greenwich: times that a person writes into a filter are those of their own clock."""
+    return -time.localtime().tm_gmtoff // -60
+
+
+def whole_path(word: str) -> str:
+    """A folder of this machine as the server can know it, which works in another one."""
+    if not is_folder(word) or "://" in word:
+        return word
+    try:
+        return str(Path(word).expanduser().absolute())
+    except RuntimeError:
+        raise InvalidValue(f"{word!r} begins with the home of a user who is not known here") from None

@@ -12,12 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aboard.cli.config_pairs import with_pairs
-from aboard.cli.determined_habits import one_flag_each, runs_of
-from aboard.cli.tensorboard_habits import flags_given
-from aboard.cli.view_words import board_folders, told_apart
-from aboard.cli.word_files import spelled_out
-from aboard.cli.yaml_text import yaml_text
+from aboard.cli.arguments import with_pairs
+from aboard.cli.habits import flags_given, one_flag_each, runs_of
+from aboard.cli.output import yaml_text
+from aboard.cli.selections import board_folders, classify_words, spelled_out
 from aboard.errors import InvalidValue
 
 
@@ -92,11 +90,13 @@ class TestWordsOfView:
         ],
     )
     def test_folders_and_runs_are_told_apart(self, typed: list[str], runs: list[str], folders: list[str]):
-        found = told_apart(typed)
+        found = classify_words(typed)
         assert (found.runs, found.folders) == (runs, folders)
 
     def test_a_folder_that_could_be_a_run_is_mentioned(self):
-        assert told_apart(["run7", "lab"]).notes == ["run7 is a folder here; `aboard board start run7` shows the run"]
+        assert classify_words(["run7", "lab"]).notes == [
+            "run7 is a folder here; `aboard board start run7` shows the run"
+        ]
 
     def test_folders_for_a_board_with_runs(self, tmp_path: Path):
         assert board_folders(["l*", "s3://bucket/x"]) == [

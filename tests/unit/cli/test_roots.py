@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.cli.roots import roots_of
+from aboard.cli.arguments import roots_of
 from aboard.errors import InvalidValue
 
 

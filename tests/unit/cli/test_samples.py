@@ -3,7 +3,7 @@
 
 import pytest
 
-from aboard.cli.samples import samples_of
+from aboard.cli.habits import samples_of
 from aboard.errors import InvalidValue
 
 

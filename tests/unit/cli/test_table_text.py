@@ -3,9 +3,8 @@
 
 import pytest
 
-from aboard.cli.run_columns import group_title
-from aboard.cli.shown_values import shown
-from aboard.cli.table_text import print_pairs, print_table
+from aboard.cli.output import print_pairs, print_table, shown
+from aboard.cli.runs.listing import group_title
 
 BAD = "v\x1b]0;PWN\x07\x1b[2J\r\n\x9b31m\u202e"
 ESCAPED = r"v\u001b]0;PWN\u0007\u001b[2J\r\n\u009b31m\u202e"

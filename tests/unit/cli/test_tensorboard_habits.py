@@ -9,7 +9,7 @@ from tensorboard.plugins.core.core_plugin import CorePluginLoader
 from typer.main import get_command
 
 from aboard.cli import app
-from aboard.cli.tensorboard_habits import _INSTEAD, translated, without_subcommand
+from aboard.cli.habits import _INSTEAD, translated, without_subcommand
 from aboard.errors import InvalidValue
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import aboard
 from aboard import SummaryWriter
-from aboard.cli.export_format import ExportFormat
+from aboard.cli.parsing import ExportFormat
 from aboard.errors import InvalidValue, MissingPackage
 from aboard.exchange.export import Exported, NamePatterns, export_points, select_runs
 from aboard.exchange.formats import FORMATS, ROWS_AT_ONCE, CsvPoints, JsonLinesPoints, ParquetPoints, format_for

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""People, their roles and tokens, and the audit log: print and change them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import typer
+
+from aboard.api.page import Page
+from aboard.api.people import Change, Members, Person
+from aboard.cli.arguments import seconds_of
+from aboard.cli.output import MAX_WIDTH, print_json, print_pairs, print_table, shown
+from aboard.client.client import Client
+from aboard.errors import InvalidValue
+from aboard.model.times import now
+from aboard.model.token import Token
+from aboard.model.user import Role
+
+_PAGE = 1000
+
+
+def add_person(
+    name: str, display_name: str, roles: Sequence[str], *, administrator: bool, with_token: bool, as_json: bool
+) -> None:
+    """Let somebody in, and print the token to give to them."""
+    client = Client()
+    given = dict(map(_workspace_role, roles))
+    person = client.people.add(name, display_name=display_name, administrator=administrator, roles=given)
+    made = client.tokens.create("first", person=person.name) if with_token else None
+    if as_json:
+        print_json({"person": person, "token": made.text if made else None})
+        return
+    if made is not None:
+        typer.echo(made.text)
+    typer.echo(f"{person.name} may log in ({_rights(person)}).", err=True)
+    if made is not None:
+        typer.echo(f"They write: aboard login {client.url} --token TOKEN. It is not shown again.", err=True)
+    if client.info().private:
+        typer.echo(
+            "This account runs no `aboard server`, so its private one was asked, which only this machine reaches. "
+            "Start one for others with `aboard server --login tokens`.",
+            err=True,
+        )
+
+
+def list_people(*, as_json: bool) -> None:
+    """Print people by name."""
+    page = Client().people.list()
+    if as_json:
+        print_json(page)
+        return
+    rows = [
+        [one.name, shown(one.display_name), _rights(one), shown(one.created), "DISABLED" if one.disabled else "ACTIVE"]
+        for one in page.items
+    ]
+    print_table(["user", "name", "roles", "created", "state"], rows, max_width=2 * MAX_WIDTH)
+
+
+def show_me(*, as_json: bool) -> None:
+    """Print who asks."""
+    client = Client()
+    person = client.people.me()
+    if as_json:
+        print_json(person)
+        return
+    most = "" if person.most is Role.ADMIN else f", with a token that is good for {person.most} at most"
+    print_pairs({"user": person.name, "server": client.url, "roles": f"{_rights(person)}{most}"})
+
+
+def change_person(name: str, *, disabled: bool | None, administrator: bool | None, as_json: bool) -> None:
+    """Keep somebody out or let them in; make them an administrator or take that away."""
+    person = Client().people.change(name, disabled=disabled, administrator=administrator)
+    if as_json:
+        print_json(person)
+        return
+    typer.echo(f"{person.name} {'is kept out' if person.disabled else 'may log in'} ({_rights(person)}).")
+
+
+def set_role(name: str, workspace: str, role: Role | None, *, none: bool, as_json: bool) -> None:
+    """Give somebody a role in a workspace, or take it away."""
+    if (role is None) is not none:
+        raise InvalidValue("either a role or --none is to be given", hint=f"roles are {', '.join(Role)}")
+    _print_members(Client().people.set_role(name, workspace, role), as_json=as_json)
+
+
+def list_roles(workspace: str, *, as_json: bool) -> None:
+    """Print who has which role."""
+    _print_members(Client().people.members(workspace), as_json=as_json)
+
+
+def list_changes(actor: str | None, target: str | None, last: int, *, as_json: bool) -> None:
+    """Print the record of changes, the newest first."""
+    client, found, after = Client(), list[Change](), None
+    while len(found) < last:
+        page = client.people.changes(actor=actor, target=target, limit=min(_PAGE, last - len(found)), after=after)
+        found += page.items
+        after = page.next
+        if after is None:
+            break
+    if as_json:
+        print_json(Page(tuple(found), after))
+        return
+    rows = [
+        [shown(one.at), shown(one.actor), one.action, one.target, json.dumps(one.details) if one.details else ""]
+        for one in found
+    ]
+    print_table(["at", "who", "action", "what", "details"], rows, max_width=2 * MAX_WIDTH)
+
+
+def _print_members(members: Members, *, as_json: bool) -> None:
+    if as_json:
+        print_json(members)
+        return
+    print_table(["user", f"role in {members.workspace}"], [[name, str(role)] for name, role in members.members.items()])
+
+
+def _workspace_role(text: str) -> tuple[str, Role]:
+    workspace, _, role = text.rpartition(":")
+    if not workspace or role not in list(Role):
+        raise InvalidValue(f"--role {text!r} is not a role", hint=f"write WORKSPACE:ROLE; roles are {', '.join(Role)}")
+    return workspace, Role(role)
+
+
+def _rights(person: Person) -> str:
+    if person.administrator:
+        return "administrator"
+    return ", ".join(f"{role} in {name}" for name, role in person.roles.items()) or "no role"
+
+
+def create_token(
+    name: str, scopes: Sequence[str], expires: str | None, user: str, *, quiet: bool, as_json: bool
+) -> None:
+    """Make a token and print it."""
+    seconds = None if expires is None else seconds_of(expires, "--expires")
+    made = Client().tokens.create(name, scopes=scopes, expires_seconds=seconds, person=user)
+    if as_json:
+        print_json(made)
+        return
+    typer.echo(made.text)
+    if not quiet:
+        until = f", until {shown(made.token.expires)}" if made.token.expires else ""
+        typer.echo(f"This is the token {made.token.name} of {made.token.user}{until}. It is not shown again.", err=True)
+
+
+def list_tokens(user: str, *, everybody: bool, as_json: bool) -> None:
+    """Print tokens, the oldest first."""
+    page = Client().tokens.list(person=user, everybody=everybody)
+    if as_json:
+        print_json(page)
+        return
+    titles = ["id", "name", "user", "scopes", "created", "created by", "expires", "last used", "state"]
+    print_table(titles, [_row(token) for token in page.items])
+
+
+def revoke_tokens(tokens: Sequence[str], *, as_json: bool) -> None:
+    """Let tokens open nothing any more."""
+    client = Client()
+    revoked = [client.tokens.revoke(token) for token in tokens]
+    if as_json:
+        print_json(Page(tuple(revoked)))
+        return
+    for token in revoked:
+        typer.echo(f"The token {token.name} ({token.id}) of {token.user} is revoked.")
+
+
+def _row(token: Token) -> list[str]:
+    state = "VALID" if token.is_valid(now()) else ("REVOKED" if token.revoked else "EXPIRED")
+    scopes = ", ".join(token.scopes) or "all"
+    facts = [shown(token.created), shown(token.parent), shown(token.expires), shown(token.last_used)]
+    return [token.id, token.name, token.user, scopes, *facts, state]
