@@ -114,7 +114,7 @@ def transformers_trainer(inside: Inside) -> Train:
     import torch
     from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
-    from aboard.integrations.transformers import AboardCallback
+    from aboard.integrations.transformers import TransformersCallback
 
     sizes = {
         "vocab_size": 50,
@@ -125,7 +125,7 @@ def transformers_trainer(inside: Inside) -> Train:
     }
     model = BertForSequenceClassification(BertConfig(**sizes))
     rows = [{"input_ids": torch.randint(0, 50, (8,)), "labels": index % 2} for index in range(800)]
-    callback = inside.of(AboardCallback(), "on_train_begin", "on_log", "on_train_end")
+    callback = inside.of(TransformersCallback(), "on_train_begin", "on_log", "on_train_end")
 
     def train(logs: bool) -> tuple[int, float]:
         arguments = TrainingArguments(
@@ -206,11 +206,11 @@ def xgboost_train(inside: Inside) -> Train:
     import numpy as np
     import xgboost
 
-    from aboard.integrations.xgboost import AboardCallback
+    from aboard.integrations.xgboost import XGBoostCallback
 
     data = np.random.default_rng(0).normal(size=(2000, 8))
     matrix = xgboost.DMatrix(data, data[:, 0] > 0)
-    callback = inside.of(AboardCallback(), "before_training", "after_iteration", "after_training")
+    callback = inside.of(XGBoostCallback(), "before_training", "after_iteration", "after_training")
     parameters = {"objective": "binary:logistic", "nthread": 1}
 
     def train(logs: bool) -> tuple[int, float]:
@@ -226,11 +226,11 @@ def lightgbm_train(inside: Inside) -> Train:
     import lightgbm
     import numpy as np
 
-    from aboard.integrations.lightgbm import AboardCallback
+    from aboard.integrations.lightgbm import LightGBMCallback
 
     data = np.random.default_rng(0).normal(size=(2000, 8))
     target = (data[:, 0] > 0).astype(int)
-    callback = AboardCallback()
+    callback = LightGBMCallback()
     timed = inside._timed(callback)
 
     def train(logs: bool) -> tuple[int, float]:

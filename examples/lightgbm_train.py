@@ -4,7 +4,7 @@
 import lightgbm
 import numpy as np
 
-from aboard.integrations.lightgbm import AboardCallback
+from aboard.integrations.lightgbm import LightGBMCallback
 
 random = np.random.default_rng(0)
 inputs = random.normal(size=(400, 4))
@@ -17,5 +17,5 @@ lightgbm.train(
     num_boost_round=10,
     valid_sets=[training, testing],
     valid_names=["train", "test"],
-    callbacks=[AboardCallback()],
+    callbacks=[LightGBMCallback()],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import ray
 from ray import tune
 
-from aboard.integrations.ray_tune import AboardCallback
+from aboard.integrations.ray_tune import RayTuneCallback
 
 
 def train(config: dict[str, float]) -> None:
@@ -21,7 +21,7 @@ tuner = tune.Tuner(
     train,
     param_space={"x": tune.grid_search([0.0, 0.5, 2.0]), "hidden": 8},
     run_config=tune.RunConfig(
-        name="parabola", storage_path=str(Path("ray").resolve()), callbacks=[AboardCallback()], verbose=0
+        name="parabola", storage_path=str(Path("ray").resolve()), callbacks=[RayTuneCallback()], verbose=0
     ),
 )
 results = tuner.fit()

@@ -4,7 +4,7 @@
 import numpy as np
 import xgboost
 
-from aboard.integrations.xgboost import AboardCallback
+from aboard.integrations.xgboost import XGBoostCallback
 
 random = np.random.default_rng(0)
 inputs = random.normal(size=(400, 4))
@@ -16,5 +16,5 @@ xgboost.train(
     num_boost_round=10,
     evals=[(training, "train"), (testing, "test")],
     verbose_eval=False,
-    callbacks=[AboardCallback()],
+    callbacks=[XGBoostCallback()],
 )

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     from aboard.client.board import Board
     from aboard.client.board import Board as TensorBoard
     from aboard.client.client import Client
-    from aboard.jobs.add_tensorboard import add_tensorboard
-    from aboard.jobs.calls import submit, sweep
+    from aboard.jobs.experiment_board import add_tensorboard
     from aboard.jobs.job import Job
+    from aboard.jobs.submit import submit
+    from aboard.jobs.sweep import sweep
     from aboard.reader.opened.runs import open  # noqa: A004 - read as aboard.open
     from aboard.run.training.run import Run
     from aboard.writer.factories import RecordWriter, register_writer_factory
@@ -49,11 +50,11 @@ _HOMES = {
     "Run": "aboard.run.training.run",
     "SummaryWriter": "aboard.writer.summary_writer",
     "TensorBoard": "aboard.client.board",
-    "add_tensorboard": "aboard.jobs.add_tensorboard",
+    "add_tensorboard": "aboard.jobs.experiment_board",
     "open": "aboard.reader.opened.runs",
     "register_writer_factory": "aboard.writer.factories",
-    "submit": "aboard.jobs.calls",
-    "sweep": "aboard.jobs.calls",
+    "submit": "aboard.jobs.sweep",
+    "sweep": "aboard.jobs.sweep",
 }
 _FOLDERS = frozenset({"executors"})  # read as aboard.executors.Slurm(…)
 

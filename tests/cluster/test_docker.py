@@ -145,7 +145,7 @@ def test_use_of_the_machine_is_told(bench: Bench) -> None:
 
 
 def test_a_container_that_was_created_but_not_started_is_started_by_the_next_submit(bench: Bench) -> None:
-    from aboard.executors.docker_container import container_options
+    from aboard.executors.docker import container_options
 
     spec = bench.spec("echo here")
     executor = bench.executor

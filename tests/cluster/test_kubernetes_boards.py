@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.executors import kubernetes_manifests
+from aboard.executors.kubernetes import manifests
 from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState
 from aboard.services.boards.executors import BoardExecutors
@@ -52,7 +52,7 @@ def store(tmp_path: Path) -> Store:
 def cluster(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubernetesUnderTest]:
     with kubernetes_under_test(tmp_path, make_certificate(tmp_path)) as cluster:
         if not cluster.has_own_ports:
-            monkeypatch.setattr(kubernetes_manifests, "_FIRST_PORT", free_ports(1)[0])
+            monkeypatch.setattr(manifests, "_FIRST_PORT", free_ports(1)[0])
         cluster.add_claim("runs", tmp_path / "shared")
         yield cluster
 
@@ -75,7 +75,7 @@ def serving(cluster: KubernetesUnderTest, store: Store, home: Path, folder: Path
 def tunnels(folder: Path) -> list[psutil.Process]:
     """Those to the cluster of this test."""
     lines = [(one, " ".join(one.info["cmdline"] or [])) for one in psutil.process_iter(["cmdline"])]
-    return [one for one, line in lines if "-m aboard.executors.kubernetes_forward" in line and str(folder) in line]
+    return [one for one, line in lines if "-m aboard.executors.kubernetes.forward" in line and str(folder) in line]
 
 
 def _pods(cluster: KubernetesUnderTest) -> list[str]:

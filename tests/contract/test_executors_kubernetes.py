@@ -21,7 +21,7 @@ import pytest
 
 from aboard.errors import Conflict, ExecutorUnavailable, InvalidType, InvalidValue, UnitRefused, UnknownName
 from aboard.executors import Kubernetes, make_executor
-from aboard.executors.kubernetes_cluster import Namespace
+from aboard.executors.kubernetes.cluster import Namespace
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Mount, Port, Resources

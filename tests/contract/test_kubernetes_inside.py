@@ -21,8 +21,8 @@ import pytest
 
 from aboard.errors import ExecutorUnavailable
 from aboard.executors import Kubernetes
-from aboard.executors.kubernetes_cluster import ClusterAddress, Namespace
-from aboard.executors.kubernetes_forward import forwarded_unit
+from aboard.executors.kubernetes.cluster import ClusterAddress, Namespace
+from aboard.executors.kubernetes.forward import forwarded_unit
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Port

@@ -15,9 +15,9 @@ import pytest
 
 from aboard.errors import ExecutorUnavailable, InvalidValue, UnitRefused, UnknownName
 from aboard.executors import Kubernetes, executor_of
-from aboard.executors.kubernetes_cluster import ClusterIdentity
-from aboard.jobs.cancel_marks import mark_variables
-from aboard.jobs.sent_source import VARIABLE as SOURCE
+from aboard.executors.kubernetes.cluster import ClusterIdentity
+from aboard.jobs.cancellation import mark_variables
+from aboard.jobs.sources import SOURCE_VARIABLE as SOURCE
 from aboard.model.uid import new_uid
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Port

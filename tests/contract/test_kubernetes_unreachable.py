@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import ExecutorUnavailable
-from aboard.executors import Kubernetes, kubernetes_cluster
+from aboard.executors import Kubernetes
+from aboard.executors.kubernetes import cluster
 from support.kubernetes_api import kubernetes_api
 from support.kubernetes_units import unit_spec
 
@@ -30,7 +31,7 @@ def test_a_cluster_that_accepts_connections_and_says_nothing_is_told(
     with kubernetes_api(tmp_path) as (api, config):
         silent = Kubernetes(kubeconfig=str(config))
         handle = silent.submit(unit_spec())
-    monkeypatch.setattr(kubernetes_cluster, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", api.port)):
         for call in (silent.status, silent.stop, lambda handle: list(silent.logs(handle)), silent.forget):
             with pytest.raises(ExecutorUnavailable, match=r"does not answer: .*timed out"):
@@ -48,7 +49,7 @@ def test_a_kubeconfig_that_is_none_is_told(tmp_path: Path, text: str) -> None:
 
 
 def test_a_login_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubernetes_cluster, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.3)
     asking = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sleep", "args": ["5"]}
     with kubernetes_api(tmp_path) as (_, config):
         told = json.loads(config.read_text())

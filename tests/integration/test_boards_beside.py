@@ -21,7 +21,7 @@ from aboard.compat.xmanager import xm, xm_local, xm_slurm
 from aboard.compat.xmanager.contrib import tensorboard
 from aboard.errors import AboardError, InvalidType, InvalidValue
 from aboard.executors import Local, Slurm
-from aboard.executors.docker_container import container_options
+from aboard.executors.docker import container_options
 from aboard.jobs.experiment import Experiment
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec

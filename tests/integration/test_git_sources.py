@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import InvalidValue
-from aboard.jobs.sent_source import VARIABLE, SentSource, enter_source
+from aboard.jobs.sources import SOURCE_VARIABLE, PackedSource, enter_source
 from aboard.store import open_store
 
 
@@ -35,9 +35,9 @@ def test_links_within_and_folders_below_a_work_tree_go_along(
         (source, {".gitignore", "package", "same", "train.py"}),
         (source / "package", {"train.py"}),
     ):
-        sent = SentSource.of(folder)
+        sent = PackedSource.of(folder)
         sent.send(str(tmp_path / "store"), [])
-        enter_source({VARIABLE: sent.key, "ABOARD_UNIT_ID": "unit"}, str(tmp_path / "store"), tmp_path / "home")
+        enter_source({SOURCE_VARIABLE: sent.key, "ABOARD_UNIT_ID": "unit"}, str(tmp_path / "store"), tmp_path / "home")
         assert {path.name for path in Path.cwd().iterdir()} == expected
         assert not list(Path.cwd().rglob("*.tmp"))
         assert Path("train.py").read_text() == "print(1)"
@@ -46,6 +46,6 @@ def test_links_within_and_folders_below_a_work_tree_go_along(
 def test_links_that_lead_out_are_refused_unless_git_ignores_them(source: Path) -> None:
     (source / "data").symlink_to("/usr/share")
     with pytest.raises(InvalidValue, match=r"lead out of it: data -> "):
-        SentSource.of(source)
+        PackedSource.of(source)
     (source / ".gitignore").write_text("data\n")
-    assert SentSource.of(source).key
+    assert PackedSource.of(source).key

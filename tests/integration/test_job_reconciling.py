@@ -21,7 +21,7 @@ import pytest
 import aboard
 from aboard.catalog.catalog import Catalog
 from aboard.errors import UnknownName
-from aboard.jobs.job_record import JobRecords
+from aboard.jobs.records import JobRecords
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.unit_handle import UnitHandle

@@ -23,7 +23,7 @@ from aboard.client.client import Client
 from aboard.compat.pai.estimator import Estimator
 from aboard.compat.pai.tensorboard import TensorBoard
 from aboard.errors import AboardError, Conflict, InvalidType, InvalidValue, UnknownName
-from aboard.jobs.job_record import JobRecords
+from aboard.jobs.records import JobRecords
 from aboard.jobs.sweep import hparam_sets
 from aboard.model.run_states import RunState
 from aboard.model.unit_states import UnitState

@@ -13,7 +13,7 @@ import pytest
 
 import aboard
 from aboard.errors import Conflict, ExecutorUnavailable
-from aboard.jobs.submitting_again import incomplete_jobs
+from aboard.jobs.job import incomplete_jobs
 from aboard.model.unit_status import EndReason
 from support.job_home import job_home
 from support.processes import until

@@ -12,7 +12,7 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.config.credentials import Credential, Credentials
 from aboard.foundation.files import make_private_folder, opened_file
-from aboard.jobs.job_record import write_owned
+from aboard.jobs.records import write_owned
 from aboard.reader.mirror.cache import CopyCache
 from aboard.run.spool import write_json
 from aboard.run.supervisor.uploads import spool_locked

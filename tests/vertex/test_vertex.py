@@ -26,7 +26,7 @@ from aboard.compat.xmanager.contrib import tensorboard
 from aboard.errors import Conflict, ExecutorUnavailable, InvalidValue, UnitRefused, UnknownName
 from aboard.executors import Vertex, executor_of, make_executor
 from aboard.executors.registry import has_ports
-from aboard.executors.vertex_tensorboard import create_tensorboard
+from aboard.executors.vertex import create_tensorboard
 from aboard.model.run_states import RunState
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec

@@ -106,9 +106,9 @@ def submit(
     """Run a training command as a run where an executor starts it; prints the ids of the jobs."""
     from aboard.cli.submit import SubmitOptions
     from aboard.cli.submit import submit as submitted
-    from aboard.jobs.submitting import JobAsked
+    from aboard.jobs.submission import JobRequest
 
-    asked = JobAsked(
+    asked = JobRequest(
         command=command,
         source_dir=source_dir,
         executor=executor,

@@ -113,8 +113,7 @@ def again(
 ) -> None:
     """Submit jobs once more that did not complete; their runs go on. Prints the ids of the new jobs."""
     from aboard.errors import InvalidValue
-    from aboard.jobs.job import Job
-    from aboard.jobs.submitting_again import incomplete_jobs
+    from aboard.jobs.job import Job, incomplete_jobs
 
     if bool(jobs) == (experiment is not None):
         raise InvalidValue("Nothing says which jobs.", hint="Name jobs, or give --experiment NAME.")

@@ -20,8 +20,8 @@ from aboard.cli.arguments import read_config_file
 from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue
 from aboard.foundation.files import make_private_folder
-from aboard.jobs.job_command import HPARAMS
-from aboard.jobs.sent_source import enter_source
+from aboard.jobs.command import HPARAMS
+from aboard.jobs.sources import enter_source
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_from_json
 from aboard.model.names import check_name, check_workspace_name
 from aboard.run.supervisor.console import Talk, TalkingHandler

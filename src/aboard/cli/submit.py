@@ -14,7 +14,8 @@ from aboard.cli.output import say, yaml_documents
 from aboard.cli.run import hparam_of, hparam_value, tag_of
 from aboard.errors import InvalidValue
 from aboard.jobs.job import Job
-from aboard.jobs.submitting import JobAsked, planned_job, submit_job
+from aboard.jobs.submission import JobRequest, planned_job
+from aboard.jobs.submit import submit_job
 from aboard.jobs.sweep import planned_sweep, submit_sweep
 from aboard.model.secret_names import is_secret_name
 from aboard.model.unit import UnitSpec
@@ -36,7 +37,7 @@ class SubmitOptions:
     as_json: bool
 
 
-def submit(asked: JobAsked, options: SubmitOptions) -> int:
+def submit(asked: JobRequest, options: SubmitOptions) -> int:
     """Submit one job, or a sweep where there is a grid; the exit code."""
     asked = replace(
         asked,
@@ -72,7 +73,7 @@ def submit(asked: JobAsked, options: SubmitOptions) -> int:
         raise
 
 
-def _shown(asked: JobAsked, options: SubmitOptions) -> int:
+def _shown(asked: JobRequest, options: SubmitOptions) -> int:
     """Print what the executor would be given, and give it nothing."""
     if options.grid:
         executor, specs = planned_sweep(asked, dict(map(_axis, options.grid)), options.at_once)

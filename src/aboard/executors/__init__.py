@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aboard.executors.docker import Docker
     from aboard.executors.executor import Executor
-    from aboard.executors.kubernetes import Kubernetes
+    from aboard.executors.kubernetes.executor import Kubernetes
     from aboard.executors.local import Local
     from aboard.executors.registry import executor_names, executor_of, make_executor
     from aboard.executors.slurm import Slurm
@@ -31,7 +31,7 @@ __all__ = [
 _HOMES = {
     "Docker": "aboard.executors.docker",
     "Executor": "aboard.executors.executor",
-    "Kubernetes": "aboard.executors.kubernetes",
+    "Kubernetes": "aboard.executors.kubernetes.executor",
     "Local": "aboard.executors.local",
     "Slurm": "aboard.executors.slurm",
     "Ssh": "aboard.executors.ssh",

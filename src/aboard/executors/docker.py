@@ -4,30 +4,152 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
 from aboard.errors import AboardError, InvalidValue, UnitRefused
-from aboard.executors.docker_client import Client, Container, connect, docker
-from aboard.executors.docker_container import DIGEST_LABEL, SOURCE, UNIT_LABEL, container_name, container_options
+from aboard.executors.docker_daemon import (
+    FAILURES,
+    BindMount,
+    Client,
+    Container,
+    DeviceRequest,
+    connect,
+    container_status,
+    docker,
+    explained,
+    pull_refusal,
+)
 from aboard.executors.docker_ender import LIVE, mark_container
-from aboard.executors.docker_faults import FAILURES, explained, pull_refusal
-from aboard.executors.docker_status import container_status
-from aboard.executors.executor import Executor, refuse_gpu_type, refuse_parts
-from aboard.executors.filled_command import begin_of_time, spec_digest
-from aboard.executors.local import Local, running_unit, unknown_unit
+from aboard.executors.executor import (
+    Executor,
+    begin_of_time,
+    filled_command,
+    refuse_gpu_type,
+    refuse_parts,
+    running_unit,
+    spec_digest,
+    unit_environment,
+    unknown_unit,
+)
+from aboard.executors.local import Local
 from aboard.executors.source_archive import source_archive
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_status import Endpoint, UnitStatus, Usage
+
+if TYPE_CHECKING:
+    pass
+
+UNIT_LABEL, DIGEST_LABEL, NAME_LABEL = "aboard.unit", "aboard.digest", "aboard.name"
+SOURCE = "source"
+_FIRST_PORT = 20000  # of those that a unit leaves open: inside a container all are free
+_CREDENTIALS = {
+    "gcloud": ("~/.config/gcloud", "/root/.config/gcloud", "gcloud auth application-default login"),
+    "aws": ("~/.aws", "/root/.aws", "aws configure"),
+    "azure": ("~/.azure", "/root/.azure", "az login"),
+}
+_GCS_MOUNT = ("~/gcs", "/gcs", "gcsfuse --implicit-dirs BUCKET ~/gcs")
+
+
+def container_name(unit: str) -> str:
+    """Docker keeps names unique, which is why a unit is never created twice."""
+    return f"aboard-{unit.lower()}"
+
+
+def container_options(options: Docker, spec: UnitSpec) -> dict[str, Any]:
+    """The arguments of `containers.create`."""
+    ports = container_ports(options.network, spec)
+    environment = unit_environment(spec, ports)
+    if "host" in options.network and options.ports:
+        raise InvalidValue("in the host's network no port is published", hint="leave ports= or network= out")
+    asked = spec.resources
+    arguments: dict[str, Any] = {
+        "image": spec.image,
+        "command": filled_command(spec, environment) or None,
+        "name": container_name(spec.id),
+        "environment": environment,
+        "labels": {**spec.labels, UNIT_LABEL: spec.id, DIGEST_LABEL: spec_digest(spec), NAME_LABEL: spec.name},
+        "mounts": _bind_mounts(options, spec),
+        "init": True,  # the first process of a container would otherwise ignore SIGTERM
+        "detach": True,
+    }
+    if options.network != "host":
+        arguments["ports"] = _published(options, spec, ports)
+    if options.network:
+        arguments["network"] = options.network
+    if options.user:
+        arguments["user"] = options.user
+    if spec.source:
+        arguments["working_dir"] = f"/{SOURCE}"
+    if spec.restarts:
+        # The daemon cannot tell a killed process from one that failed: both are started again, and counted together.
+        arguments["restart_policy"] = {"Name": "on-failure", "MaximumRetryCount": spec.restarts}
+    if asked.memory:
+        arguments["mem_limit"] = asked.memory
+    if asked.cpus:
+        arguments["nano_cpus"] = math.ceil(asked.cpus * 1e9)
+    if asked.gpus:
+        arguments["device_requests"] = [DeviceRequest(count=asked.gpus, capabilities=[["gpu"]])]
+    return arguments
+
+
+def container_ports(network: str, spec: UnitSpec) -> dict[str, int]:
+    """The number of each port as the process sees it."""
+    numbers: dict[str, int] = {}
+    for index, port in enumerate(spec.ports):
+        numbers[port.name] = port.number or (_free_port() if network == "host" else _FIRST_PORT + index)
+    return numbers
+
+
+def _published(options: Docker, spec: UnitSpec, ports: Mapping[str, int]) -> dict[str, tuple[str, int | None]]:
+    """Container port → address and port of the machine; on its loopback address, unless the daemon is elsewhere."""
+    interface = "127.0.0.1" if options.is_here else "0.0.0.0"  # noqa: S104 - it is to be reached from this machine
+    published = {f"{ports[port.name]}/tcp": (interface, port.host) for port in spec.ports}
+    for inside, outside in options.ports.items():
+        published[f"{int(inside)}/tcp"] = (interface, int(outside))
+    return published
+
+
+def _bind_mounts(options: Docker, spec: UnitSpec) -> list[BindMount]:
+    mounts = [BindMount(mount.target, _daemon_path(mount.source), "bind", mount.read_only) for mount in spec.mounts]
+    mounts += [BindMount(inside, _daemon_path(outside), "bind") for outside, inside in options.volumes.items()]
+    for name in options.credentials:
+        if name not in _CREDENTIALS:
+            raise InvalidValue(f"there are no credentials {name!r}", hint=f"there are: {', '.join(_CREDENTIALS)}")
+        mounts.append(_existing_mount(*_CREDENTIALS[name], read_only=True))
+    if options.mount_gcs_path:
+        mounts.append(_existing_mount(*_GCS_MOUNT, read_only=False))
+    return mounts
+
+
+def _existing_mount(outside: str, inside: str, made_by: str, *, read_only: bool) -> BindMount:
+    path = _daemon_path(outside)
+    if not Path(path).is_dir():
+        raise UnitRefused(f"{outside} is to be mounted at {inside}, but is not there", hint=f"`{made_by}` makes it")
+    return BindMount(inside, path, "bind", read_only)
+
+
+def _daemon_path(path: str) -> str:
+    return str(Path(os.path.expanduser(path)).absolute())  # noqa: PTH111 - a path of the daemon's machine may be any
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
 
 _PULLS = ("missing", "never", "always")
 _CREATE_SECONDS = 30.0

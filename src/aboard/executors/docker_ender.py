@@ -13,7 +13,7 @@ import time
 
 import requests.exceptions
 
-from aboard.executors.docker_client import Container, connect, docker
+from aboard.executors.docker_daemon import Container, connect, docker
 
 _LOOK_SECONDS = 60.0
 _RESTART_SECONDS = 0.5

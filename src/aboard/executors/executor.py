@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of executors.
+"""The contract of executors, and what all kinds share.
 
-An executor is a value: its fields are its options, and two with the same options are the same. It holds no unit and no
-connection that a call could not make again, so a handle that was stored as text is taken up by another process with
-`registry.executor_of`. Calls may come from several threads. What goes wrong is told through `aboard.errors`:
+An executor is a value: its fields are its options, and two with the same options are equal. It holds no unit and no
+connection that a call could not make again, so another process can take up a handle that was stored as text with
+`registry.executor_of`. Calls may come from several threads. Errors are those of `aboard.errors`:
 
 - `InvalidValue`: an option or a unit that can never work here, such as an image for local processes;
-- `UnitRefused`: what the unit asks for is not to be had: no such partition, image, namespace, permission, quota, port;
-- `ExecutorUnavailable`: the machine, daemon or scheduler does not answer; the same call may succeed later;
-- `UnknownName`: the unit of a handle is not known any more.
+- `UnitRefused`: what the unit asks for is not available: no such partition, image, namespace, permission, quota, port;
+- `ExecutorUnavailable`: the machine, daemon or scheduler does not respond; the same call may succeed later;
+- `UnknownName`: the unit of a handle does not exist any more.
 
-A unit that is submitted but cannot be started after all (no such command) is no error: its status tells.
+A unit that was submitted but cannot be started (no such command) is no error: its status says so.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
-from aboard.errors import InvalidType, InvalidValue
+from aboard.errors import Conflict, InvalidType, InvalidValue, UnknownName
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_status import Endpoint, UnitStatus, Usage
@@ -199,3 +202,50 @@ def refuse_parts(executor: str, spec: UnitSpec, hints: dict[str, str]) -> None:
     for name, hint in hints.items():
         if getattr(spec, name):
             raise InvalidValue(f"unit {spec.name} has a value for {name!r}, which {executor} cannot use", hint=hint)
+
+
+BEGUN_VARIABLE = "ABOARD_UNIT_BEGUN"
+"""The variable by which `aboard run` knows when the time of its unit began to count."""
+_VARIABLE_REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+
+
+def unit_environment(spec: UnitSpec, ports: Mapping[str, int]) -> dict[str, str]:
+    """The unit's own variables, its id, and where its ports are."""
+    told = {port.variable: str(ports[port.name]) for port in spec.ports}
+    return {**spec.environment, "ABOARD_UNIT_ID": spec.id, **told}
+
+
+def begin_of_time(spec: UnitSpec) -> dict[str, str]:
+    """For a unit whose time counts from now on, over all its starts; not part of what tells it from others."""
+    return {} if spec.timeout is None else {BEGUN_VARIABLE: f"{time.time():.3f}"}
+
+
+def filled_command(spec: UnitSpec, environment: Mapping[str, str]) -> list[str]:
+    """The command with values in place of `$(NAME)`; a name that is not there stays as it is."""
+    return [_VARIABLE_REFERENCE.sub(lambda match: environment.get(match[1], match[0]), part) for part in spec.command]
+
+
+def spec_digest(spec: UnitSpec) -> str:
+    """By which the same unit is told from another one under the same id; it gives nothing of the environment away."""
+    return hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()[:40]
+
+
+def unknown_unit(handle: UnitHandle) -> UnknownName:
+    """For a handle whose unit has left no trace."""
+    hint = "it may have been forgotten, or its folder removed"
+    return UnknownName(f"{handle.executor} knows no unit {handle.unit}", hint=hint)
+
+
+def running_unit(handle: UnitHandle) -> Conflict:
+    """For a unit that is to be forgotten but lives."""
+    return Conflict(f"unit {handle.unit} still runs, and cannot be forgotten", hint="stop it first")
+
+
+def status_after_revival(executor: Executor, handle: UnitHandle, is_wanted: Callable[[], bool]) -> UnitStatus:
+    """How a unit is doing, started again where it can go on and `is_wanted` does not say otherwise."""
+    status = executor.status(handle)
+    if not (status.can_go_on and is_wanted() and executor.revive(handle)):
+        return status
+    if not is_wanted():  # somebody has cancelled it in just this moment
+        executor.stop(handle)
+    return executor.status(handle)

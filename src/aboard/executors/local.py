@@ -13,24 +13,25 @@ from typing import Any, ClassVar, Self
 
 from aboard.config.machine_folder import machine_folder
 from aboard.config.settings import load_settings
-from aboard.errors import Conflict, ExecutorUnavailable, InvalidValue, UnknownName
-from aboard.executors.executor import Executor, refuse_gpu_type, refuse_parts
+from aboard.errors import ExecutorUnavailable, UnknownName
+from aboard.executors.executor import Executor, refuse_gpu_type, running_unit, unknown_unit
 from aboard.executors.keeper import looking
 from aboard.executors.keeper.unit_folder import UnitFolder
-from aboard.executors.keeper_file import keeper_file
-from aboard.executors.kept_units import check_started, is_running, keeper_document, kept_status
+from aboard.executors.keeper_client import (
+    check_process,
+    check_started,
+    is_running,
+    keeper_document,
+    keeper_file,
+    kept_status,
+    port_number,
+)
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_status import Endpoint, UnitStatus, Usage
 
 _START_SECONDS = 120
-
-REFUSED_BY_PROCESSES = {
-    "image": "give a command without an image, or use the executor docker or kubernetes",
-    "mounts": "a process sees the folders of its machine as they are: name those paths, or use docker",
-    "service_account": "a process runs as the user who starts it; service accounts are for kubernetes and vertex",
-}
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Local(Executor):
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         state = UnitFolder(_folder(handle)).read("state.json")
-        return Endpoint(host="127.0.0.1", port=port_in(state, port)) if state else None
+        return Endpoint(host="127.0.0.1", port=port_number(state, port)) if state else None
 
     def usage(self, handle: UnitHandle) -> Usage | None:
         told = looking.usage(_folder(handle))
@@ -113,35 +114,6 @@ class Local(Executor):
 
     def _handle(self, unit: str) -> UnitHandle:
         return self.handle(unit, folder=str(self.folder_of(unit)))
-
-
-def check_process(executor: str, spec: UnitSpec) -> None:
-    """Refuse a unit that cannot be a plain process."""
-    refuse_parts(executor, spec, REFUSED_BY_PROCESSES)
-    for port in spec.ports:
-        if port.host is not None and port.host != port.number:
-            hint = f"the process itself must listen on {port.host}: give it as the number"
-            raise InvalidValue(f"port {port.name} of unit {spec.name} cannot appear elsewhere", hint=hint)
-
-
-def port_in(state: dict[str, Any], name: str) -> int:
-    """The number of a port, from the keeper's record."""
-    ports: dict[str, int] = state["ports"]
-    if name not in ports:
-        known = ", ".join(ports) or "none"
-        raise InvalidValue(f"the unit has no port {name!r}", hint=f"its ports: {known}")
-    return ports[name]
-
-
-def unknown_unit(handle: UnitHandle) -> UnknownName:
-    """For a handle whose unit has left no trace."""
-    hint = "it may have been forgotten, or its folder removed"
-    return UnknownName(f"{handle.executor} knows no unit {handle.unit}", hint=hint)
-
-
-def running_unit(handle: UnitHandle) -> Conflict:
-    """For a unit that is to be forgotten but lives."""
-    return Conflict(f"unit {handle.unit} still runs, and cannot be forgotten", hint="stop it first")
 
 
 def _folder(handle: UnitHandle) -> Path:

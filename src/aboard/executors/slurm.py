@@ -15,14 +15,22 @@ from typing import Any, ClassVar, Self
 
 from aboard.config.settings import load_settings
 from aboard.errors import ExecutorUnavailable, InvalidValue, StorageUnavailable, UnitRefused
-from aboard.executors.executor import Executor
+from aboard.executors.executor import Executor, running_unit, unknown_unit
 from aboard.executors.keeper import looking
 from aboard.executors.keeper.unit_folder import UnitFolder
-from aboard.executors.keeper_file import keeper_file
-from aboard.executors.kept_units import ended_status, keeper_document
-from aboard.executors.local import check_process, port_in, running_unit, unknown_unit
-from aboard.executors.slurm_commands import UNKNOWN_JOB, SlurmRefused, check_installed, fields, largest_array, slurm
-from aboard.executors.slurm_status import Job, job_from, keeper_knows_the_end, slurm_status
+from aboard.executors.keeper_client import check_process, ended_status, keeper_document, keeper_file, port_number
+from aboard.executors.slurm_jobs import (
+    UNKNOWN_JOB,
+    SlurmJob,
+    SlurmRefused,
+    check_installed,
+    keeper_knows_the_end,
+    largest_array,
+    parse_fields,
+    parse_job,
+    run_slurm,
+    slurm_status,
+)
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
@@ -156,10 +164,10 @@ class Slurm(Executor):
         job = self._number(handle, folder)
         with contextlib.suppress(SlurmRefused):  # it has just ended
             if status.state is UnitState.PENDING:
-                slurm("scancel", job)
+                run_slurm("scancel", job)
             else:
                 # The keeper gives the unit its grace. Slurm's own is the same for the whole cluster.
-                slurm("scancel", "--batch", "--signal=TERM", job)
+                run_slurm("scancel", "--batch", "--signal=TERM", job)
 
     def revive(self, handle: UnitHandle) -> bool:
         """Nothing of a job is left that could ask for it: whoever looks has it queued again, under its own number."""
@@ -171,7 +179,7 @@ class Slurm(Executor):
             before = folder.again()
             folder.count_again(with_keeper=True)
             try:
-                slurm("scontrol", "requeue", number)
+                run_slurm("scontrol", "requeue", number)
             except SlurmRefused:
                 folder.set_again(before)
                 return False
@@ -185,11 +193,11 @@ class Slurm(Executor):
         state = folder.read("state.json")
         if state is None:
             return None
-        number = port_in(state, port)
+        number = port_number(state, port)
         job = self._shown(self._number(handle, folder))
         if job is None or job.state != "RUNNING" or not job.node:
             return None
-        told = fields(slurm("scontrol", "--oneliner", "show", "node", job.node))
+        told = parse_fields(run_slurm("scontrol", "--oneliner", "show", "node", job.node))
         return Endpoint(host=told.get("NodeAddr", job.node), port=number)
 
     def forget(self, handle: UnitHandle) -> None:
@@ -235,11 +243,11 @@ class Slurm(Executor):
         """What cannot be submitted as a whole leaves nothing."""
         for job, specs in accepted:
             with contextlib.suppress(SlurmRefused, ExecutorUnavailable):
-                slurm("scancel", job)
+                run_slurm("scancel", job)
                 for spec in specs:
                     looking.remove(self._root() / spec.id)
 
-    def _can_go_on(self, job: Job | None, folder: UnitFolder) -> bool:
+    def _can_go_on(self, job: SlurmJob | None, folder: UnitFolder) -> bool:
         return job is not None and job.was_killed and self.requeue and folder.may_start_again()
 
     def _root(self) -> Path:
@@ -308,7 +316,7 @@ class Slurm(Executor):
             return None
         member = folder.read("array.json")
         name = _job_name(spec["name"], spec["id"]) if member is None else member["name"]
-        told = slurm("squeue", "--noheader", "--states=all", f"--name={name}", "--format=%F").split()
+        told = run_slurm("squeue", "--noheader", "--states=all", f"--name={name}", "--format=%F").split()
         if not told:
             told = _accounted("--format=JobID", f"--name={name}").split()
         if not told:
@@ -317,22 +325,22 @@ class Slurm(Executor):
         folder.write("job.json", {"job": job})
         return job
 
-    def _shown(self, job: str) -> Job | None:
+    def _shown(self, job: str) -> SlurmJob | None:
         """What Slurm says of a job: the controller while it remembers, then the accounts, where they are kept."""
         try:
-            return job_from(fields(slurm("scontrol", "--oneliner", "show", "job", job)))
+            return parse_job(parse_fields(run_slurm("scontrol", "--oneliner", "show", "job", job)))
         except SlurmRefused as refused:
             if not any(text in refused.message for text in UNKNOWN_JOB):
                 raise
         lines = _accounted(f"--format={','.join(_ACCOUNTED)}", f"--jobs={job}").splitlines()
-        return job_from(dict(zip(_ACCOUNTED.values(), lines[0].split("|"), strict=False))) if lines else None
+        return parse_job(dict(zip(_ACCOUNTED.values(), lines[0].split("|"), strict=False))) if lines else None
 
 
 def _sbatch(options: Sequence[str], script: str, folders: Sequence[UnitFolder]) -> str:
     """The number of a new job. Nobody looks for what was refused again: no folder with its variables stays."""
     try:
         check_installed()
-        told = slurm("sbatch", *options, "--wrap", script)
+        told = run_slurm("sbatch", *options, "--wrap", script)
     except SlurmRefused:
         for folder in folders:
             looking.remove(folder.path)
@@ -344,7 +352,7 @@ def _accounted(*arguments: str) -> str:
     """What the accounts say; nothing where none are kept."""
     since = ("--starttime=now-30days",) if not any(word.startswith("--jobs") for word in arguments) else ()
     try:
-        return slurm("sacct", "--allocations", "--noheader", "--parsable2", *since, *arguments)
+        return run_slurm("sacct", "--allocations", "--noheader", "--parsable2", *since, *arguments)
     except (SlurmRefused, ExecutorUnavailable):
         return ""
 

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source folder as a tar file: without what git ignores, and not larger than anybody can mean."""
+"""Source folders as tar files: which files belong to one, packing, and unpacking that never leaves its folder.
+
+Files that git ignores are left out, the size is limited, and links that lead out of the folder are refused. Unpacking
+does not use Python's own filters: there are none before 3.11.4, and many later versions pass a link whose target is
+changed by a link that comes after it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
+import posixpath
+import shutil
 import subprocess
 import tarfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 from aboard.errors import InvalidValue, StorageUnavailable
@@ -105,3 +112,96 @@ def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry
+
+
+_LINKS_SHOWN = 5
+
+
+def refuse_links_out(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a source with such links, and name them."""
+    found = list(links_out(folder, names))
+    if not found:
+        return
+    shown = ", ".join(f"{name} -> {(folder / name).readlink()}" for name in found[:_LINKS_SHOWN])
+    more = f" and {len(found) - _LINKS_SHOWN} more" if len(found) > _LINKS_SHOWN else ""
+    hint = "have git ignore them, put what they lead to into the folder, or name its place there in the command"
+    raise InvalidValue(f"the source folder {folder} has links that lead out of it: {shown}{more}", hint=hint)
+
+
+def links_out(folder: Path, names: Iterable[str]) -> Iterator[str]:
+    """Those among the files of a folder that are links and, by the way they name, lead elsewhere."""
+    root = Path(os.path.realpath(folder))
+    for name in names:
+        if not (folder / name).is_symlink():
+            continue
+        target = (folder / name).readlink()
+        by_name = Path(os.path.normpath(Path(name).parent / target))
+        if (
+            target.is_absolute()
+            or by_name.parts[:1] == ("..",)
+            or not Path(os.path.realpath(folder / name)).is_relative_to(root)
+        ):
+            yield name
+
+
+def extract_below(archive: tarfile.TarFile, folder: str | os.PathLike[str]) -> None:
+    """Unpack all of an archive into a folder, which is empty or not there."""
+    root, entries = Path(folder), archive.getmembers()
+    links = {posixpath.normpath(entry.name): entry for entry in entries if entry.issym()}
+    for entry in entries:
+        if not _stays_below(entry, links):
+            raise _refused_entry(entry)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        # Files before all links, so that nothing is ever written through one.
+        for entry in entries:
+            if not entry.issym():
+                _write_entry(archive, entry, root / entry.name)
+        _make_links(root, links)
+    except OSError as error:
+        raise StorageUnavailable(f"the source cannot be unpacked into {root}: {error.strerror}") from error
+
+
+def _stays_below(entry: tarfile.TarInfo, links: Iterable[str]) -> bool:
+    """Whether its name says where it is: no way up, through no link, and itself none unless it is one."""
+    if not (entry.isreg() or entry.isdir() or entry.islnk() or entry.issym()):
+        return False
+    parts = posixpath.normpath(entry.name).split("/")
+    passed = {"/".join(parts[:length]) for length in range(1, len(parts) + (0 if entry.issym() else 1))}
+    return not posixpath.isabs(entry.name) and ".." not in entry.name.split("/") and passed.isdisjoint(links)
+
+
+def _write_entry(archive: tarfile.TarFile, entry: tarfile.TarInfo, place: Path) -> None:
+    """A folder or file. Of its rights only that it can be executed is kept; it belongs to who unpacks it."""
+    if entry.isdir():
+        place.mkdir(parents=True, exist_ok=True)
+        return
+    try:
+        content = archive.extractfile(entry)  # of a hard link, what it is a link to within the archive
+    except KeyError:
+        content = None
+    if content is None:
+        raise _refused_entry(entry)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with content, place.open("wb") as file:
+        shutil.copyfileobj(content, file)
+    place.chmod(0o755 if entry.mode & 0o100 else 0o644)
+    os.utime(place, (entry.mtime, entry.mtime))
+
+
+def _make_links(root: Path, links: dict[str, tarfile.TarInfo]) -> None:
+    for name, entry in links.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).symlink_to(entry.linkname)
+    below = os.path.realpath(root)
+    # Where a link leads is known only when all the others are there.
+    for name, entry in links.items():
+        if posixpath.isabs(entry.linkname) or not Path(os.path.realpath(root / name)).is_relative_to(below):
+            for each in links:
+                (root / each).unlink()
+            raise _refused_entry(entry)
+
+
+def _refused_entry(entry: tarfile.TarInfo) -> InvalidValue:
+    hint = "submit the job again from a folder without it"
+    return InvalidValue(f"the archive has {entry.name!r}, which does not stay in its folder", hint=hint)

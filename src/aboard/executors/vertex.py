@@ -1,26 +1,214 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units as custom jobs of Vertex AI, by Google's own library."""
+"""Units as custom jobs of Vertex AI: the executor, the job it submits, its status, output and TensorBoard instance."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from aboard.errors import InvalidValue, UnitRefused
-from aboard.executors.executor import Executor
-from aboard.executors.filled_command import spec_digest
-from aboard.executors.local import running_unit, unknown_unit
+from aboard.errors import ExecutorUnavailable, InvalidValue, UnitRefused
+from aboard.executors.executor import (
+    Executor,
+    filled_command,
+    refuse_parts,
+    running_unit,
+    spec_digest,
+    unit_environment,
+    unknown_unit,
+)
 from aboard.executors.vertex_client import VertexClients, default_project, explained, is_absent, vertex
-from aboard.executors.vertex_job import DIGEST_LABEL, UNIT_LABEL, custom_job
-from aboard.executors.vertex_status import vertex_status
-from aboard.executors.vertex_tensorboard import get_or_create_tensorboard
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_status import Endpoint, UnitStatus
+from aboard.model.unit_states import UnitState
+from aboard.model.unit_status import Endpoint, EndReason, UnitStatus, state_after
+
+_LIVE_STATES = {
+    "JOB_STATE_QUEUED": UnitState.PENDING,
+    "JOB_STATE_PENDING": UnitState.PENDING,
+    "JOB_STATE_PAUSED": UnitState.PENDING,
+    "JOB_STATE_RUNNING": UnitState.RUNNING,
+    "JOB_STATE_UPDATING": UnitState.RUNNING,
+    "JOB_STATE_CANCELLING": UnitState.STOPPING,
+}
+_END_REASONS = {
+    "JOB_STATE_SUCCEEDED": EndReason.COMPLETED,
+    "JOB_STATE_PARTIALLY_SUCCEEDED": EndReason.COMPLETED,
+    "JOB_STATE_CANCELLED": EndReason.STOPPED,
+    "JOB_STATE_EXPIRED": EndReason.TIMEOUT,
+    "JOB_STATE_FAILED": EndReason.EXITED,
+}
+_EXIT_CODE = re.compile(r"non-zero status of (\d+)")
+_TIMEOUT = re.compile(r"timeout|timed out|exceeded .*time", re.IGNORECASE)
+_NOT_STARTED = re.compile(r"image|permission|not found|quota|resources are insufficient", re.IGNORECASE)
+
+
+def vertex_status(job: Any) -> UnitStatus:
+    """The status of the unit that is this job."""
+    state, said = job.state.name, str(job.error.message or "")
+    if state in _LIVE_STATES:
+        return UnitStatus(state=_LIVE_STATES[state], message=said, started=_time_or_none(job.start_time))
+    reason = _END_REASONS.get(state, EndReason.LOST)
+    code = 0 if reason is EndReason.COMPLETED else None
+    if reason is EndReason.EXITED:
+        found = _EXIT_CODE.search(said)
+        code = int(found[1]) if found else None
+        if code is None and _TIMEOUT.search(said):
+            reason = EndReason.TIMEOUT
+        elif code is None and not job.start_time and _NOT_STARTED.search(said):
+            reason = EndReason.NOT_STARTED
+    longest = job.job_spec.scheduling.timeout
+    if reason is EndReason.TIMEOUT and longest and not said:
+        said = f"its time of {longest.total_seconds():g} s was over"
+    return UnitStatus(
+        state=state_after(reason),
+        reason=reason,
+        message=said or ("" if reason in {EndReason.COMPLETED, EndReason.STOPPED} else state),
+        exit_code=code,
+        started=_time_or_none(job.start_time),
+        ended=_time_or_none(job.end_time),
+    )
+
+
+def _time_or_none(moment: Any) -> Any:
+    return moment or None
+
+
+if TYPE_CHECKING:
+    pass
+
+UNIT_LABEL, DIGEST_LABEL = "aboard-unit", "aboard-digest"
+_REFUSED_PARTS = {
+    "mounts": "jobs of Vertex do not see this machine's folders: they see gs://BUCKET/PATH, also as /gcs/BUCKET/PATH",
+    "source": "jobs of Vertex do not see this machine's folders: put the source into the image",
+    "ports": "jobs of Vertex cannot be connected to; TensorBoard is the instance that tensorboard= names",
+    "serves": "jobs of Vertex cannot be connected to; TensorBoard is the instance that tensorboard= names",
+}
+
+
+def custom_job(options: Vertex, spec: UnitSpec, tensorboard: str = "") -> dict[str, Any]:
+    """The job; `tensorboard` is the resource name of an instance."""
+    refuse_parts("vertex", spec, _REFUSED_PARTS)
+    if not spec.image:
+        hint = "Give --image IMAGE (image= in Python); jobs of Vertex run nothing else."
+        raise InvalidValue(f"unit {spec.name} has no image", hint=hint)
+    environment = unit_environment(spec, {})
+    container: dict[str, Any] = {
+        "image_uri": spec.image,
+        # Vertex reads `$(NAME)` in values as a variable, and `$$(NAME)` as what was meant.
+        "env": [{"name": name, "value": value.replace("$(", "$$(")} for name, value in environment.items()],
+    }
+    if spec.command:
+        container["command"] = filled_command(spec, environment)
+    pool = {"machine_spec": _machine_spec(options, spec), "replica_count": 1, "container_spec": container}
+    # Vertex starts a job again after failures of its own alone, and as often as it likes: `aboard run` counts.
+    scheduling: dict[str, Any] = {"disable_retries": not spec.restarts}
+    if spec.timeout is not None:
+        scheduling["timeout"] = f"{math.ceil(spec.timeout)}s"
+    job: dict[str, Any] = {"worker_pool_specs": [pool], "scheduling": scheduling}
+    account = spec.service_account or options.service_account
+    if account:
+        job["service_account"] = account
+    if options.network:
+        job["network"] = options.network
+    if options.base_output_directory:
+        job["base_output_directory"] = {"output_uri_prefix": options.output_uri}
+    if tensorboard:
+        job["tensorboard"] = tensorboard
+    own = {UNIT_LABEL: spec.id.lower(), DIGEST_LABEL: spec_digest(spec)}
+    labels = {**{name.lower().replace(".", "-"): value.lower() for name, value in spec.labels.items()}, **own}
+    return {"display_name": spec.name, "job_spec": job, "labels": {**options.labels, **labels}}
+
+
+def _machine_spec(options: Vertex, spec: UnitSpec) -> dict[str, Any]:
+    """Vertex has machines of fixed sizes; one that was named is taken, whatever the unit asks for."""
+    asked = spec.resources
+    machine: dict[str, Any] = {"machine_type": options.machine_type or _machine_type(asked.cpus, asked.memory)}
+    if asked.gpus:
+        if not asked.gpu_type:
+            hint = "give gpu_type=, as NVIDIA_TESLA_T4 or NVIDIA_L4"
+            raise InvalidValue(f"{asked.gpus} GPUs of Vertex need a type", hint=hint)
+        machine |= {"accelerator_type": asked.gpu_type.upper().replace("-", "_"), "accelerator_count": asked.gpus}
+    return machine
+
+
+def _machine_type(cpus: float | None, memory: int | None) -> str:
+    """The smallest machine of the general kind (3.75 GB for each CPU) that has what is asked for; two CPUs and more."""
+    needed = max(cpus or 4, (memory or 0) / (3.75 * (1 << 30)))
+    for size in (4, 8, 16, 32, 64, 96):
+        if needed <= size:
+            return f"n1-standard-{size}"
+    hint = "name machine_type= of the executor"
+    raise InvalidValue(f"no n1-standard machine has {cpus} CPUs and {memory} bytes of memory", hint=hint)
+
+
+_LOG_PAGE = 1000
+
+
+def job_output(clients: VertexClients, job: str) -> Iterator[bytes]:
+    """The lines of a job, given by its resource name."""
+    number = job.rpartition("/")[2]
+    request: dict[str, Any] = {
+        "resourceNames": [f"projects/{clients.project}"],
+        "filter": f'resource.type="ml_job" AND resource.labels.job_id="{number}"',
+        "orderBy": "timestamp asc",
+        "pageSize": _LOG_PAGE,
+    }
+    while True:
+        page = clients.log_entries(request)
+        for entry in page.get("entries", []):
+            yield f"{_entry_text(entry)}\n".encode()
+        if not page.get("nextPageToken"):
+            return
+        request = {**request, "pageToken": page["nextPageToken"]}
+
+
+def _entry_text(entry: dict[str, Any]) -> str:
+    """Python's own logging arrives as a document with the line in it."""
+    if "textPayload" in entry:
+        return str(entry["textPayload"]).rstrip("\n")
+    payload = entry.get("jsonPayload", {})
+    return str(payload["message"]).rstrip("\n") if "message" in payload else json.dumps(payload)
+
+
+_MAKE_SECONDS, _MAKE_POLL_SECONDS = 300.0, 1.0
+
+
+def create_tensorboard(clients: VertexClients, name: str) -> str:
+    """A new instance with this display name; its resource name."""
+    before = {one.name for one in _tensorboards_named(clients, name)}
+    with explained(clients):
+        made = vertex.Tensorboard(display_name=name)
+        clients.tensorboards.create_tensorboard(parent=clients.parent, tensorboard=made)
+    # The library asks for its operations at an address that only Google's own pages use, so the list is looked at.
+    end = time.monotonic() + _MAKE_SECONDS
+    while time.monotonic() < end:
+        for one in _tensorboards_named(clients, name):
+            if one.name not in before:
+                return str(one.name)
+        time.sleep(_MAKE_POLL_SECONDS)
+    raise ExecutorUnavailable(
+        f"the TensorBoard {name!r} of Vertex was not there after {_MAKE_SECONDS:.0f} s", hint="try again later"
+    )
+
+
+def get_or_create_tensorboard(clients: VertexClients, name: str) -> str:
+    """The oldest instance with this display name, made if there is none; its resource name."""
+    found = _tensorboards_named(clients, name)
+    return str(found[0].name) if found else create_tensorboard(clients, name)
+
+
+def _tensorboards_named(clients: VertexClients, name: str) -> list[Any]:
+    with explained(clients):
+        request = {"parent": clients.parent, "filter": f"display_name={json.dumps(name)}"}
+        found = [one for one in clients.tensorboards.list_tensorboards(request=request) if one.display_name == name]
+    return sorted(found, key=lambda one: (one.create_time, one.name))
+
 
 _POLL_SECONDS = 5.0
 _LABEL = re.compile(r"[a-z0-9_-]{0,63}")
@@ -110,7 +298,6 @@ class Vertex(Executor):
         return vertex_status(self._known(self._clients(), handle))
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
-        from aboard.executors.vertex_logs import printed
 
         clients = self._clients()
         sent = 0
@@ -118,7 +305,7 @@ class Vertex(Executor):
             has_ended = self.status(handle).state.is_ended
             passed = 0
             with explained(clients):
-                for line in printed(clients, handle.place["job"]):
+                for line in job_output(clients, handle.place["job"]):
                     passed += len(line)
                     if passed > max(sent, start):
                         yield line[len(line) - (passed - max(sent, start)) :]

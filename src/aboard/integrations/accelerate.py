@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import ScalarLogger, choose_run, require
 from aboard.run.training.run import Run
 
-_tracking: Any = required("accelerate.tracking", "accelerate", "0.20", newest_tested="1.15")
+_tracking: Any = require("accelerate.tracking", "accelerate", "0.20", newest_tested="1.15")
 
 
 class AboardTracker(_tracking.GeneralTracker):
@@ -27,8 +25,8 @@ class AboardTracker(_tracking.GeneralTracker):
     def __init__(self, run: Run | None = None, **options: Any) -> None:
         """Choose the run: `run`, that of the script, of `aboard run`, or a new one, to which `options` belong."""
         super().__init__()
-        self.run = chosen_run(run, **options)
-        self._numbers = Numbers("Accelerate")
+        self.run = choose_run(run, **options)
+        self._numbers = ScalarLogger("Accelerate")
 
     @property
     def tracker(self) -> Run:

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import ScalarLogger, choose_run, require
 from aboard.run.training.run import Run
 
-_interface: Any = required("clu.metric_writers.interface", "clu", "0.0.10", newest_tested="0.0.12")
+_interface: Any = require("clu.metric_writers.interface", "clu", "0.0.10", newest_tested="0.0.12")
 
 
 class AboardMetricWriter(_interface.MetricWriter):
@@ -31,9 +29,9 @@ class AboardMetricWriter(_interface.MetricWriter):
             options: arguments of `aboard.Run`, for a new run.
         """
         super().__init__()
-        self.run = chosen_run(run, **options)
+        self.run = choose_run(run, **options)
         self._writer = self.run.writer(stage)
-        self._numbers = Numbers("clu")
+        self._numbers = ScalarLogger("clu")
 
     def write_scalars(self, step: int, scalars: Mapping[str, Any]) -> None:
         """Numbers of one step."""
@@ -86,8 +84,8 @@ class AboardMetricWriter(_interface.MetricWriter):
 
     def write_summaries(self, step: int, values: Mapping[str, Any], metadata: Mapping[str, Any] | None = None) -> None:
         """Arrays for TensorBoard plugins of others; `metadata` is that of their summaries."""
-        messages = required("tensorboard.compat.proto.summary_pb2", "tensorboard", "2.0")
-        tensors = required("tensorboard.util.tensor_util", "tensorboard", "2.0")
+        messages = require("tensorboard.compat.proto.summary_pb2", "tensorboard", "2.0")
+        tensors = require("tensorboard.util.tensor_util", "tensorboard", "2.0")
         rows = [
             messages.Summary.Value(
                 tag=name, tensor=tensors.make_tensor_proto(np.asarray(value)), metadata=(metadata or {}).get(name)

@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.integrations.batch_metrics import GROUP, BatchMetrics
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import BATCH_GROUP, BatchMetrics, ScalarLogger, choose_run, require
 from aboard.run.training.run import Run
 
-keras: Any = required("keras", "keras", "3.0", newest_tested="3.15")
+keras: Any = require("keras", "keras", "3.0", newest_tested="3.15")
 _log = logging.getLogger("aboard.integrations")
 
 
@@ -37,7 +34,7 @@ class KerasCallback(keras.callbacks.Callback):
         *,
         run: Run | None = None,
         batch_metrics: bool = True,
-        batch_group: str = GROUP,
+        batch_group: str = BATCH_GROUP,
         histogram_freq: int = 0,
         hparams: Any = None,
         **options: Any,
@@ -64,8 +61,8 @@ class KerasCallback(keras.callbacks.Callback):
         self._hparams = dict(hparams or {})
         self._histogram_freq = histogram_freq
         self._log_dir = None if log_dir is None else Path(log_dir)
-        self.run = chosen_run(run, tensorboard_path=self._log_dir, **options)
-        self._numbers = Numbers("Keras")
+        self.run = choose_run(run, tensorboard_path=self._log_dir, **options)
+        self._numbers = ScalarLogger("Keras")
         self._batches = BatchMetrics(self.run.writer("train"), batch_group) if batch_metrics else None
         self._batch_count = 0
         self._is_fitting = False

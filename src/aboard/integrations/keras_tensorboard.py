@@ -10,13 +10,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from aboard.integrations.batch_metrics import GROUP, BatchMetrics
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import BATCH_GROUP, BatchMetrics, choose_run, require
 from aboard.run.training.run import Run
 
-keras: Any = required("keras", "keras", "3.0", newest_tested="3.15")
-required("tensorflow", "tensorflow", "2.16", newest_tested="2.21")
+keras: Any = require("keras", "keras", "3.0", newest_tested="3.15")
+require("tensorflow", "tensorflow", "2.16", newest_tested="2.21")
 _log = logging.getLogger("aboard.integrations")
 
 
@@ -29,7 +27,7 @@ class RunTensorBoard(keras.callbacks.TensorBoard):
         *args: Any,
         run: Run | None = None,
         batch_metrics: bool = True,
-        batch_group: str = GROUP,
+        batch_group: str = BATCH_GROUP,
         **named: Any,
     ) -> None:
         """Take the arguments of Keras' callback.
@@ -42,7 +40,7 @@ class RunTensorBoard(keras.callbacks.TensorBoard):
             batch_group: the group in which they appear.
             named: further arguments of `keras.callbacks.TensorBoard`.
         """
-        self.run = chosen_run(run)
+        self.run = choose_run(run)
         folder = str(self.run.tensorboard_dir)
         if log_dir is not None and str(log_dir) != folder:
             _log.warning("log_dir=%r is not used: the event files are in %s, the folder of the run.", log_dir, folder)

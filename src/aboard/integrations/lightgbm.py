@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import ScalarLogger, choose_run, require
 from aboard.run.training.run import Run
 
-required("lightgbm", "lightgbm", "3.3", newest_tested="4.7")
+require("lightgbm", "lightgbm", "3.3", newest_tested="4.7")
 
 
-class AboardCallback:
+class LightGBMCallback:
     """Logs every metric of every validation set after each round: the set is the logdir, the metric the tag."""
 
     order = 20
@@ -22,8 +20,8 @@ class AboardCallback:
 
     def __init__(self, run: Run | None = None, **options: Any) -> None:
         """Choose the run: `run`, that of the script, of `aboard run`, or a new one, to which `options` belong."""
-        self.run = chosen_run(run, **options)
-        self._numbers = Numbers("LightGBM")
+        self.run = choose_run(run, **options)
+        self._numbers = ScalarLogger("LightGBM")
         self._has_told = False
 
     def __call__(self, env: Any) -> None:

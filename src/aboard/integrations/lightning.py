@@ -11,10 +11,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from aboard.integrations.batch_metrics import GROUP, BatchMetrics
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import BATCH_GROUP, BatchMetrics, ScalarLogger, choose_run, require
 from aboard.run.training.run import Run
 from aboard.writer.summary_writer import SummaryWriter
 
@@ -22,13 +19,13 @@ from aboard.writer.summary_writer import SummaryWriter
 def _framework() -> Any:
     """The package that the script uses: both are the same under two names, and know only their own classes."""
     if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
-        return required("pytorch_lightning", "pytorch-lightning", "2.0", newest_tested="2.6")
+        return require("pytorch_lightning", "pytorch-lightning", "2.0", newest_tested="2.6")
     try:
-        return required("lightning.pytorch", "lightning", "2.0", newest_tested="2.6")
+        return require("lightning.pytorch", "lightning", "2.0", newest_tested="2.6")
     except ImportError:
         if sys.modules.get("pytorch_lightning") is None and not _is_there("pytorch_lightning"):
             raise
-        return required("pytorch_lightning", "pytorch-lightning", "2.0", newest_tested="2.6")
+        return require("pytorch_lightning", "pytorch-lightning", "2.0", newest_tested="2.6")
 
 
 def _is_there(module: str) -> bool:
@@ -38,8 +35,8 @@ def _is_there(module: str) -> bool:
 
 
 lightning: Any = _framework()
-_loggers: Any = required(f"{lightning.__name__}.loggers.logger", "lightning", "2.0")
-_rank_zero_only: Any = required(f"{lightning.__name__}.utilities", "lightning", "2.0").rank_zero_only
+_loggers: Any = require(f"{lightning.__name__}.loggers.logger", "lightning", "2.0")
+_rank_zero_only: Any = require(f"{lightning.__name__}.utilities", "lightning", "2.0").rank_zero_only
 
 
 def _is_first_rank() -> bool:
@@ -60,18 +57,18 @@ class AboardLogger(_loggers.Logger):
         """
         super().__init__()
         if run is not None:
-            chosen_run(run, **options)
+            choose_run(run, **options)
         self._run = run
         self._options = options
         self._prefix = f"{prefix}-" if prefix else ""
-        self._numbers = Numbers("Lightning")
+        self._numbers = ScalarLogger("Lightning")
         self._writer: SummaryWriter | None = None
 
     @property
     def run(self) -> Run:
         """The run, begun when it is first asked for."""
         if self._run is None:
-            self._run = chosen_run(**self._options)
+            self._run = choose_run(**self._options)
         return self._run
 
     @property
@@ -130,10 +127,10 @@ class AboardLogger(_loggers.Logger):
 class BatchMetricsCallback(lightning.Callback):
     """`Trainer(callbacks=[BatchMetricsCallback()])`: what `training_step` returns, for every batch."""
 
-    def __init__(self, run: Run | None = None, *, group: str = GROUP, **options: Any) -> None:
+    def __init__(self, run: Run | None = None, *, group: str = BATCH_GROUP, **options: Any) -> None:
         """`group` is where the curves appear; the rest is as for `AboardLogger`."""
         super().__init__()
-        self.run = chosen_run(run, **options)
+        self.run = choose_run(run, **options)
         self._batches = BatchMetrics(self.run.writer(), group)
         self._logs = True
 

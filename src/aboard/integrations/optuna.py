@@ -11,11 +11,10 @@ import functools
 from collections.abc import Callable, Generator
 from typing import Any
 
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import ScalarLogger, require
 from aboard.run.training.run import Run
 
-optuna: Any = required("optuna", "optuna", "3.0", newest_tested="4.9")
+optuna: Any = require("optuna", "optuna", "3.0", newest_tested="4.9")
 Objective = Callable[..., Any]
 
 
@@ -77,7 +76,7 @@ def _log_value(run: Run, trial: Any, value: Any) -> None:
         return
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     names = trial.study.metric_names or ([""] if len(values) == 1 else [str(place) for place in range(len(values))])
-    Numbers("Optuna").log(
+    ScalarLogger("Optuna").log(
         run.writer(), {f"value/{name}" if name else "value": one for name, one in zip(names, values, strict=False)}, 0
     )
 

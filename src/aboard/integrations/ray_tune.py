@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ray Tune: `RunConfig(callbacks=[AboardCallback()])`, one run per trial in one experiment, with what was tried."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# The base classes are of frameworks that are not installed where types are checked.
-
 from __future__ import annotations
 
 import threading
@@ -12,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import ScalarLogger, require
 from aboard.run.training.run import Run
 
-required("ray", "ray", "2.7", newest_tested="2.60")
-tune: Any = required("ray.tune", "ray[tune]", "2.7", newest_tested="2.60")
+require("ray", "ray", "2.7", newest_tested="2.60")
+tune: Any = require("ray.tune", "ray[tune]", "2.7", newest_tested="2.60")
 # What Tune's own TensorBoard callback does not show either: how the trial is called and when it reported.
 _ABOUT_THE_TRIAL = frozenset({"config", "pid", "timestamp", "time_total_s", "training_iteration"})
 _PREFIX = "ray/tune/"
 
 
-class AboardCallback(tune.Callback):
+class RayTuneCallback(tune.Callback):
     """Every trial is a run. Tags and steps are those of Tune's own TensorBoard callback: `ray/tune/loss`.
 
     It works in the process that called `Tuner.fit`; trials report to it, from whatever machine they are on. A trial
@@ -45,7 +41,7 @@ class AboardCallback(tune.Callback):
             )
         self._experiment = experiment
         self._options = options
-        self._numbers = Numbers("Ray Tune")
+        self._numbers = ScalarLogger("Ray Tune")
         self._runs: dict[str, Run] = {}
         self._endings: list[threading.Thread] = []
 

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from aboard.errors import InvalidValue
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import ScalarLogger, choose_run, require
 from aboard.run.training.run import Run
 
-_base: Any = required("sklearn.base", "scikit-learn", "1.2", newest_tested="1.9")
+_base: Any = require("sklearn.base", "scikit-learn", "1.2", newest_tested="1.9")
 # What estimators keep of their training, and what it is called here.
 _CURVES = {
     "loss_curve_": "loss",  # MLPClassifier, MLPRegressor
@@ -53,8 +51,8 @@ def log_fit(
         options: arguments of `aboard.Run`, for a new run.
     """
     _check(estimator)
-    chosen = chosen_run(run, **options)
-    numbers = Numbers("scikit-learn")
+    chosen = choose_run(run, **options)
+    numbers = ScalarLogger("scikit-learn")
     chosen.log_hparams({"estimator": type(estimator).__name__, **_parameters(estimator)})
     for name, tag in _CURVES.items():
         values = getattr(estimator, name, None)
@@ -82,7 +80,7 @@ def log_search(search: Any, *, experiment: str | None = None, **options: Any) ->
         raise InvalidValue(f"{type(search).__name__} has no results yet.", hint="Call fit() first.")
     group = experiment or f"{type(search).__name__}-{type(search.estimator).__name__}"
     names: list[str] = []
-    numbers = Numbers("scikit-learn")
+    numbers = ScalarLogger("scikit-learn")
     for place, parameters in enumerate(results["params"]):
         hparams = {"estimator": type(search.estimator).__name__, **_plain(parameters)}
         with Run(experiment=group, hparams=hparams, separate=True, **options) as run:

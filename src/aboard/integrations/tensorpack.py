@@ -10,12 +10,11 @@ import logging
 import time
 from typing import Any
 
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import choose_run, require
 from aboard.run.training.run import Run
 
-required("tensorflow", "tensorflow", "2.0", newest_tested="2.21")
-_monitors: Any = required("tensorpack.callbacks.monitor", "tensorpack", "0.9.8", newest_tested="0.11")
+require("tensorflow", "tensorflow", "2.0", newest_tested="2.21")
+_monitors: Any = require("tensorpack.callbacks.monitor", "tensorpack", "0.9.8", newest_tested="0.11")
 _log = logging.getLogger("aboard.integrations")
 
 
@@ -30,7 +29,7 @@ class TFEventWriter(_monitors.TFEventWriter):
         self, logdir: Any = None, max_queue: int = 10, flush_secs: int = 120, *, run: Run | None = None, **named: Any
     ) -> None:
         """Take the arguments of Tensorpack's monitor; `logdir` is not used, and said so."""
-        self.run = chosen_run(run)
+        self.run = choose_run(run)
         folder = str(self.run.tensorboard_dir)
         if logdir is not None and str(logdir) != folder:
             _log.warning("logdir=%r is not used: the event files are in %s, the folder of the run.", logdir, folder)

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import choose_run, require
 from aboard.run.environment import place_from
 from aboard.run.training.run import Run, current_run
 from aboard.run.training.starting import rank_of
@@ -60,11 +59,11 @@ def run_folder() -> Path | None:
 
 def profiler_handler(run: Run | None = None, *, use_gzip: bool = False) -> Callable[[Any], None]:
     """For `torch.profiler.profile(on_trace_ready=…)`: traces go beside the run, named by their rank."""
-    torch = required("torch.profiler", "torch", "1.9", newest_tested="2.13")
+    torch = require("torch.profiler", "torch", "1.9", newest_tested="2.13")
     if run is None and (place := place_from(os.environ)) is not None:
         folder = place.tensorboard  # from every rank, also those that do not log
     else:
-        folder = chosen_run(run).tensorboard_dir
+        folder = choose_run(run).tensorboard_dir
     rank = rank_of()
     # The form of torch's own names, <host>_<process>: by it `aboard run` knows whose file it is.
     worker = f"{socket.gethostname()}{f'#{rank}' if rank else ''}_{os.getpid()}"

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hugging Face Transformers: `Trainer(…, callbacks=[AboardCallback()])`, or `report_to="aboard"` after this import."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# The base classes are of frameworks that are not installed where types are checked.
-
 from __future__ import annotations
 
 import dataclasses
@@ -11,17 +8,15 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import ScalarLogger, choose_run, require
 from aboard.run.training.run import Run
 
-transformers: Any = required("transformers", "transformers", "4.40", newest_tested="5.22")
+transformers: Any = require("transformers", "transformers", "4.40", newest_tested="5.22")
 NAME = "aboard"
 _STAGES = ("eval", "test")
 
 
-class AboardCallback(transformers.TrainerCallback):
+class TransformersCallback(transformers.TrainerCallback):
     """Logs what the Trainer logs. Tags are those of its TensorBoard callback: `train/loss`, `eval/loss`."""
 
     def __init__(self, run: Run | None = None, *, hparams: Any = None, **options: Any) -> None:
@@ -36,9 +31,9 @@ class AboardCallback(transformers.TrainerCallback):
         self.run = run
         self._options = options
         self._hparams = dict(hparams or {})
-        self._numbers = Numbers("Trainer")
+        self._numbers = ScalarLogger("Trainer")
         if run is not None:
-            chosen_run(run, **options)
+            choose_run(run, **options)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Training begins: its arguments and the model's configuration are hyperparameters."""
@@ -75,7 +70,7 @@ class AboardCallback(transformers.TrainerCallback):
             # Older versions call a run after the output folder unless somebody names it.
             if name and name != getattr(args, "output_dir", None):
                 options.setdefault("name", name)
-            self.run = chosen_run(**options)
+            self.run = choose_run(**options)
         return self.run
 
 
@@ -106,8 +101,8 @@ def tagged(logs: Mapping[str, Any]) -> dict[str, Any]:
 
 def register() -> None:
     """Have `TrainingArguments(report_to="aboard")` mean `AboardCallback`; done when this module is imported."""
-    known = required("transformers.integrations.integration_utils", "transformers", "4.40")
-    known.INTEGRATION_TO_CALLBACK[NAME] = AboardCallback
+    known = require("transformers.integrations.integration_utils", "transformers", "4.40")
+    known.INTEGRATION_TO_CALLBACK[NAME] = TransformersCallback
 
 
 register()

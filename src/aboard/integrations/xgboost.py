@@ -1,30 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """XGBoost: `xgboost.train(…, callbacks=[AboardCallback()])`, and the same for its scikit-learn estimators."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# The base classes are of frameworks that are not installed where types are checked.
-
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from aboard.integrations.chosen_run import chosen_run
-from aboard.integrations.numbers_of import Numbers
-from aboard.integrations.requiring import required
+from aboard.integrations.framework import ScalarLogger, choose_run, require
 from aboard.run.training.run import Run
 
-xgboost: Any = required("xgboost", "xgboost", "1.6", newest_tested="3.2")
+xgboost: Any = require("xgboost", "xgboost", "1.6", newest_tested="3.2")
 
 
-class AboardCallback(xgboost.callback.TrainingCallback):
+class XGBoostCallback(xgboost.callback.TrainingCallback):
     """Logs every metric of every evaluation set after each round: the set is the logdir, the metric the tag."""
 
     def __init__(self, run: Run | None = None, **options: Any) -> None:
         """Choose the run: `run`, that of the script, of `aboard run`, or a new one, to which `options` belong."""
         super().__init__()
-        self.run = chosen_run(run, **options)
-        self._numbers = Numbers("XGBoost")
+        self.run = choose_run(run, **options)
+        self._numbers = ScalarLogger("XGBoost")
 
     def before_training(self, model: Any) -> Any:
         """Parameters of the booster are hyperparameters; of several folds those of the first."""

@@ -19,7 +19,7 @@ from aboard.errors import AboardError, UnknownName
 from aboard.executors.registry import executor_of
 from aboard.jobs.experiment import is_open
 from aboard.jobs.job import Job
-from aboard.jobs.job_record import JobRecords, write_owned
+from aboard.jobs.records import JobRecords, write_owned
 from aboard.model.unit_handle import UnitHandle
 
 _POLL_SECONDS = 0.5

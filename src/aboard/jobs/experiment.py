@@ -16,7 +16,7 @@ from aboard.config.settings import load_settings
 from aboard.errors import Conflict
 from aboard.foundation.locks import LockHeld, ProcessLock
 from aboard.jobs.job import Job
-from aboard.jobs.job_record import JobRecords, write_owned
+from aboard.jobs.records import JobRecords, write_owned
 from aboard.model.names import check_name
 from aboard.model.uid import new_uid
 

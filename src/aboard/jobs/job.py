@@ -4,23 +4,31 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aboard.config.credentials import client_settings
 from aboard.config.settings import load_settings
-from aboard.errors import AboardError, Conflict, ExecutorUnavailable, ServerUnavailable, UnknownName
-from aboard.executors.executor import Executor
+from aboard.errors import AboardError, Conflict, ExecutorUnavailable, ServerUnavailable, StorageUnavailable, UnknownName
+from aboard.executors.executor import Executor, status_after_revival
 from aboard.executors.local import Local
 from aboard.executors.registry import executor_of, make_executor
-from aboard.jobs.cancel_marks import forget_mark, mark_in_store
-from aboard.jobs.job_record import JobRecord, JobRecords
-from aboard.jobs.looking_after import looked_after
-from aboard.jobs.sent_source import forget_source
+from aboard.jobs.cancellation import KEY as CANCEL_KEY
+from aboard.jobs.cancellation import forget_mark, mark_in_store, mark_variables
+from aboard.jobs.records import JobRecord, JobRecords, unit_from_json
+from aboard.jobs.sources import forget_source, need_source
+from aboard.jobs.submission import JOB_LABEL, TOKEN_VARIABLE, PreparedJob, submit_prepared, undone_if_refused
 from aboard.model.query.text import value_text
 from aboard.model.selection import Named
+from aboard.model.times import now, time_text
+from aboard.model.uid import new_uid
+from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus, state_after
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
     from aboard.client.board import Board
     from aboard.client.client import Client
     from aboard.client.served_run import ServedRun
+
 
 _log = logging.getLogger("aboard.jobs")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
@@ -88,7 +97,7 @@ class Job:
         if handle is None:
             return self._waiting(looks_after=True)
         executor = executor_of(handle)
-        return _known(lambda: looked_after(executor, handle, lambda: self._records.is_wanted(self.id)))
+        return _known(lambda: status_after_revival(executor, handle, lambda: self._records.is_wanted(self.id)))
 
     def look(self) -> UnitStatus:
         """How it is doing, asked now, as `info`; but nothing is started by asking."""
@@ -174,7 +183,6 @@ class Job:
 
     def again(self) -> Job:
         """Submit it once more, as a new job whose run is the same and goes on; for one that did not complete."""
-        from aboard.jobs.submitting_again import submit_again
 
         return submit_again(self, self._records)
 
@@ -264,7 +272,7 @@ class Job:
             return UnitStatus(state=UnitState.FAILED, reason=EndReason.NOT_STARTED, message=message)
         queue = UnitHandle.parse(self._record.queue)
         try:
-            status = looked_after(executor_of(queue), queue, lambda: looks_after)
+            status = status_after_revival(executor_of(queue), queue, lambda: looks_after)
         except AboardError as error:
             return _never_started(str(error))
         if not status.state.is_ended or (status.can_go_on and not looks_after):
@@ -344,3 +352,73 @@ def _forget_queue(record: JobRecord) -> None:
 
 def _never_started(why: str) -> UnitStatus:
     return UnitStatus(state=UnitState.FAILED, reason=EndReason.NOT_STARTED, message=why)
+
+
+def incomplete_jobs(experiment: str) -> tuple[list[Job], list[Job]]:
+    """For each run of an experiment its newest job: where that did not complete, and where nobody can say any more."""
+    newest = {(job.record.workspace, job.name): job for job in Job.list(experiment=experiment)}
+    infos = [(job, job.info) for job in newest.values()]
+    missed = [(job, info) for job, info in infos if info.state.is_ended and not info.has_succeeded]
+    forgotten = [job for job, info in missed if info.reason is EndReason.FORGOTTEN]
+    return [job for job, _ in missed if job not in forgotten], forgotten
+
+
+def submit_again(job: Job, records: JobRecords) -> Job:
+    """A new job with the unit of one that has ended without completing."""
+    info = job.look()  # nothing is started in order to be refused
+    if not info.state.is_ended:
+        raise Conflict(f"the job {job.name} is {info.state}", hint="cancel it first, or wait for its end")
+    if info.has_succeeded:
+        raise Conflict(f"the job {job.name} has completed", hint="submit it under another name for another run")
+    unit = new_uid()
+    earlier = _stored_unit(job, records)
+    spec = _unit_under_new_id(unit, earlier, job.id, records)
+    record = replace(job.record, id=unit, created=time_text(now()), handle="", queue="")
+    executor = make_executor(job.record.executor, job.record.options)
+    one = PreparedJob(record=record, spec=spec)
+    with undone_if_refused([one], records):
+        if spec.source != earlier.source:
+            _copy_source(job, earlier.source, spec.source)
+        need_source(spec.environment, unit, job.name)
+        if info.state is UnitState.LOST:
+            job.cancel()  # what is left of it would hold the run
+        again = submit_prepared(one, executor, records)
+    records.mark_cancelled(job.id)  # nobody is to start the earlier one again as well
+    return Job(again, records=records)
+
+
+def _stored_unit(job: Job, records: JobRecords) -> UnitSpec:
+    """The unit as it was."""
+    try:
+        return unit_from_json(json.loads(records.unit_file(job.id).read_text("utf-8")))
+    except (OSError, ValueError) as error:
+        raise _not_resubmittable(job, error) from error
+
+
+def _unit_under_new_id(unit: str, spec: UnitSpec, earlier: str, records: JobRecords) -> UnitSpec:
+    """The unit under another id, with the token of today.
+
+    It gets a copy of a source that belongs to the earlier job, because that may be forgotten; that of a sweep stays as
+    long as any of its jobs.
+    """
+    source, place = spec.source, records.place(earlier)
+    if source and Path(source).is_relative_to(place):
+        source = str(records.place(unit) / Path(source).relative_to(place))
+    settings = client_settings({})
+    marks = mark_variables(unit, records.cancel_mark(unit), shares_files=CANCEL_KEY not in spec.environment)
+    environment = {**spec.environment, **marks}
+    if "ABOARD_SERVER" in environment and settings.token:
+        environment[TOKEN_VARIABLE] = settings.token
+    return replace(spec, id=unit, source=source, environment=environment, labels={**spec.labels, JOB_LABEL: unit})
+
+
+def _copy_source(job: Job, source: str, copy: str) -> None:
+    try:
+        shutil.copytree(source, copy, symlinks=True)
+    except OSError as error:
+        raise _not_resubmittable(job, error) from error
+
+
+def _not_resubmittable(job: Job, error: Exception) -> StorageUnavailable:
+    hint = "submit it as the first time; with name= its run goes on"
+    return StorageUnavailable(f"the job {job.name} cannot be submitted again: {error}", hint=hint)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep: one command with many values of hyperparameters, as runs of one experiment.
+"""Sweeps: one command with many values of hyperparameters, as runs of one experiment.
 
-On Slurm it is one job array, on Kubernetes one Job with an index for each. Elsewhere a queue beside the person's
-process submits so many units at a time.
+On Slurm a sweep is one job array, on Kubernetes one Job with an index for each run. Elsewhere a queue beside the
+process of the user submits a number of units at a time.
 """
 
 from __future__ import annotations
@@ -13,21 +13,31 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from aboard.errors import ExecutorNotConfigured, ExecutorUnavailable, InvalidType, InvalidValue
 from aboard.executors.executor import ArrayExecutor, Executor
 from aboard.executors.local import Local
 from aboard.jobs.job import Job, for_each
-from aboard.jobs.submitting import JobAsked, PreparedJob, Preparing, keep, unanswered, undone_if_refused
+from aboard.jobs.submission import (
+    JobPreparation,
+    JobRequest,
+    PreparedJob,
+    unconfirmed_submission,
+    undone_if_refused,
+    write_prepared,
+)
 from aboard.jobs.unit_queue import RESTARTS, write_queue
 from aboard.model.query.text import value_text
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
+from aboard.model.unit_parts import Mount
 from aboard.model.unit_states import UnitState
 
 if TYPE_CHECKING:
     from aboard.client.board import Board
+
 
 MOST_JOBS = 10_000
 HparamSets = Mapping[str, Sequence[object]] | Sequence[Mapping[str, object]]
@@ -87,21 +97,21 @@ class Sweep:
         return f"Sweep(experiment={self.experiment!r}, jobs={len(self.jobs)})"
 
 
-def planned_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> tuple[Executor, list[UnitSpec]]:
+def planned_sweep(asked: JobRequest, hparams: HparamSets, at_once: int | None) -> tuple[Executor, list[UnitSpec]]:
     """What `submit_sweep` would submit, and where to; nothing is sent, written or asked."""
     group = new_uid()
     named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
-    preparing, prepared = _prepared(named, hparams, at_once, group, copies=False)
+    preparing, prepared = _prepare(named, hparams, at_once, group, copies=False)
     return preparing.executor, [one.spec for one in prepared]
 
 
-def _prepared(
-    named: JobAsked, hparams: HparamSets, at_once: int | None, group: str, *, copies: bool = True
-) -> tuple[Preparing, list[PreparedJob]]:
+def _prepare(
+    named: JobRequest, hparams: HparamSets, at_once: int | None, group: str, *, copies: bool = True
+) -> tuple[JobPreparation, list[PreparedJob]]:
     if at_once is not None and at_once < 1:
         raise InvalidValue(f"{at_once} jobs at a time are none", hint="give 1 or more, or leave it out")
     sets = hparam_sets(hparams)
-    preparing = Preparing(named, copies=copies)
+    preparing = JobPreparation(named, copies=copies)
     stem = named.name or named.experiment
     width = len(str(len(sets) - 1))
     prepared = [
@@ -111,31 +121,31 @@ def _prepared(
     return preparing, prepared
 
 
-def submit_sweep(asked: JobAsked, hparams: HparamSets, at_once: int | None) -> Sweep:
+def submit_sweep(asked: JobRequest, hparams: HparamSets, at_once: int | None) -> Sweep:
     """Submit the jobs of a sweep; those values that `asked` has itself hold for all."""
     group = new_uid()
     named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
-    preparing, prepared = _prepared(named, hparams, at_once, group)
+    preparing, prepared = _prepare(named, hparams, at_once, group)
     try:
         with undone_if_refused(prepared, preparing.records):
             preparing.bring_source(group, [one.spec.id for one in prepared])
             if isinstance(preparing.executor, ArrayExecutor):
-                jobs = _array(preparing, preparing.executor, prepared, at_once)
+                jobs = _submit_as_array(preparing, preparing.executor, prepared, at_once)
             else:
-                jobs = _queued(preparing, prepared, group, at_once or max(1, (os.cpu_count() or 2) // 2))
+                jobs = _submit_by_queue(preparing, prepared, group, at_once or max(1, (os.cpu_count() or 2) // 2))
     except ExecutorNotConfigured:
         raise
     except ExecutorUnavailable as error:
         meant = f"--experiment {named.experiment}"
-        raise unanswered(error, f"list {meant}", meant) from error
+        raise unconfirmed_submission(error, f"list {meant}", meant) from error
     return Sweep(jobs, named.experiment, prepared[0].record.workspace)
 
 
-def _array(
-    preparing: Preparing, executor: ArrayExecutor, prepared: list[PreparedJob], at_once: int | None
+def _submit_as_array(
+    preparing: JobPreparation, executor: ArrayExecutor, prepared: list[PreparedJob], at_once: int | None
 ) -> list[Job]:
     for one in prepared:
-        keep(one, preparing.records)
+        write_prepared(one, preparing.records)
     handles = executor.submit_array([one.spec for one in prepared], at_once=at_once)
     records = [replace(one.record, handle=handle.text()) for one, handle in zip(prepared, handles, strict=True)]
     for record in records:
@@ -143,7 +153,7 @@ def _array(
     return [Job(record, records=preparing.records) for record in records]
 
 
-def _queued(preparing: Preparing, prepared: list[PreparedJob], group: str, at_once: int) -> list[Job]:
+def _submit_by_queue(preparing: JobPreparation, prepared: list[PreparedJob], group: str, at_once: int) -> list[Job]:
     records = preparing.records
     path = records.place(group) / "queue.json"
     marks = [records.cancel_mark(one.record.id) for one in prepared]
@@ -156,6 +166,59 @@ def _queued(preparing: Preparing, prepared: list[PreparedJob], group: str, at_on
     queue = here.handle(group, folder=str(here.folder_of(group)))
     written = [replace(one, record=replace(one.record, queue=queue.text())) for one in prepared]
     for one in written:
-        keep(one, records)
+        write_prepared(one, records)
     here.submit(spec)
     return [Job(one.record, records=records) for one in written]
+
+
+def sweep(
+    command: str | Sequence[str],
+    hparams: HparamSets,
+    *,
+    at_once: int | None = None,
+    source_dir: str | os.PathLike[str] | None = None,
+    executor: Executor | str | None = None,
+    experiment: str = "",
+    workspace: str | None = None,
+    name: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    image: str = "",
+    cpus: float | None = None,
+    memory: int | str | None = None,
+    gpus: int = 0,
+    gpu_type: str = "",
+    mounts: Sequence[Mount] = (),
+    service_account: str = "",
+    timeout: float | str | timedelta | None = None,
+    grace: float = 30.0,
+    restarts: int = 0,
+    program: str = "",
+) -> Sweep:
+    """Run a command once for each combination of a grid, or for each mapping of a list, as runs of one experiment.
+
+    `at_once` says how many run at a time: on Slurm all that fit, elsewhere one for each two processors. The rest is as
+    for `submit`; runs are called `NAME-0`, `NAME-1` and so on, after `name` or the experiment.
+    """
+    asked = JobRequest(
+        command=command,
+        source_dir=source_dir,
+        executor=executor,
+        experiment=experiment,
+        workspace=workspace,
+        name=name,
+        tags=tags or {},
+        environment=environment or {},
+        image=image,
+        cpus=cpus,
+        memory=memory,
+        gpus=gpus,
+        gpu_type=gpu_type,
+        mounts=mounts,
+        service_account=service_account,
+        timeout=timeout,
+        grace=grace,
+        restarts=restarts,
+        program=program,
+    )
+    return submit_sweep(asked, hparams, at_once)

@@ -16,11 +16,9 @@ from typing import Any
 
 from aboard.config.settings import load_settings
 from aboard.errors import AboardError, ExecutorUnavailable
-from aboard.executors.executor import Executor
+from aboard.executors.executor import Executor, status_after_revival
 from aboard.executors.registry import make_executor
-from aboard.jobs.job_record import JobRecords, write_owned
-from aboard.jobs.looking_after import looked_after
-from aboard.jobs.unit_document import unit_document, unit_from
+from aboard.jobs.records import JobRecords, unit_from_json, unit_to_json, write_owned
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 
@@ -32,7 +30,7 @@ RESTARTS = 3
 
 def write_queue(path: Path, executor: Executor, specs: Sequence[UnitSpec], at_once: int, marks: Sequence[Path]) -> None:
     """Write down what a queue is to do; `marks` are files that, when they are there, take a unit out of it."""
-    units = [{"unit": unit_document(spec), "mark": str(mark)} for spec, mark in zip(specs, marks, strict=True)]
+    units = [{"unit": unit_to_json(spec), "mark": str(mark)} for spec, mark in zip(specs, marks, strict=True)]
     document = {"executor": executor.name, "options": executor.options, "at_once": at_once, "units": units}
     write_owned(path, json.dumps(document))
 
@@ -52,7 +50,7 @@ def work(path: Path) -> int:
             running = [handle for handle in running if _is_live(executor, handle, records)]
         if not _is_wanted(Path(entry["mark"])):
             continue
-        spec = unit_from(entry["unit"])
+        spec = unit_from_json(entry["unit"])
         try:
             running.append(_submitted(executor, spec))
             _say(f"{spec.name}: submitted")
@@ -82,7 +80,7 @@ def _submitted(executor: Executor, spec: UnitSpec) -> UnitHandle:
 
 def _is_live(executor: Executor, handle: UnitHandle, records: JobRecords) -> bool:
     try:
-        return not looked_after(executor, handle, lambda: records.is_wanted(handle.unit)).state.is_ended
+        return not status_after_revival(executor, handle, lambda: records.is_wanted(handle.unit)).state.is_ended
     except ExecutorUnavailable:
         return True
     except AboardError:

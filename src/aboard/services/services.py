@@ -16,7 +16,7 @@ from aboard.api.runs import NewRun
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.errors import CatalogUnavailable, Forbidden, UnknownName
-from aboard.jobs.job_record import JobRecords
+from aboard.jobs.records import JobRecords
 from aboard.model.access import Access
 from aboard.model.board import Board, BoardKind
 from aboard.model.names import check_name, check_workspace_name

@@ -15,8 +15,8 @@ from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue
 from aboard.executors import Executor, Local, executor_names
 from aboard.executors.registry import executor_class, has_ports
-from aboard.jobs.board_unit import board_unit
-from aboard.jobs.other_side import other_side, source_for
+from aboard.jobs.experiment_board import board_unit
+from aboard.jobs.submission import execution_site, source_for
 from aboard.model.process_settings import parse_process_settings
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
@@ -69,15 +69,15 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_runs_may_be_kept(tmp_path: Path) -> None:
     settings = load_settings()
-    here = other_side(Local(), settings, str(tmp_path))
+    here = execution_site(Local(), settings, str(tmp_path))
     assert (here.shares_files, here.keeps_disk) == (True, True)
-    there = other_side(Pods(), settings, "/seen/runs")
+    there = execution_site(Pods(), settings, "/seen/runs")
     assert (there.shares_files, there.keeps_disk, there.program) == (False, False, ("aboard",))
     with pytest.raises(InvalidValue, match="pods cannot see"):
-        other_side(Pods(), settings, str(tmp_path))
+        execution_site(Pods(), settings, str(tmp_path))
     with pytest.raises(InvalidValue, match="units of portless cannot see the store"):
-        other_side(Portless(), settings, str(tmp_path))
-    assert other_side(Portless(), settings, BUCKET).environment["ABOARD_STORE"] == BUCKET
+        execution_site(Portless(), settings, str(tmp_path))
+    assert execution_site(Portless(), settings, BUCKET).environment["ABOARD_STORE"] == BUCKET
 
 
 def test_who_brings_the_source(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from aboard.executors import Kubernetes
-from aboard.executors.kubernetes_manifests import UNIT_LABEL
+from aboard.executors.kubernetes.manifests import UNIT_LABEL
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_parts import Port
 

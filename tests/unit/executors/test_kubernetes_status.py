@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from aboard.executors.kubernetes_status import living_status, pod_end
-from aboard.executors.kubernetes_sweep import member_status
+from aboard.executors.kubernetes.status import living_status, member_status, pod_end
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason
 

@@ -9,7 +9,7 @@ from aboard.model.unit import UnitSpec
 def test_the_next_member_starts_only_when_a_pod_has_ended() -> None:
     """By default Kubernetes counts a pod that still terminates as failed, and starts another one beside it."""
     from aboard.executors import Kubernetes
-    from aboard.executors.kubernetes_sweep import sweep_manifests
+    from aboard.executors.kubernetes.sweep import sweep_manifests
 
     for restarts in (0, 2):
         specs = [UnitSpec(name=f"train-{n}", image="x", command=("true",), restarts=restarts) for n in range(3)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aboard.executors.slurm_status import Job, job_from, slurm_status
+from aboard.executors.slurm_jobs import SlurmJob, parse_job, slurm_status
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus
 
@@ -19,7 +19,7 @@ def _kept(reason: str = "exited", code: int = TERMINATED, attempt: int = 1) -> d
     return {"pid": 7, "started": 10.0, "host": "node1", "attempt": attempt, "end": end}
 
 
-def _status(job: Job | None, state: dict[str, Any] | None, *, was_asked: bool = False) -> UnitStatus:
+def _status(job: SlurmJob | None, state: dict[str, Any] | None, *, was_asked: bool = False) -> UnitStatus:
     return slurm_status(job, state, complaint="", was_asked=was_asked)
 
 
@@ -35,27 +35,27 @@ def _status(job: Job | None, state: dict[str, Any] | None, *, was_asked: bool = 
 def test_slurms_signal_may_reach_the_unit_before_its_keeper(
     told: str, code: int, state: UnitState, reason: EndReason
 ) -> None:
-    status = _status(Job(state=told), _kept(code=code))
+    status = _status(SlurmJob(state=told), _kept(code=code))
     assert (status.state, status.reason) == (state, reason), status
 
 
 def test_a_signal_that_was_not_slurms_is_the_units_own_end() -> None:
-    status = _status(Job(state="FAILED", exit_code=TERMINATED), _kept())
+    status = _status(SlurmJob(state="FAILED", exit_code=TERMINATED), _kept())
     assert (status.reason, status.exit_code) == (EndReason.EXITED, TERMINATED)
 
 
 def test_what_the_keeper_knows_better_stands() -> None:
-    status = _status(Job(state="CANCELLED"), _kept(code=3))
+    status = _status(SlurmJob(state="CANCELLED"), _kept(code=3))
     assert (status.reason, status.exit_code) == (EndReason.EXITED, 3)
 
 
 def test_the_end_of_an_earlier_attempt_says_nothing_of_this_one() -> None:
-    status = _status(Job(state="FAILED", exit_code=1, restarts=1), _kept(attempt=1))
+    status = _status(SlurmJob(state="FAILED", exit_code=1, restarts=1), _kept(attempt=1))
     assert (status.reason, status.exit_code, status.attempt) == (EndReason.EXITED, 1, 2)
 
 
 def test_while_slurm_has_not_noticed_the_end_it_is_not_told() -> None:
-    assert _status(Job(state="RUNNING"), _kept()).state is UnitState.STOPPING
+    assert _status(SlurmJob(state="RUNNING"), _kept()).state is UnitState.STOPPING
 
 
 def test_a_unit_that_slurm_forgot_after_it_was_asked_to_end_is_stopped() -> None:
@@ -76,4 +76,4 @@ def test_a_unit_that_slurm_forgot_after_it_was_asked_to_end_is_stopped() -> None
 def test_which_jobs_were_killed_also_where_the_record_of_their_keeper_is_not_seen_yet(
     state: str, code: str, was_killed: bool
 ) -> None:
-    assert job_from({"JobState": state, "ExitCode": code}).was_killed is was_killed
+    assert parse_job({"JobState": state, "ExitCode": code}).was_killed is was_killed

@@ -10,7 +10,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.errors import InvalidValue
-from aboard.integrations.batch_metrics import BatchMetrics
+from aboard.integrations.framework import BatchMetrics
 from support.reading import scalars
 
 

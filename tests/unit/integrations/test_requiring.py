@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import MissingPackage
-from aboard.integrations.requiring import numbers, required
+from aboard.integrations.framework import require, version_numbers
 
 
 def _package(folder: Path, name: str, version: str, code: str = "") -> None:
@@ -21,7 +21,7 @@ def _package(folder: Path, name: str, version: str, code: str = "") -> None:
 
 def test_one_that_is_missing_is_named_with_its_version() -> None:
     with pytest.raises(MissingPackage, match=r"needs the package keras 3\.0 or newer .*not installed") as caught:
-        required("no_such_framework", "keras", "3.0", newest_tested="3.15")
+        require("no_such_framework", "keras", "3.0", newest_tested="3.15")
     assert caught.value.hint == "pip install 'keras>=3.0'"
 
 
@@ -29,15 +29,15 @@ def test_one_that_is_too_old_is_named_with_both_versions(tmp_path: Path, monkeyp
     _package(tmp_path, "oldframework", "2.9.1")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingPackage, match=r"oldframework 2\.10 or newer; 2\.9\.1 is installed"):
-        required("oldframework", "oldframework", "2.10")
-    assert required("oldframework", "oldframework", "2.9").__name__ == "oldframework"
+        require("oldframework", "oldframework", "2.10")
+    assert require("oldframework", "oldframework", "2.9").__name__ == "oldframework"
 
 
 def test_one_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _package(tmp_path, "brokenframework", "1.0", "import a_part_that_is_missing")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(MissingPackage, match=r"installed, but cannot be imported: .*a_part_that_is_missing"):
-        required("brokenframework", "brokenframework", "1.0")
+        require("brokenframework", "brokenframework", "1.0")
     sys.modules.pop("brokenframework", None)
 
 
@@ -45,11 +45,11 @@ def test_one_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: pytes
     ("older", "newer"), [("2.9", "2.10"), ("2.13.0+cpu", "2.14"), ("1.0rc1", "1.1"), ("", "0.1"), ("0.0.9", "0.0.12")]
 )
 def test_versions_are_compared_as_numbers(older: str, newer: str) -> None:
-    assert numbers(older) < numbers(newer)
+    assert version_numbers(older) < version_numbers(newer)
 
 
 def test_zeros_at_the_end_make_no_difference() -> None:
-    assert numbers("2.0.0") == numbers("2")
+    assert version_numbers("2.0.0") == version_numbers("2")
 
 
 @pytest.mark.parametrize("framework", ["keras", "lightning", "transformers", "clu", "xgboost", "optuna", "accelerate"])

@@ -12,9 +12,9 @@ import pytest
 
 from aboard.errors import AboardError, ExecutorUnavailable, UnitRefused, UnknownName
 from aboard.executors.executor import Executor
-from aboard.jobs import add_tensorboard, board_ending
-from aboard.jobs.add_tensorboard import BoardBeside
+from aboard.jobs import board_ending, experiment_board
 from aboard.jobs.board_ending import BoardEnding
+from aboard.jobs.experiment_board import ExperimentBoard
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
@@ -109,5 +109,5 @@ def test_a_board_that_is_not_known_any_more_needs_no_end(monkeypatch: pytest.Mon
 
 
 def test_the_token_of_a_board_that_was_queued_again_is_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(add_tensorboard, "executor_of", lambda _: Board())
-    assert BoardBeside(HANDLE).app_uri == "http://node:6006/?token=second-one"
+    monkeypatch.setattr(experiment_board, "executor_of", lambda _: Board())
+    assert ExperimentBoard(HANDLE).app_uri == "http://node:6006/?token=second-one"

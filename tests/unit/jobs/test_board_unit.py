@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from aboard.executors import Kubernetes
-from aboard.jobs.board_unit import board_unit
+from aboard.jobs.experiment_board import board_unit
 from aboard.jobs.job import named_runs
 from aboard.model.query.parser import parse_query
 from aboard.model.query.text import query_text

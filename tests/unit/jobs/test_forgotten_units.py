@@ -14,10 +14,9 @@ from aboard.errors import ExecutorUnavailable, UnknownName
 from aboard.executors import Local
 from aboard.jobs import board_ending
 from aboard.jobs.board_ending import BoardEnding
-from aboard.jobs.job import Job
-from aboard.jobs.job_record import JobRecord, JobRecords
-from aboard.jobs.submitting import PreparedJob, keep
-from aboard.jobs.submitting_again import incomplete_jobs
+from aboard.jobs.job import Job, incomplete_jobs
+from aboard.jobs.records import JobRecord, JobRecords
+from aboard.jobs.submission import PreparedJob, write_prepared
 from aboard.jobs.sweep import Sweep
 from aboard.model.uid import new_uid
 from aboard.model.unit import UnitSpec
@@ -45,7 +44,7 @@ def forgotten_job(records: JobRecords, name: str = "gone") -> Job:
         created="2026-01-01T00:00:00Z",
         handle=Local().handle(unit, folder=str(Local().folder_of(unit))).text(),
     )
-    keep(PreparedJob(record=record, spec=UnitSpec(id=unit, name=name, command=("true",))), records)
+    write_prepared(PreparedJob(record=record, spec=UnitSpec(id=unit, name=name, command=("true",))), records)
     return Job(record, records=records)
 
 

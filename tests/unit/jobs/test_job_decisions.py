@@ -12,9 +12,9 @@ import pytest
 import aboard
 from aboard.errors import ExecutorUnavailable, UnitRefused, UnknownName
 from aboard.executors import Local
-from aboard.jobs import calls
-from aboard.jobs.job_record import JobRecords
-from aboard.jobs.submitting import JobAsked
+from aboard.jobs import submit, sweep
+from aboard.jobs.records import JobRecords
+from aboard.jobs.submission import JobRequest
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
@@ -180,10 +180,10 @@ def test_what_was_refused_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_sweep_takes_what_a_job_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[JobAsked] = []
-    monkeypatch.setattr(calls, "submit_sweep", lambda one, *_: given.append(one))
-    monkeypatch.setattr(calls, "submit_job", given.append)
-    options: dict[str, Any] = {name: f"its {name}" for name in JobAsked.__dataclass_fields__ if name != "hparams"}
-    calls.submit(**options)
-    calls.sweep(hparams={"lr": [1]}, **options)
+    given: list[JobRequest] = []
+    monkeypatch.setattr(sweep, "submit_sweep", lambda one, *_: given.append(one))
+    monkeypatch.setattr(sweep, "submit_job", given.append)
+    options: dict[str, Any] = {name: f"its {name}" for name in JobRequest.__dataclass_fields__ if name != "hparams"}
+    submit.submit(**options)
+    sweep.sweep(hparams={"lr": [1]}, **options)
     assert given[0] == given[1]

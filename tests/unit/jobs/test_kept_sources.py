@@ -13,10 +13,18 @@ from types import SimpleNamespace
 import pytest
 
 from aboard.errors import Conflict, InvalidValue
-from aboard.jobs import kept_sources, sent_source
-from aboard.jobs.cancel_marks import KEY, mark_in_store
-from aboard.jobs.kept_sources import SAFE_SECONDS, KeptSource, clean_sources
-from aboard.jobs.sent_source import VARIABLE, SentSource, enter_source, forget_source, need_source
+from aboard.jobs import sources
+from aboard.jobs.cancellation import KEY, mark_in_store
+from aboard.jobs.sources import (
+    SAFE_SECONDS,
+    SOURCE_VARIABLE,
+    PackedSource,
+    StoredSource,
+    clean_sources,
+    enter_source,
+    forget_source,
+    need_source,
+)
 from aboard.model.uid import new_uid
 from aboard.services.runs.retention import RegularRetention
 from aboard.services.stores.jobs import clean_stores
@@ -38,10 +46,10 @@ def store(folder: Path) -> Store:
 
 
 @pytest.fixture
-def sent(tmp_path: Path) -> SentSource:
+def sent(tmp_path: Path) -> PackedSource:
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "train.py").write_text("print(1)")
-    return SentSource.of(tmp_path / "source")
+    return PackedSource.of(tmp_path / "source")
 
 
 def _grow_old(folder: Path, days: float, what: str = "*") -> None:
@@ -50,25 +58,25 @@ def _grow_old(folder: Path, days: float, what: str = "*") -> None:
         os.utime(path, (old, old))
 
 
-def _environment(sent: SentSource, folder: Path) -> dict[str, str]:
-    return {VARIABLE: sent.key, "ABOARD_STORE": str(folder)}
+def _environment(sent: PackedSource, folder: Path) -> dict[str, str]:
+    return {SOURCE_VARIABLE: sent.key, "ABOARD_STORE": str(folder)}
 
 
 def test_a_source_stays_while_a_job_waits_for_it_and_goes_after_the_last(
-    store: Store, folder: Path, sent: SentSource
+    store: Store, folder: Path, sent: PackedSource
 ) -> None:
     first, second = new_uid(), new_uid()
     sent.send(str(folder), [first, second])
     _grow_old(folder, 300)
     assert clean_sources(store) == 0
-    KeptSource(store, sent.key).release(first)
+    StoredSource(store, sent.key).release(first)
     assert clean_sources(store) == 0
-    KeptSource(store, sent.key).release(second)
+    StoredSource(store, sent.key).release(second)
     assert clean_sources(store) == 1
     assert not list(store.list("_sources"))
 
 
-def test_nothing_goes_before_a_safe_time(store: Store, folder: Path, sent: SentSource) -> None:
+def test_nothing_goes_before_a_safe_time(store: Store, folder: Path, sent: PackedSource) -> None:
     sent.send(str(folder), [])
     assert clean_sources(store) == 0
     _grow_old(folder, SAFE_SECONDS / DAY + 1)
@@ -79,7 +87,7 @@ def test_nothing_goes_before_a_safe_time(store: Store, folder: Path, sent: SentS
 
 
 def test_a_job_that_has_begun_needs_its_source_until_it_completes(
-    store: Store, folder: Path, sent: SentSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, folder: Path, sent: PackedSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     unit = new_uid()
@@ -87,7 +95,7 @@ def test_a_job_that_has_begun_needs_its_source_until_it_completes(
     environ = {**_environment(sent, folder), "ABOARD_UNIT_ID": unit}
     is_done = enter_source(environ, str(folder), tmp_path / "home")
     assert (Path.cwd() / "train.py").read_text() == "print(1)"
-    assert VARIABLE not in environ
+    assert SOURCE_VARIABLE not in environ
     _grow_old(folder, 80)
     assert clean_sources(store) == 0, "it may be killed, and start again elsewhere"
     is_done()
@@ -99,18 +107,18 @@ def test_a_job_that_has_begun_needs_its_source_until_it_completes(
 
 @pytest.mark.parametrize(("what", "days"), [("*.begun", 91), ("*", 367)])
 def test_marks_of_jobs_that_nobody_heard_of_grow_old(
-    store: Store, folder: Path, sent: SentSource, what: str, days: float
+    store: Store, folder: Path, sent: PackedSource, what: str, days: float
 ) -> None:
     unit = new_uid()
     sent.send(str(folder), [unit])
     if what == "*.begun":
-        KeptSource(store, sent.key).begin(unit)
+        StoredSource(store, sent.key).begin(unit)
     _grow_old(folder, days)
     assert clean_sources(store) == 1
     assert not list(store.list("_sources"))
 
 
-def test_forgetting_the_last_job_takes_the_source_along(store: Store, folder: Path, sent: SentSource) -> None:
+def test_forgetting_the_last_job_takes_the_source_along(store: Store, folder: Path, sent: PackedSource) -> None:
     first, second = new_uid(), new_uid()
     sent.send(str(folder), [first, second])
     _grow_old(folder, 0.1)
@@ -124,14 +132,14 @@ def test_forgetting_the_last_job_takes_the_source_along(store: Store, folder: Pa
     assert "as the first time" in refused.value.hint
 
 
-def test_a_job_that_finds_no_source_leaves_no_mark(store: Store, folder: Path, sent: SentSource) -> None:
+def test_a_job_that_finds_no_source_leaves_no_mark(store: Store, folder: Path, sent: PackedSource) -> None:
     with pytest.raises(Conflict, match="is not in"):
         need_source(_environment(sent, folder), new_uid(), "line")
     assert not list(store.list("_sources"))
 
 
-def test_marks_of_a_submission_that_died_go(store: Store, folder: Path, sent: SentSource) -> None:
-    KeptSource(store, sent.key).need([new_uid(), new_uid()])  # and killed before the source was there
+def test_marks_of_a_submission_that_died_go(store: Store, folder: Path, sent: PackedSource) -> None:
+    StoredSource(store, sent.key).need([new_uid(), new_uid()])  # and killed before the source was there
     assert clean_sources(store) == 0
     assert len(list(store.list("_sources"))) == 2, "who is just submitting has time"
     _grow_old(folder, SAFE_SECONDS / DAY + 1)
@@ -143,13 +151,13 @@ def test_what_stays_costs_one_listing(store: Store, folder: Path, tmp_path: Path
     for number in range(20):
         (tmp_path / "source").mkdir(exist_ok=True)
         (tmp_path / "source" / "train.py").write_text(f"print({number})")
-        SentSource.of(tmp_path / "source").send(str(folder), [new_uid()])
+        PackedSource.of(tmp_path / "source").send(str(folder), [new_uid()])
     opened = open_store(str(folder))
     assert clean_sources(opened) == 0
     assert set(opened.traffic.count().requests) == {"list"}
 
 
-def test_a_source_that_somebody_wants_at_the_last_moment_stays(store: Store, folder: Path, sent: SentSource) -> None:
+def test_a_source_that_somebody_wants_at_the_last_moment_stays(store: Store, folder: Path, sent: PackedSource) -> None:
     sent.send(str(folder), [])
     _grow_old(folder, SAFE_SECONDS / DAY + 1)
     listed = store.list
@@ -166,7 +174,7 @@ def test_a_source_that_somebody_wants_at_the_last_moment_stays(store: Store, fol
 
 @pytest.mark.parametrize("wants", ["send", "again"])
 def test_a_source_that_somebody_wants_while_it_is_removed_is_not_lost(
-    store: Store, folder: Path, sent: SentSource, monkeypatch: pytest.MonkeyPatch, wants: str
+    store: Store, folder: Path, sent: PackedSource, monkeypatch: pytest.MonkeyPatch, wants: str
 ) -> None:
     """Its remover has looked before the mark was there, and deletes after it."""
     sent.send(str(folder), [])
@@ -194,7 +202,7 @@ def test_a_source_that_somebody_wants_while_it_is_removed_is_not_lost(
         delete(listed)
 
     clock = SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=lambda _: is_waiting.set())
-    monkeypatch.setattr(kept_sources, "time", clock)
+    monkeypatch.setattr(sources, "time", clock)
     store.delete = deleted_late  # type: ignore[method-assign]
     assert clean_sources(store) == 1
     submitter.join(60)
@@ -203,7 +211,7 @@ def test_a_source_that_somebody_wants_while_it_is_removed_is_not_lost(
     assert not list(store.list(sent.key.replace(".tar", ".going")))
 
 
-def test_a_remover_that_died_is_not_waited_for(store: Store, folder: Path, sent: SentSource) -> None:
+def test_a_remover_that_died_is_not_waited_for(store: Store, folder: Path, sent: PackedSource) -> None:
     store.put(sent.key.replace(".tar", f".going/{new_uid()}"), b"{}")
     _grow_old(folder, 0.1)
     sent.send(str(folder), [new_uid()])
@@ -213,13 +221,13 @@ def test_a_remover_that_died_is_not_waited_for(store: Store, folder: Path, sent:
 
 
 def test_marks_around_a_training_do_not_wait_long_for_a_store(
-    folder: Path, store: Store, sent: SentSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, store: Store, sent: PackedSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     unit = new_uid()
     sent.send(str(folder), [unit])
     longest: list[float] = []
-    opened = sent_source.open_store
+    opened = sources.open_store
 
     def noted(uri: str, *, read_only: bool = False, patience: Patience | None = None) -> Store:
         if not read_only:  # the source itself has to come
@@ -227,13 +235,13 @@ def test_marks_around_a_training_do_not_wait_long_for_a_store(
             longest.append(told.request_seconds + told.retry_seconds)
         return opened(uri, read_only=read_only)
 
-    monkeypatch.setattr(sent_source, "open_store", noted)
+    monkeypatch.setattr(sources, "open_store", noted)
     enter_source({**_environment(sent, folder), "ABOARD_UNIT_ID": unit}, str(folder), tmp_path / "home")()
     assert len(longest) == 2
     assert max(longest) <= 15
 
 
-def test_a_sweep_that_is_refused_takes_its_source_along(store: Store, folder: Path, sent: SentSource) -> None:
+def test_a_sweep_that_is_refused_takes_its_source_along(store: Store, folder: Path, sent: PackedSource) -> None:
     units = [new_uid() for _ in range(3)]
     sent.send(str(folder), units)
     _grow_old(folder, 0.1)
@@ -241,7 +249,7 @@ def test_a_sweep_that_is_refused_takes_its_source_along(store: Store, folder: Pa
     assert not list(store.list("_sources"))
 
 
-def test_a_server_cleans_its_stores_whatever_rules_it_has(store: Store, folder: Path, sent: SentSource) -> None:
+def test_a_server_cleans_its_stores_whatever_rules_it_has(store: Store, folder: Path, sent: PackedSource) -> None:
     sent.send(str(folder), [])
     mark_in_store({KEY: "", "ABOARD_STORE": str(folder)}, "ended")
     _grow_old(folder, SAFE_SECONDS / DAY + 1)

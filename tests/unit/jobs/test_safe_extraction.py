@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import InvalidValue
-from aboard.jobs.safe_extraction import extract_below
+from aboard.executors.source_archive import extract_below
 
 
 def _archive(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarFile:

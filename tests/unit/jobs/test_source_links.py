@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import InvalidValue
-from aboard.jobs.other_side import bring_source
-from aboard.jobs.sent_source import VARIABLE, SentSource, enter_source
+from aboard.jobs.sources import SOURCE_VARIABLE, PackedSource, enter_source
+from aboard.jobs.submission import bring_source
 from aboard.store import open_store
 
 
@@ -29,9 +29,9 @@ def source(tmp_path: Path) -> Path:
 def test_links_within_go_along(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     open_store(str(tmp_path / "store"), create=True)
-    sent = SentSource.of(source)
+    sent = PackedSource.of(source)
     sent.send(str(tmp_path / "store"), [])
-    enter_source({VARIABLE: sent.key, "ABOARD_UNIT_ID": "unit"}, str(tmp_path / "store"), tmp_path / "home")
+    enter_source({SOURCE_VARIABLE: sent.key, "ABOARD_UNIT_ID": "unit"}, str(tmp_path / "store"), tmp_path / "home")
     assert Path("train.py").read_text() == Path("same/train.py").read_text() == "print(1)"
     assert (Path("train.py").is_symlink(), Path("same").is_symlink()) == (True, True)
 
@@ -42,7 +42,7 @@ def test_links_within_go_along(source: Path, tmp_path: Path, monkeypatch: pytest
 def test_links_that_lead_out_are_refused_by_name(source: Path, target: str) -> None:
     (source / "package" / "up").symlink_to(target.format(source=source))
     with pytest.raises(InvalidValue, match=r"lead out of it: package/up -> ") as refused:
-        SentSource.of(source)
+        PackedSource.of(source)
     assert "git ignore" in refused.value.hint
 
 
@@ -50,7 +50,7 @@ def test_many_links_are_counted(source: Path) -> None:
     for number in range(7):
         (source / f"link{number}").symlink_to("/usr/share")
     with pytest.raises(InvalidValue, match="link4 -> /usr/share and 2 more"):
-        SentSource.of(source)
+        PackedSource.of(source)
 
 
 @pytest.mark.parametrize("target", ["../data/images", "/etc/hostname"])

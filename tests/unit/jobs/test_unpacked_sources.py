@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aboard.executors.source_archive import source_archive
-from aboard.jobs import unpacked_sources
-from aboard.jobs.unpacked_sources import enter_unpacked
+from aboard.jobs import sources
+from aboard.jobs.sources import enter_unpacked
 
 DAY = 86400.0
 
@@ -50,9 +50,9 @@ def test_what_a_job_runs_in_stays_as_long_as_it_runs(
     tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, opened = _unpacked(tmp_path / "sources" / "held"), list[int]()
-    flock = unpacked_sources.fcntl.flock
+    flock = sources.fcntl.flock
     with monkeypatch.context() as patch:
-        patch.setattr(unpacked_sources.fcntl, "flock", lambda file, how: (opened.append(file), flock(file, how)))
+        patch.setattr(sources.fcntl, "flock", lambda file, how: (opened.append(file), flock(file, how)))
         enter_unpacked(held, lambda: pytest.fail("it is there"))  # the job: its lock belongs to what it has opened
     os.utime(held, (0, 0))
     enter_unpacked(tmp_path / "sources" / "mine", lambda: packed)
@@ -72,7 +72,7 @@ def test_on_a_disk_that_machines_share_nothing_is_removed(
     tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = _unpacked(tmp_path / "sources" / "old", days=8)
-    monkeypatch.setattr(unpacked_sources, "network_file_system_of", lambda _: "nfs")
+    monkeypatch.setattr(sources, "network_file_system_of", lambda _: "nfs")
     enter_unpacked(tmp_path / "sources" / "mine", lambda: packed)
     assert old.exists()
 
@@ -81,14 +81,14 @@ def test_a_folder_that_is_taken_away_in_between_is_made_again(
     tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = _unpacked(tmp_path / "sources" / "mine")
-    flock, moved = unpacked_sources.fcntl.flock, tmp_path / "moved"
+    flock, moved = sources.fcntl.flock, tmp_path / "moved"
 
     def taken_first(held: int, how: int) -> None:
         if not moved.exists():
             folder.rename(moved)
         flock(held, how)
 
-    monkeypatch.setattr(unpacked_sources.fcntl, "flock", taken_first)
+    monkeypatch.setattr(sources.fcntl, "flock", taken_first)
     enter_unpacked(folder, lambda: packed)
     assert (folder / "train.py").read_text() == "print(1)"
     assert Path.cwd() == folder
@@ -99,7 +99,7 @@ def test_two_machines_with_one_home_do_not_remove_what_the_other_unpacks(
 ) -> None:
     """Processes of two pods have the same small numbers."""
     monkeypatch.setattr(os, "getpid", lambda: 7)
-    extract, places = unpacked_sources.extract_below, list[Path]()
+    extract, places = sources.extract_below, list[Path]()
 
     def both(archive: object, place: Path) -> None:
         places.append(place)
@@ -107,7 +107,7 @@ def test_two_machines_with_one_home_do_not_remove_what_the_other_unpacks(
             enter_unpacked(tmp_path / "sources" / "mine", lambda: packed)
         extract(archive, place)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(unpacked_sources, "extract_below", both)
+    monkeypatch.setattr(sources, "extract_below", both)
     enter_unpacked(tmp_path / "sources" / "mine", lambda: packed)
     assert len(set(places)) == 2
     assert Path("train.py").read_text() == "print(1)"

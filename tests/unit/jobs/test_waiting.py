@@ -13,7 +13,7 @@ import pytest
 from aboard.errors import ExecutorUnavailable
 from aboard.executors import Local
 from aboard.jobs.job import Job
-from aboard.jobs.job_record import JobRecord, JobRecords
+from aboard.jobs.records import JobRecord, JobRecords
 from aboard.model.uid import new_uid
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState

@@ -12,9 +12,9 @@ import pytest
 import aboard
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable, UnitRefused
 from aboard.executors import Local
-from aboard.jobs import other_side
+from aboard.jobs import submission
 from aboard.jobs.job import Job
-from aboard.jobs.job_record import JobRecord, JobRecords
+from aboard.jobs.records import JobRecord, JobRecords
 from aboard.jobs.sweep import Sweep
 from aboard.model.unit import UnitSpec
 from aboard.model.unit_handle import UnitHandle
@@ -119,14 +119,14 @@ def test_a_source_of_which_a_part_was_copied_goes(
     fault: BaseException,
 ) -> None:
     (source / "z-last.py").write_text("print(2)")
-    copy2 = other_side.shutil.copy2
+    copy2 = submission.shutil.copy2
 
     def full(path: Path, target: Path, **options: bool) -> None:
         if path.name == "z-last.py":
             raise fault
         copy2(path, target, **options)
 
-    monkeypatch.setattr(other_side.shutil, "copy2", full)
+    monkeypatch.setattr(submission.shutil, "copy2", full)
     with pytest.raises(StorageUnavailable if isinstance(fault, OSError) else KeyboardInterrupt):
         submit(source)
     assert _left(home) == []

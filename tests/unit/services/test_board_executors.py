@@ -10,7 +10,7 @@ import pytest
 
 from aboard.errors import AboardError, Forbidden, InvalidValue
 from aboard.executors import Docker, Kubernetes, Local, Slurm
-from aboard.jobs.executor_text import executor_from
+from aboard.executors.registry import executor_from
 from aboard.model.board import Board, BoardKind
 from aboard.model.process_settings import parse_process_settings
 from aboard.model.times import now

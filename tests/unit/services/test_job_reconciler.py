@@ -12,7 +12,7 @@ import pytest
 
 import aboard
 from aboard.catalog.catalog import Catalog
-from aboard.jobs.job_record import JobRecords
+from aboard.jobs.records import JobRecords
 from aboard.model.attempt import Attempt
 from aboard.model.run import Run
 from aboard.model.run_states import RunState

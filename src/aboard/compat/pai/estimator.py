@@ -14,9 +14,9 @@ from aboard.compat.pai.tensorboard import TensorBoard
 from aboard.config.settings import load_settings
 from aboard.errors import Conflict, InvalidValue
 from aboard.executors.executor import Executor
-from aboard.jobs.calls import submit
-from aboard.jobs.executor_text import executor_from
+from aboard.executors.registry import executor_from
 from aboard.jobs.job import Job
+from aboard.jobs.submit import submit
 from aboard.model.uid import new_uid
 
 

@@ -1,16 +1,100 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XManager's executors of clusters and clouds, and what they are to aboard."""
+"""XManager's executors, DockerOptions and absl flags for service accounts, and what they are to aboard."""
 
 from __future__ import annotations
 
+import importlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from aboard.compat.xmanager.flags import kubernetes_service_account, vertex_service_account
 from aboard.compat.xmanager.xm import JobRequirements
 from aboard.errors import InvalidValue
 from aboard.executors.executor import Executor
+
+if TYPE_CHECKING:
+    from aboard.executors.docker import Docker
+
+
+_KUBERNETES_FLAG, _GOOGLE_FLAG = "xm_k8s_service_account_name", "xm_gcp_service_account_name"
+
+
+def define_flags() -> None:
+    """Have absl know the flags, where a script uses absl at all."""
+    flags = _absl()
+    if flags is None:
+        return
+    for name, default, told in (
+        (_KUBERNETES_FLAG, "", "Service account of pods."),
+        (_GOOGLE_FLAG, "xmanager", "Service account of jobs on Vertex, without its project."),
+    ):
+        if name not in flags.FLAGS:
+            flags.DEFINE_string(name, default, told)
+
+
+def kubernetes_service_account() -> str:
+    """What --xm_k8s_service_account_name says."""
+    return _flag_value(_KUBERNETES_FLAG, "")
+
+
+def vertex_service_account(project: str) -> str:
+    """What --xm_gcp_service_account_name says, with the project that it belongs to."""
+    name = _flag_value(_GOOGLE_FLAG, "xmanager")
+    return name if "@" in name or not project else f"{name}@{project}.iam.gserviceaccount.com"
+
+
+def _flag_value(name: str, default: str) -> str:
+    flags = _absl()
+    if flags is None or name not in flags.FLAGS or not flags.FLAGS.is_parsed():
+        return default
+    return str(flags.FLAGS[name].value or default)
+
+
+def _absl() -> Any:
+    try:
+        return importlib.import_module("absl.flags")
+    except ImportError:
+        return None
+
+
+_GCLOUD = "/root/.config/gcloud"
+
+
+@dataclass(frozen=True)
+class DockerOptions:
+    """`ports` go from the container to the machine, `volumes` from the machine to the container.
+
+    As there, credentials of gcloud and the folder ~/gcs are shown to containers when they are there.
+    """
+
+    ports: Mapping[int, int] | None = None
+    volumes: Mapping[str, str] | None = None
+    mount_gcs_path: bool = True
+    interactive: bool = False
+    address: str = field(default="", kw_only=True)
+    """Of the daemon; aboard's own addition."""
+
+    def __post_init__(self) -> None:
+        if self.interactive:
+            hint = "leave it out; `docker exec -it` opens a shell in a container that runs"
+            raise InvalidValue("interactive containers are not possible: jobs outlive their launcher", hint=hint)
+
+    def executor(self) -> Docker:
+        """The same for aboard."""
+        from aboard.executors.docker import Docker
+
+        volumes = {os.path.expanduser(source): target for source, target in (self.volumes or {}).items()}  # noqa: PTH111 - of the daemon's machine
+        has_gcloud = Path("~/.config/gcloud").expanduser().is_dir() and _GCLOUD not in volumes.values()
+        return Docker(
+            address=self.address,
+            ports=dict(self.ports or {}),
+            volumes=volumes,
+            credentials=("gcloud",) if has_gcloud else (),
+            mount_gcs_path=self.mount_gcs_path and Path("~/gcs").expanduser().is_dir(),
+        )
+
 
 _BUCKET = "GOOGLE_CLOUD_BUCKET_NAME"
 _GOOGLE = "GOOGLE_CLOUD_PLATFORM"
@@ -44,7 +128,7 @@ class Kubernetes:
 
     def for_images(self) -> Executor:
         """Pods."""
-        from aboard.executors.kubernetes import Kubernetes as Pods
+        from aboard.executors.kubernetes.executor import Kubernetes as Pods
 
         account = self.service_account or kubernetes_service_account()
         if str(self.cloud_provider).rpartition(".")[2] != _GOOGLE:

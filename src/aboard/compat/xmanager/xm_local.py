@@ -13,16 +13,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from aboard.compat.xmanager.docker_options import DockerOptions
-from aboard.compat.xmanager.executors import Kubernetes, Spec, TensorboardCapability, Vertex
-from aboard.compat.xmanager.flags import define_flags
+from aboard.compat.xmanager.executors import (
+    DockerOptions,
+    Kubernetes,
+    Spec,
+    TensorboardCapability,
+    Vertex,
+    define_flags,
+)
 from aboard.compat.xmanager.xm import Executable, Job, JobRequirements, Packageable, package, words_of
 from aboard.errors import InvalidType
 from aboard.executors.executor import Executor
 from aboard.executors.local import Local as LocalProcesses
-from aboard.jobs.calls import submit
 from aboard.jobs.experiment import Experiment as OpenExperiment
 from aboard.jobs.job import Job as SubmittedJob
+from aboard.jobs.submit import submit
 from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_status import UnitStatus
 

@@ -17,10 +17,10 @@ from datetime import datetime, timedelta
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, Conflict, UnknownName
-from aboard.jobs.cancel_marks import clean_marks
+from aboard.jobs.cancellation import clean_marks
 from aboard.jobs.job import Job
-from aboard.jobs.job_record import JobRecord, JobRecords
-from aboard.jobs.kept_sources import clean_sources
+from aboard.jobs.records import JobRecord, JobRecords
+from aboard.jobs.sources import clean_sources
 from aboard.model.run import Run
 from aboard.model.run_states import RunState
 from aboard.model.times import now, parse_time

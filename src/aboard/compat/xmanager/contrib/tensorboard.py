@@ -11,9 +11,8 @@ from typing import Any
 from aboard.compat.xmanager.xm_local import Experiment, Kubernetes, Local, Vertex
 from aboard.compat.xmanager.xm_slurm import Slurm
 from aboard.errors import InvalidValue
-from aboard.jobs.add_tensorboard import DEFAULT_TIMEOUT, BoardBeside
-from aboard.jobs.add_tensorboard import add_tensorboard as add_beside
-from aboard.jobs.board_unit import DEFAULT_PORT
+from aboard.jobs.experiment_board import DEFAULT_PORT, DEFAULT_TIMEOUT, ExperimentBoard
+from aboard.jobs.experiment_board import add_tensorboard as add_beside
 
 
 class TensorboardProvider:
@@ -39,7 +38,7 @@ def add_tensorboard(
     *,
     executor: Local | Kubernetes | Slurm | Vertex | None = None,
     logdir: str | os.PathLike[str] | None = None,
-) -> BoardBeside:
+) -> ExperimentBoard:
     """As `aboard.add_tensorboard`, with XManager's executors: with DockerOptions a container, otherwise a process."""
     if isinstance(executor, Vertex) or isinstance(port, Vertex):
         hint = "give Vertex(tensorboard=TensorboardCapability(name, base_output_directory)) to its jobs"

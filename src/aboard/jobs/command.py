@@ -13,11 +13,11 @@ from aboard.model.hparams import HparamValue
 
 HPARAMS = "ABOARD_HPARAMS"
 """The variable in which a job finds its hyperparameters as JSON; `aboard run` takes them from there."""
-_PLACE = re.compile(r"\{hparams\.([^{}\s]+)\}")
+_PLACEHOLDER = re.compile(r"\{hparams\.([^{}\s]+)\}")
 _SHELL = re.compile(r"[|&;<>()$`*?\[\]#~!\n]|^\s*\w+=")
 
 
-def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
+def split_command(command: str | Sequence[str]) -> tuple[str, ...]:
     """A command as words; a text that says more than words do goes to a shell."""
     if not isinstance(command, str):
         words = tuple(command)
@@ -34,7 +34,7 @@ def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
     return words
 
 
-def with_values(words: Sequence[str], hparams: Mapping[str, HparamValue]) -> tuple[str, ...]:
+def fill_in_hparams(words: Sequence[str], hparams: Mapping[str, HparamValue]) -> tuple[str, ...]:
     """The words with values in place of `{hparams.NAME}`; within a line of shell they are quoted."""
     is_shell = tuple(words[:2]) == ("/bin/sh", "-c")
 
@@ -45,7 +45,7 @@ def with_values(words: Sequence[str], hparams: Mapping[str, HparamValue]) -> tup
         text = _text(hparams[match[1]])
         return shlex.quote(text) if is_shell else text
 
-    return tuple(_PLACE.sub(value, word) for word in words)
+    return tuple(_PLACEHOLDER.sub(value, word) for word in words)
 
 
 def run_name_of(words: Sequence[str], unit: str) -> str:

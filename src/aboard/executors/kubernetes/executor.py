@@ -13,23 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from aboard.errors import InvalidValue, UnitRefused
-from aboard.executors.executor import Executor
-from aboard.executors.filled_command import spec_digest
-from aboard.executors.kubernetes_cluster import ClusterAddress, ClusterIdentity, Namespace
-from aboard.executors.kubernetes_faults import ApiException, explained
-from aboard.executors.kubernetes_manifests import DIGEST, STOPPED, manifests, object_name, tell_begin
-from aboard.executors.kubernetes_place import Place
-from aboard.executors.kubernetes_status import annotations_of, is_ready
-from aboard.executors.kubernetes_sweep import (
-    UNITS,
-    forget_member,
-    is_forgotten,
-    place_in_sweep,
-    stop_member,
-    sweep_manifests,
-)
-from aboard.executors.kubernetes_volumes import claim_of
-from aboard.executors.local import running_unit, unknown_unit
+from aboard.executors.executor import Executor, running_unit, spec_digest, unknown_unit
+from aboard.executors.kubernetes.cluster import ApiException, ClusterAddress, ClusterIdentity, Namespace, explained
+from aboard.executors.kubernetes.manifests import DIGEST, STOPPED, claim_of, manifests, object_name, tell_begin
+from aboard.executors.kubernetes.status import UnitObject, annotations_of, is_forgotten, is_ready
+from aboard.executors.kubernetes.sweep import UNITS, forget_member, place_in_sweep, stop_member, sweep_manifests
 from aboard.executors.tunnel import Tunnel
 from aboard.model.uid import check_uid
 from aboard.model.unit import UnitSpec
@@ -137,7 +125,7 @@ class Kubernetes(Executor):
             return self._handle_in(opened.cluster, unit, kind="Job", namespace=namespace, **place)
 
     def status(self, handle: UnitHandle) -> UnitStatus:
-        place = Place.of(handle)
+        place = UnitObject.of(handle)
         with self._opened_for(handle) as opened:
             owner = self._known(opened, handle)
             status = place.status(owner, opened)
@@ -146,7 +134,7 @@ class Kubernetes(Executor):
         return status
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
-        place = Place.of(handle)
+        place = UnitObject.of(handle)
         sent: dict[str, int] = {}
         pause = _POLL_SECONDS
         with self._opened_for(handle) as opened:
@@ -168,7 +156,7 @@ class Kubernetes(Executor):
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
         if self.status(handle).state.is_ended:
             return
-        place = Place.of(handle)
+        place = UnitObject.of(handle)
         seconds = None if grace is None else math.ceil(grace)
         with self._opened_for(handle) as opened:
             if place.index is not None:
@@ -183,7 +171,7 @@ class Kubernetes(Executor):
             opened.change(place.kind, place.name, {**mark, "spec": self._ending(opened, place)})
             opened.end_pods(pods, seconds)
 
-    def _ending(self, opened: Namespace, place: Place) -> dict[str, Any]:
+    def _ending(self, opened: Namespace, place: UnitObject) -> dict[str, Any]:
         """The change that ends a unit. A suspended Job never finishes, so one with a lifetime gets a deadline."""
         owner = opened.found(place.kind, place.name) if place.kind == "Job" else None
         if owner is None or owner.spec.ttl_seconds_after_finished is None or owner.spec.suspend:
@@ -192,7 +180,7 @@ class Kubernetes(Executor):
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         """Inside the cluster the Service's own name, from elsewhere the end of a tunnel on this machine."""
-        place = Place.of(handle)
+        place = UnitObject.of(handle)
         with self._opened_for(handle) as opened:
             ports = self._ports(opened, handle, port)
             if not (place.is_idle(self._known(opened, handle)) or any(map(is_ready, place.pods(opened)))):
@@ -203,7 +191,7 @@ class Kubernetes(Executor):
 
     def port_forward_line(self, handle: UnitHandle, port: str = "http", *, here: int | None = None) -> str:
         """The command by which kubectl brings a port of the unit to this machine."""
-        place = Place.of(handle)
+        place = UnitObject.of(handle)
         with self._opened_for(handle) as opened:
             number = self._ports(opened, handle, port)[port]
         words = ["kubectl", "port-forward"]
@@ -225,7 +213,7 @@ class Kubernetes(Executor):
         raise InvalidValue(f"pods of Kubernetes cannot see {path!r}", hint=hint)
 
     def forget(self, handle: UnitHandle) -> None:
-        place = Place.of(handle)
+        place = UnitObject.of(handle)
         with self._opened_for(handle) as opened:
             owner = opened.found(place.kind, place.name)
             is_gone = owner is None or (place.index is not None and is_forgotten(owner, place.index))
@@ -297,14 +285,14 @@ class Kubernetes(Executor):
             return kind, opened.cluster
 
     def _known(self, opened: Namespace, handle: UnitHandle) -> Any:
-        place = Place.of(handle)
+        place = UnitObject.of(handle)
         owner = opened.found(place.kind, place.name)
         if owner is None or (place.index is not None and is_forgotten(owner, place.index)):
             raise unknown_unit(handle)
         return owner
 
     def _ports(self, opened: Namespace, handle: UnitHandle, port: str) -> dict[str, int]:
-        service = opened.found("Service", Place.of(handle).name)
+        service = opened.found("Service", UnitObject.of(handle).name)
         ports: dict[str, int] = {each.name: each.port for each in service.spec.ports} if service is not None else {}
         if port not in ports:
             known = ", ".join(ports) or "none"
@@ -314,7 +302,7 @@ class Kubernetes(Executor):
     def _tunnel(self, handle: UnitHandle) -> Tunnel:
         def forwarding(ports: Mapping[str, int]) -> list[str]:
             told = [f"$({Port(name=name).variable}):{number}" for name, number in ports.items()]
-            return [sys.executable, "-m", "aboard.executors.kubernetes_forward", handle.text(), *told]
+            return [sys.executable, "-m", "aboard.executors.kubernetes.forward", handle.text(), *told]
 
         return Tunnel(handle.unit, forwarding, says=LISTENS.encode())
 

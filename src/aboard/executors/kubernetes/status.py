@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Job or Deployment and its pods say about a unit."""
+"""The status of a unit from its Job or Deployment and its pods, and which of these objects are the unit's own."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from aboard.executors.kubernetes_manifests import IDLE, STOPPED
-from aboard.executors.kubernetes_restarts import had_another_pod
+from aboard.executors.kubernetes.cluster import Namespace
+from aboard.executors.kubernetes.manifests import (
+    IDLE,
+    STOPPED,
+    UNIT_LABEL,
+    had_another_pod,
+    index_had_another_pod,
+    object_name,
+)
+from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus, state_after
+
+if TYPE_CHECKING:
+    pass
+
 
 # What a pod waits for that will not come by itself, and what to do.
 _STUCK = {
@@ -23,8 +35,8 @@ _STUCK = {
 }
 _EVICTED = frozenset({"Evicted", "Preempted", "Preempting", "NodeShutdown", "Terminated", "Shutdown"})
 _NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
-_USED_UP = "BackoffLimitExceeded"
-_TOLD_CODE = re.compile(r"failed with exit code (\d+)")  # by a Job that ended by its rule for exit codes
+_RESTARTS_USED_UP = "BackoffLimitExceeded"
+_EXIT_CODE = re.compile(r"failed with exit code (\d+)")  # by a Job that ended by its rule for exit codes
 
 
 def kubernetes_status(owner: Any, pods: list[Any]) -> UnitStatus:
@@ -34,7 +46,7 @@ def kubernetes_status(owner: Any, pods: list[Any]) -> UnitStatus:
     if STOPPED in annotations:
         return stopped_status(pods)
     if owner.kind == "Job":
-        for condition in _all(owner.status.conditions):
+        for condition in _entries(owner.status.conditions):
             if condition.type in {"Complete", "Failed"} and condition.status == "True":
                 return _job_end(condition, pods, owner)
     if IDLE in annotations and pod is None:
@@ -101,7 +113,7 @@ def evicted_status(pod: Any, *, started: Any = None, ended: Any = None) -> UnitS
 
 def is_on_lost_node(pod: Any) -> bool:
     """Whether the cluster gave the pod up because its node no longer reports."""
-    conditions = _all(pod.status.conditions) if pod is not None else []
+    conditions = _entries(pod.status.conditions) if pod is not None else []
     return any(each.type == "DisruptionTarget" and each.reason == "DeletionByTaintManager" for each in conditions)
 
 
@@ -127,7 +139,7 @@ def living_status(pod: Any) -> UnitStatus:
     """Of a unit that has not ended, by its newest pod."""
     if pod is None:
         return UnitStatus(state=UnitState.PENDING)
-    for container in _all(pod.status.container_statuses):
+    for container in _entries(pod.status.container_statuses):
         waiting = container.state.waiting if container.state else None
         if waiting is not None and waiting.reason in _STUCK:
             # It is tried again for ever: pending, but a person must know.
@@ -147,7 +159,7 @@ def living_status(pod: Any) -> UnitStatus:
             said = "it ends again and again" + (f", with exit code {code}" if code is not None else "")
             attempt = 1 + int(container.restart_count or 0)
             return UnitStatus(state=UnitState.STARTING, message=said, exit_code=code, attempt=attempt)
-    for condition in _all(pod.status.conditions):
+    for condition in _entries(pod.status.conditions):
         if condition.type == "PodScheduled" and condition.status == "False":
             return UnitStatus(state=UnitState.PENDING, message=str(condition.message or condition.reason or ""))
     return UnitStatus(state=UnitState.STARTING if _node(pod) else UnitState.PENDING, host=_node(pod))
@@ -155,7 +167,7 @@ def living_status(pod: Any) -> UnitStatus:
 
 def _doubt(pod: Any) -> str:
     """Why a pod may not run any more although its last report says so."""
-    not_ready = [each for each in _all(pod.status.conditions) if each.type == "Ready" and each.status == "False"]
+    not_ready = [each for each in _entries(pod.status.conditions) if each.type == "Ready" and each.status == "False"]
     # A container that fails its probe has a reason; the controller that marks the pods of a silent node gives none.
     if is_on_lost_node(pod) or any(not each.reason for each in not_ready):
         return f"The node {_node(pod)} is not responding; this is its last known state."
@@ -164,7 +176,7 @@ def _doubt(pod: Any) -> str:
 
 def is_ready(pod: Any) -> bool:
     """Whether a connection to the pod can be answered."""
-    ready = [each for each in _all(pod.status.conditions) if each.type == "Ready" and each.status == "True"]
+    ready = [each for each in _entries(pod.status.conditions) if each.type == "Ready" and each.status == "True"]
     return bool(ready) and pod.metadata.deletion_timestamp is None
 
 
@@ -176,7 +188,7 @@ def _job_end(condition: Any, pods: list[Any], owner: Any) -> UnitStatus:
     if condition.reason == "DeadlineExceeded":
         message = f"its time of {owner.spec.active_deadline_seconds} s was over"
         return UnitStatus(state=UnitState.FAILED, reason=EndReason.TIMEOUT, message=message, **times)
-    if condition.reason == _USED_UP and had_another_pod(owner, len(pods), pod_end(pod).ended, times["ended"]):
+    if condition.reason == _RESTARTS_USED_UP and had_another_pod(owner, len(pods), pod_end(pod).ended, times["ended"]):
         return evicted_status(None, **times)
     said = str(condition.message or condition.reason)
     status = pod_end(pod, said=said, **times)
@@ -184,7 +196,7 @@ def _job_end(condition: Any, pods: list[Any], owner: Any) -> UnitStatus:
         return status
     if _was_evicted(condition, pod, has_restarts=bool(owner.spec.backoff_limit)):
         return evicted_status(pod, **times)
-    told = _TOLD_CODE.search(said) if status.reason is EndReason.LOST else None
+    told = _EXIT_CODE.search(said) if status.reason is EndReason.LOST else None
     if told is None:
         return status
     code, reason = int(told[1]), EndReason.EXITED
@@ -194,19 +206,19 @@ def _job_end(condition: Any, pods: list[Any], owner: Any) -> UnitStatus:
 def _was_evicted(condition: Any, pod: Any, *, has_restarts: bool) -> bool:
     """Without restarts a Job ends by its rule for evictions; with them that rule counts, and the other ends it."""
     if has_restarts:
-        return condition.reason == _USED_UP and is_taken_away(pod)
+        return condition.reason == _RESTARTS_USED_UP and is_taken_away(pod)
     return condition.reason == "PodFailurePolicy"
 
 
 def _refused_pods(owner: Any) -> str:
     """Why a Deployment gets no pods: quota, an account that is not there, a policy."""
-    for condition in _all(owner.status.conditions):
+    for condition in _entries(owner.status.conditions):
         if condition.type == "ReplicaFailure" and condition.status == "True":
             return str(condition.message or condition.reason or "")
     return ""
 
 
-def _all(entries: Any) -> list[Any]:
+def _entries(entries: Any) -> list[Any]:
     """The client says None where there are none."""
     return list(entries or ())
 
@@ -225,7 +237,7 @@ def _ended_before_deadline(pod: Any, terminated: Any) -> bool:
 
 
 def _terminated(pod: Any) -> Any:
-    for container in _all(pod.status.container_statuses if pod is not None else None):
+    for container in _entries(pod.status.container_statuses if pod is not None else None):
         if container.state is not None and container.state.terminated is not None:
             return container.state.terminated
     return None
@@ -233,3 +245,95 @@ def _terminated(pod: Any) -> Any:
 
 def _node(pod: Any) -> str:
     return str(pod.spec.node_name or "") if pod is not None else ""
+
+
+INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
+MEMBER_STOPPED, MEMBER_FORGOTTEN = "aboard.dev/stopped-", "aboard.dev/forgotten-"
+STOPPED_BEFORE_START = "before it began"
+
+
+def is_forgotten(owner: Any, index: int) -> bool:
+    """Whether nobody wants to know of this unit any more."""
+    return f"{MEMBER_FORGOTTEN}{index}" in annotations_of(owner)
+
+
+def member_status(owner: Any, pods: list[Any], index: int) -> UnitStatus:
+    """The status of one unit of a sweep; `pods` are its own, the newest last."""
+    pod = pods[-1] if pods else None
+    stopped = annotations_of(owner).get(f"{MEMBER_STOPPED}{index}")
+    if stopped is not None:
+        return stopped_status(pods if stopped != STOPPED_BEFORE_START else [])
+    if index in _parse_indexes(owner.status.completed_indexes):
+        return completed_status(pod)
+    if index in _parse_indexes(owner.status.failed_indexes) and not is_alive(pod):
+        # Such a Job does not say why, but keeps the pods that ended by themselves.
+        if is_taken_away(pod):
+            return evicted_status(pod)
+        status = pod_end(pod)
+        is_earlier = index_had_another_pod(owner, annotations_of(pod), status.exit_code)
+        return evicted_status(None) if is_earlier else status
+    for condition in owner.status.conditions or ():
+        if condition.type == "Failed" and condition.status == "True":
+            return pod_end(pod, said=str(condition.message or condition.reason))
+    return living_status(pod)
+
+
+def _parse_indexes(text: Any) -> set[int]:
+    """The numbers that "0,2-4" stands for."""
+    found: set[int] = set()
+    for part in str(text or "").split(","):
+        low, _, high = part.partition("-")
+        if low:
+            found.update(range(int(low), int(high or low) + 1))
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitObject:
+    """What a handle says of that."""
+
+    namespace: str
+    kind: str
+    name: str
+    labels: str
+    """By which its pods are found."""
+    index: int | None = None
+
+    @classmethod
+    def of(cls, handle: UnitHandle) -> Self:
+        """The place of a unit."""
+        told, namespace, kind = handle.place, handle.place["namespace"], handle.place["kind"]
+        if "index" not in told:
+            name, labels = object_name(handle.unit), f"{UNIT_LABEL}={handle.unit}"
+            return cls(namespace=namespace, kind=kind, name=name, labels=labels)
+        labels = f"batch.kubernetes.io/job-name={told['job']},{INDEX_LABEL}={told['index']}"
+        return cls(namespace=namespace, kind=kind, name=told["job"], labels=labels, index=int(told["index"]))
+
+    @property
+    def without_pods(self) -> dict[str, Any]:
+        """The change that ends all pods of its object, which stays."""
+        return {"suspend": True} if self.kind == "Job" else {"replicas": 0}
+
+    @property
+    def with_pods(self) -> dict[str, Any]:
+        """The change that takes this back."""
+        return {"suspend": False} if self.kind == "Job" else {"replicas": 1}
+
+    def pods(self, opened: Namespace) -> list[Any]:
+        """Its pods, the newest last."""
+        return opened.pods(self.labels)
+
+    def is_idle(self, owner: Any) -> bool:
+        """Whether its pods have ended because nobody looked."""
+        return IDLE in annotations_of(owner)
+
+    def status(self, owner: Any, opened: Namespace) -> UnitStatus:
+        """How the unit is doing. Where nothing starts, the cluster is asked why."""
+        pods = self.pods(opened)
+        status = kubernetes_status(owner, pods) if self.index is None else member_status(owner, pods, self.index)
+        if len(pods) > status.attempt and self.kind == "Job":
+            status = replace(status, attempt=len(pods))
+        if status.message or status.state not in (UnitState.PENDING, UnitState.STARTING):
+            return status
+        about = ("Pod", str(pods[-1].metadata.name)) if pods else (self.kind, self.name)
+        return replace(status, message=opened.warning(*about))

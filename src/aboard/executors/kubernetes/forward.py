@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A unit in a cluster as its tunnel sees it: connections to its pod, and its rest while there are none."""
+"""`python -m aboard.executors.kubernetes.forward HANDLE HERE:THERE…`: ports of a unit on the loopback address.
+
+It is a local unit itself, and ends when the unit it leads to has ended. The pods of an idle unit rest while nobody is
+connected.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from aboard.errors import ExecutorUnavailable
-from aboard.executors.kubernetes_cluster import ClusterAddress, Namespace
-from aboard.executors.kubernetes_faults import explained
-from aboard.executors.kubernetes_manifests import IDLE
-from aboard.executors.kubernetes_place import Place
-from aboard.executors.kubernetes_status import is_ready
+from aboard.errors import AboardError, ExecutorUnavailable
+from aboard.executors.kubernetes.cluster import ClusterAddress, Namespace, explained
+from aboard.executors.kubernetes.executor import LISTENS, Kubernetes
+from aboard.executors.kubernetes.manifests import IDLE
+from aboard.executors.kubernetes.status import UnitObject, is_ready
+from aboard.executors.registry import executor_of
+from aboard.model.unit_handle import UnitHandle
 
 _POLL_SECONDS = 0.2
 _WAKE_SECONDS = 300.0
@@ -23,11 +30,11 @@ _CLOSE_SECONDS, _CLOSE_POLL_SECONDS = 5.0, 0.01
 
 
 @dataclass(kw_only=True)
-class Forwarded:
+class ForwardedUnit:
     """One unit. Its methods are called by many threads."""
 
     address: ClusterAddress
-    place: Place
+    place: UnitObject
     idle_seconds: float | None
     _open: int = 0
     _last_used: float = field(default_factory=time.monotonic)
@@ -102,3 +109,93 @@ def _is_passing(stream: Any) -> bool:
     """Whether the library's thread is at work; it tells neither the thread nor its end, but a thread knows its task."""
     task = stream._proxy  # noqa: SLF001 - nothing public says when it is over
     return any(getattr(each, "_target", None) == task for each in threading.enumerate())
+
+
+_STATUS_SECONDS = 5.0
+_SILENT_SECONDS = 600.0
+_CHUNK = 64 << 10
+
+
+def forward(forwarded: ForwardedUnit, ports: list[tuple[int, int]]) -> None:
+    """Listen until the unit has ended."""
+    for here, there in ports:
+        listening = socket.create_server(("127.0.0.1", here))
+        threading.Thread(target=_accept, args=(forwarded, listening, there), daemon=True).start()
+    _say(LISTENS)
+    pause = (
+        _STATUS_SECONDS if forwarded.idle_seconds is None else min(_STATUS_SECONDS, forwarded.idle_seconds / 4 + 0.05)
+    )
+    answered = time.monotonic()
+    while True:
+        time.sleep(pause)
+        try:
+            if forwarded.has_ended():
+                return
+            answered = time.monotonic()
+            forwarded.rest_if_idle()
+        except AboardError as error:
+            _say(str(error))  # looked at again
+            if time.monotonic() - answered > _SILENT_SECONDS:
+                return  # whoever asks for the endpoint later gets another tunnel
+
+
+def _accept(forwarded: ForwardedUnit, listening: socket.socket, port: int) -> None:
+    while True:
+        connection, _ = listening.accept()
+        threading.Thread(target=_serve, args=(forwarded, connection, port), daemon=True).start()
+
+
+def _serve(forwarded: ForwardedUnit, connection: socket.socket, port: int) -> None:
+    with connection:
+        try:
+            stream, close = forwarded.connect(port)
+        except AboardError as error:
+            _say(str(error))
+            return
+        try:
+            there = stream.socket(port)
+            there.setblocking(True)
+            back = threading.Thread(target=_pump, args=(there, connection), daemon=True)
+            back.start()
+            _pump(connection, there)
+            back.join()
+            if said := stream.error(port):
+                _say(str(said))
+        finally:
+            close()
+
+
+def _pump(source: Any, target: Any) -> None:
+    """Pass on what comes until one side ends, then end the other direction of neither: the protocol knows no half."""
+    try:
+        while piece := source.recv(_CHUNK):
+            target.sendall(piece)
+    except OSError:
+        pass
+    for one in (source, target):
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def forwarded_unit(handle: UnitHandle) -> ForwardedUnit:
+    """The unit of a handle, as its ports are forwarded."""
+    executor = executor_of(handle)
+    assert isinstance(executor, Kubernetes)
+    address, place = executor.address_of(handle), UnitObject.of(handle)
+    return ForwardedUnit(address=address, place=place, idle_seconds=executor.idle_seconds)
+
+
+def main(arguments: list[str]) -> None:
+    """Forward what the command line says."""
+    handle = UnitHandle.parse(arguments[0])
+    pairs = [text.split(":") for text in arguments[1:]]
+    forward(forwarded_unit(handle), [(int(here), int(there)) for here, there in pairs])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,18 +1,108 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Slurm's state of a job, together with its keeper's record, says about a unit."""
+"""Slurm's programs, their refusals as errors with a next step, and the status of a job.
+
+Slurm says whether a unit lives; its keeper, when it could, wrote down how it ended.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import signal
+import subprocess
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeGuard
 
-from aboard.errors import InvalidValue
-from aboard.executors.kept_units import ended_status, starts_of
+from aboard.errors import AboardError, ExecutorUnavailable, InvalidValue, UnitRefused
+from aboard.executors.keeper_client import ended_status, starts_of
 from aboard.model.times import parse_time
 from aboard.model.unit_states import UnitState
 from aboard.model.unit_status import EndReason, UnitStatus, state_after
+
+_PROGRAM_SECONDS = 60
+_LARGEST_ARRAY = re.compile(r"^MaxArraySize\s*=\s*(\d+)", re.MULTILINE)
+_FIELD = re.compile(r"(\w+(?:/\w+)?)=(\S*)")
+_DOWN = (
+    "Unable to contact slurm controller",
+    "Connection refused",
+    "Socket timed out",
+    "Zero Bytes were transmitted",
+    "configuration source",
+    "Communication connection failure",
+    "Protocol authentication error",
+)
+_NEXT_STEPS = {
+    "invalid partition": "`sinfo -s` lists the partitions",
+    "Invalid account": "`sacctmgr show associations user=$USER` lists your accounts",
+    "Invalid qos": "`sacctmgr show qos` lists them",
+    "time limit": "`sinfo -o '%P %l'` lists the limits of the partitions",
+    "node configuration is not available": "no node there has that: `sinfo -o '%P %c %m %G'` lists what they have",
+    "More processors": "`sinfo -o '%P %c'` lists how many the nodes have",
+    "Invalid generic resource": "`sinfo -o '%P %G'` lists what the nodes have",
+    "violates accounting": "a limit of your account or QOS is reached: wait for other jobs, or ask for less",
+    "Invalid job array": "this cluster takes no such array: `scontrol show config | grep MaxArraySize` tells how many",
+    "Invalid feature": "`sinfo -o '%P %f'` lists what the nodes have",
+    "QOSMax": "a limit of your QOS is reached: wait for other jobs, or ask for less",
+}
+UNKNOWN_JOB = ("Invalid job id", "not found")  # the second of a task of an array
+
+
+class SlurmRefused(UnitRefused):
+    """What one of Slurm's programs said when it failed."""
+
+
+def check_installed() -> None:
+    """Refuse to submit where Slurm is not installed: nothing can have been taken, so nothing needs to be kept."""
+    if shutil.which("sbatch") is None:
+        hint = "Submit from a machine that has Slurm, or use another executor, as --executor local."
+        raise SlurmRefused("Slurm is not installed on this machine: there is no program sbatch.", hint=hint)
+
+
+def run_slurm(program: str, *arguments: str) -> str:
+    """What the program prints; times are in UTC."""
+    path = shutil.which(program)
+    if path is None:
+        hint = "use it on a machine that can submit to Slurm"
+        raise ExecutorUnavailable(f"there is no program {program} here", hint=hint)
+    # What a unit gets of aboard it gets through its own environment.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("ABOARD_")}
+    for name in ("SLURM_RESTART_COUNT", "SLURM_JOB_END_TIME"):
+        environ.pop(name, None)  # of the job that this process may be part of; a new one inherits it
+    if program != "sbatch":  # a job inherits what sbatch has
+        environ.update(SLURM_TIME_FORMAT="standard", TZ="UTC")
+    try:
+        done = subprocess.run(
+            [path, *arguments], capture_output=True, timeout=_PROGRAM_SECONDS, env=environ, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ExecutorUnavailable(f"{program} did not answer within {_PROGRAM_SECONDS} s") from error
+    if done.returncode != 0:
+        raise _fault(program, (done.stderr or done.stdout).decode(errors="replace"))
+    return done.stdout.decode(errors="replace")
+
+
+def largest_array() -> int:
+    """How many units one array can have here."""
+    told = _LARGEST_ARRAY.search(run_slurm("scontrol", "show", "config"))
+    return max(1, int(told[1])) if told else 1
+
+
+def parse_fields(line: str) -> dict[str, str]:
+    """The fields of one line of `scontrol --oneliner`."""
+    return dict(_FIELD.findall(line))
+
+
+def _fault(program: str, said: str) -> AboardError:
+    lines = [line.partition("error: ")[2] or line for line in said.strip().splitlines()]
+    message = "; ".join(lines) or "no reason given"
+    if any(text in said for text in _DOWN):
+        hint = "`scontrol ping` tells whether the controller is up"
+        return ExecutorUnavailable(f"Slurm does not answer: {message}", hint=hint)
+    hint = next((step for text, step in _NEXT_STEPS.items() if text.lower() in said.lower()), "")
+    return SlurmRefused(f"{program} refused: {message}", hint=hint)
+
 
 _WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "SUSPENDED"})
 _ENDS = {
@@ -29,7 +119,7 @@ _ENDED_FROM_OUTSIDE = frozenset({128 + signal.SIGTERM, 128 + signal.SIGKILL})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class SlurmJob:
     """A job as Slurm tells of it."""
 
     state: str
@@ -52,12 +142,12 @@ class Job:
         return self.state == "OUT_OF_MEMORY" or (self.state == "FAILED" and self.signal != 0)
 
 
-def job_from(told: dict[str, str]) -> Job:
+def parse_job(told: dict[str, str]) -> SlurmJob:
     """From the fields of `scontrol show job`, or from those of sacct under the same names."""
     code, _, told_signal = told.get("ExitCode", "").partition(":")
     signal = int(told_signal) if told_signal.isdecimal() else 0
     exit_code = 128 + signal if signal else int(code) if code.isdecimal() else None
-    return Job(
+    return SlurmJob(
         state=told.get("JobState", "").partition("+")[0].partition(" ")[0],
         reason=told.get("Reason", "").replace("None", ""),
         exit_code=exit_code,
@@ -77,7 +167,7 @@ def keeper_knows_the_end(state: dict[str, Any] | None) -> TypeGuard[dict[str, An
     return not (end["reason"] == "exited" and end["code"] in _ENDED_FROM_OUTSIDE)
 
 
-def slurm_status(job: Job | None, state: dict[str, Any] | None, *, complaint: str, was_asked: bool) -> UnitStatus:
+def slurm_status(job: SlurmJob | None, state: dict[str, Any] | None, *, complaint: str, was_asked: bool) -> UnitStatus:
     """The status of a unit. Slurm says whether it lives; its keeper, when it could, wrote down how it ended."""
     if keeper_knows_the_end(state):
         return ended_status(state)
@@ -95,7 +185,7 @@ def slurm_status(job: Job | None, state: dict[str, Any] | None, *, complaint: st
     return _ended(job, state, attempt, complaint)
 
 
-def _running(job: Job, state: dict[str, Any] | None, attempt: int) -> UnitStatus:
+def _running(job: SlurmJob, state: dict[str, Any] | None, attempt: int) -> UnitStatus:
     now = UnitState.STARTING
     if state is not None and state["attempt"] >= attempt and "pid" in state:
         now = UnitState.STOPPING if "end" in state else UnitState.RUNNING
@@ -103,7 +193,7 @@ def _running(job: Job, state: dict[str, Any] | None, attempt: int) -> UnitStatus
     return UnitStatus(state=now, started=job.started, host=job.node, attempt=attempt)
 
 
-def _ended(job: Job, state: dict[str, Any] | None, attempt: int, complaint: str) -> UnitStatus:
+def _ended(job: SlurmJob, state: dict[str, Any] | None, attempt: int, complaint: str) -> UnitStatus:
     reason = _ENDS.get(job.state)
     if reason is None and state is not None and state["attempt"] >= attempt and _is_own_end(state):
         return ended_status(state)

@@ -1,29 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A unit as objects of Kubernetes: a Job, or a Deployment for what serves; a Service and a Secret where needed."""
+"""A unit as Kubernetes objects: a Job, or a Deployment for what serves; volumes, restart rules, a Service and a Secret.
+
+Another pod follows after evictions and signals, as often as the unit allows. An evicted pod is gone afterwards, and the
+newest one that is left may be an earlier one, which was killed.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import signal
 from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from aboard.errors import InvalidValue
-from aboard.executors.executor import refuse_parts
-from aboard.executors.filled_command import begin_of_time, spec_digest, unit_environment
-from aboard.executors.kubernetes_restarts import restarts_of_job
-from aboard.executors.kubernetes_volumes import volume_mounts_of, volumes_of
+from aboard.executors.executor import begin_of_time, refuse_parts, spec_digest, unit_environment
 from aboard.model.secret_names import is_secret_name
 from aboard.model.unit import UnitSpec
+from aboard.model.unit_parts import Mount
 
 if TYPE_CHECKING:
-    from aboard.executors.kubernetes import Kubernetes
+    from aboard.executors.kubernetes.executor import Kubernetes
+
+
+_KILL_SIGNALS = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGKILL, signal.SIGSEGV)
+_FAILURE_COUNT = "batch.kubernetes.io/job-index-failure-count"
+# A Job ends within moments of its last pod, and makes another one 10 s after a failure at the earliest.
+_NEXT_POD_PAUSE = timedelta(seconds=5)
+_DISRUPTED = [{"type": "DisruptionTarget", "status": "True"}]
+
+
+def restarts_of_job(spec: UnitSpec) -> dict[str, Any]:
+    """For a Job of one unit. Its timeout is that of the Job, so who is asked to end was asked by the cluster."""
+    if not spec.restarts:
+        # The pod is gone then, and only the Job can say that it was not the unit's own fault.
+        rule = {"action": "FailJob", "onPodConditions": _DISRUPTED}
+        return {"backoffLimit": 0, "podFailurePolicy": {"rules": [rule]}}
+    return {"backoffLimit": spec.restarts, **_failure_policy("FailJob", (*_KILL_SIGNALS, signal.SIGTERM))}
+
+
+def restarts_of_indexes(spec: UnitSpec) -> dict[str, Any]:
+    """For a Job with indexes, where a timeout is the pod's own, and what it ends tells so by SIGTERM's exit code."""
+    if not spec.restarts:
+        return {"backoffLimitPerIndex": 0}
+    signals = _KILL_SIGNALS if spec.timeout is not None else (*_KILL_SIGNALS, signal.SIGTERM)
+    return {"backoffLimitPerIndex": spec.restarts, **_failure_policy("FailIndex", signals)}
+
+
+def had_another_pod(job: Any, left: int, ended: datetime | None, failed: datetime | None) -> bool:
+    """Whether a Job that has used up its restarts had a pod after the newest of those `left`, which ended then."""
+    is_one_gone = left <= (job.spec.backoff_limit or 0)
+    return is_one_gone and ended is not None and failed is not None and failed - ended > _NEXT_POD_PAUSE
+
+
+def index_had_another_pod(job: Any, told: Mapping[str, str], exit_code: int | None) -> bool:
+    """Whether an index that failed had a pod after this one, whose annotations tell how often it failed before."""
+    before = told.get(_FAILURE_COUNT, "")
+    if not before.isdecimal() or int(before) >= (job.spec.backoff_limit_per_index or 0):
+        return False
+    rules = [rule.on_exit_codes for rule in job.spec.pod_failure_policy.rules]
+    return exit_code is not None and all(exit_code in codes.values for codes in rules if codes is not None)
+
+
+def _failure_policy(otherwise: str, signals: tuple[signal.Signals, ...]) -> dict[str, Any]:
+    """The first rule that fits holds. A command that failed by itself was tried again by `aboard run` in its pod."""
+    codes = sorted(128 + which for which in signals)
+    disrupted = {"action": "Count", "onPodConditions": _DISRUPTED}
+    failed = {"action": otherwise, "onExitCodes": {"containerName": "unit", "operator": "NotIn", "values": codes}}
+    return {"podFailurePolicy": {"rules": [disrupted, failed]}}
+
+
+_SHARED_MEMORY_PATH = "/dev/shm"  # noqa: S108 - of a container
+
+
+def claim_of(options: Kubernetes, path: str) -> str | None:
+    """The claim that pods see a path through; none: they do not see it."""
+    asked = PurePosixPath(path)
+    seen = {place: name for name, place in options.claims.items() if asked.is_relative_to(place)}
+    return seen[max(seen, key=len)] if seen and ".." not in asked.parts else None
+
+
+def volumes_of(options: Kubernetes, spec: UnitSpec) -> list[dict[str, Any]]:
+    """The volumes of a pod."""
+    named = {_claim_of_mount(options, spec, mount) for mount in spec.mounts} if spec.mounts else options.claims.keys()
+    claims = [name for name in options.claims if name in named]
+    return [
+        *({"name": f"claim-{name}", "persistentVolumeClaim": {"claimName": name}} for name in claims),
+        *({"name": f"secret-{name}", "secret": {"secretName": name}} for name in options.secrets),
+        *_shared_memory(options),
+    ]
+
+
+def volume_mounts_of(options: Kubernetes, spec: UnitSpec) -> list[dict[str, Any]]:
+    """Where its container sees them; a unit that says which parts of claims it sees gets no others."""
+    whole = () if spec.mounts else options.claims.items()
+    return [
+        *({"name": f"claim-{name}", "mountPath": path} for name, path in whole),
+        *(_claim_part(options, spec, mount) for mount in spec.mounts),
+        *({"name": f"secret-{name}", "mountPath": path, "readOnly": True} for name, path in options.secrets.items()),
+        *({"name": each["name"], "mountPath": _SHARED_MEMORY_PATH} for each in _shared_memory(options)),
+    ]
+
+
+def _shared_memory(options: Kubernetes) -> list[dict[str, Any]]:
+    if not options.shared_memory:
+        return []
+    return [{"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": options.shared_memory}}]
+
+
+def _claim_part(options: Kubernetes, spec: UnitSpec, mount: Mount) -> dict[str, Any]:
+    claim = _claim_of_mount(options, spec, mount)
+    below = PurePosixPath(mount.source).relative_to(options.claims[claim])
+    return {
+        "name": f"claim-{claim}",
+        "mountPath": mount.target,
+        **({"subPath": str(below)} if below.parts else {}),
+        **({"readOnly": True} if mount.read_only else {}),
+    }
+
+
+def _claim_of_mount(options: Kubernetes, spec: UnitSpec, mount: Mount) -> str:
+    claim = claim_of(options, mount.source)
+    if claim is None:
+        seen = "".join(f", below {place} (claim {name})" for name, place in options.claims.items())
+        hint = f"name what pods see through claims= of the executor{seen}; or use a URI such as gs://BUCKET/PATH"
+        raise InvalidValue(f"unit {spec.name} cannot have {mount.source!r} of 'mounts' in Kubernetes", hint=hint)
+    return claim
+
 
 UNIT_LABEL = "aboard.dev/unit"
 DIGEST, STOPPED, IDLE = "aboard.dev/digest", "aboard.dev/stopped", "aboard.dev/idle"
 _FIRST_PORT = 20000
 _QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-_REFUSED = {
+_REFUSED_PARTS = {
     "source": "pods do not see this machine's folders: put the source into the image, or have the command fetch it",
 }
 _DOLLARS = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)|\$")
@@ -62,7 +173,7 @@ def tell_begin(owner: Manifest, spec: UnitSpec) -> None:
 
 def check_pod(spec: UnitSpec) -> None:
     """Refuse a unit that cannot be a pod."""
-    refuse_parts("kubernetes", spec, _REFUSED)
+    refuse_parts("kubernetes", spec, _REFUSED_PARTS)
     if not spec.image:
         hint = "Give --image IMAGE (image= in Python); pods run nothing else."
         raise InvalidValue(f"unit {spec.name} has no image", hint=hint)
@@ -174,7 +285,7 @@ def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
         "resources": _resources(options, spec),
     }
     if spec.command:
-        container["command"] = [_word(part, environment) for part in spec.command]
+        container["command"] = [_command_word(part, environment) for part in spec.command]
     if options.environment_secrets:
         container["envFrom"] = [{"secretRef": {"name": name}} for name in options.environment_secrets]
     if spec.ports:
@@ -196,7 +307,7 @@ def _variable(spec: UnitSpec, name: str, value: str) -> Manifest:
     return {"name": name, "value": _escaped(value)}
 
 
-def _word(part: str, environment: Mapping[str, str]) -> str:
+def _command_word(part: str, environment: Mapping[str, str]) -> str:
     """A word of the command as it must be written so that the unit gets it as it was meant."""
 
     def written(match: re.Match[str]) -> str:

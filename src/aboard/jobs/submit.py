@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`aboard.submit` and `aboard.sweep`, as people call them."""
+"""`aboard.submit`: run a training command as a run, where an executor starts it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from datetime import timedelta
 
 from aboard.executors.executor import Executor
 from aboard.jobs.job import Job
-from aboard.jobs.submitting import JobAsked, submit_job
-from aboard.jobs.sweep import HparamSets, Sweep, submit_sweep
+from aboard.jobs.submission import (
+    JobPreparation,
+    JobRequest,
+    submit_prepared,
+    undone_if_refused,
+)
 from aboard.model.unit_parts import Mount
 
 
@@ -64,7 +68,7 @@ def submit(
         program: The program `aboard` on the other side, where it is not on the path.
     """
     return submit_job(
-        JobAsked(
+        JobRequest(
             command=command,
             source_dir=source_dir,
             executor=executor,
@@ -89,54 +93,11 @@ def submit(
     )
 
 
-def sweep(
-    command: str | Sequence[str],
-    hparams: HparamSets,
-    *,
-    at_once: int | None = None,
-    source_dir: str | os.PathLike[str] | None = None,
-    executor: Executor | str | None = None,
-    experiment: str = "",
-    workspace: str | None = None,
-    name: str | None = None,
-    tags: Mapping[str, str] | None = None,
-    environment: Mapping[str, str] | None = None,
-    image: str = "",
-    cpus: float | None = None,
-    memory: int | str | None = None,
-    gpus: int = 0,
-    gpu_type: str = "",
-    mounts: Sequence[Mount] = (),
-    service_account: str = "",
-    timeout: float | str | timedelta | None = None,
-    grace: float = 30.0,
-    restarts: int = 0,
-    program: str = "",
-) -> Sweep:
-    """Run a command once for each combination of a grid, or for each mapping of a list, as runs of one experiment.
-
-    `at_once` says how many run at a time: on Slurm all that fit, elsewhere one for each two processors. The rest is as
-    for `submit`; runs are called `NAME-0`, `NAME-1` and so on, after `name` or the experiment.
-    """
-    asked = JobAsked(
-        command=command,
-        source_dir=source_dir,
-        executor=executor,
-        experiment=experiment,
-        workspace=workspace,
-        name=name,
-        tags=tags or {},
-        environment=environment or {},
-        image=image,
-        cpus=cpus,
-        memory=memory,
-        gpus=gpus,
-        gpu_type=gpu_type,
-        mounts=mounts,
-        service_account=service_account,
-        timeout=timeout,
-        grace=grace,
-        restarts=restarts,
-        program=program,
-    )
-    return submit_sweep(asked, hparams, at_once)
+def submit_job(asked: JobRequest) -> Job:
+    """Submit one job."""
+    preparing = JobPreparation(asked)
+    one = preparing.prepared(asked.hparams, asked.name)
+    with undone_if_refused([one], preparing.records):
+        preparing.bring_source(one.spec.id, [one.spec.id])
+        record = submit_prepared(one, preparing.executor, preparing.records)
+    return Job(record, records=preparing.records)

@@ -1,32 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training command becomes a unit that runs `aboard run` where the executor starts it."""
+"""Submission of jobs: a training command becomes a unit that runs `aboard run` where the executor starts it.
+
+Units of an executor that shares no files with this machine find runs, settings and source in the store or the server.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
+from aboard.client.transport import Address
 from aboard.config.credentials import client_settings
 from aboard.config.settings import Settings
 from aboard.config.sizes import parse_size
-from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable
+from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable, InvalidValue, StorageUnavailable
 from aboard.executors.executor import Executor
+from aboard.executors.registry import executor_from
+from aboard.executors.source_archive import links_out, refuse_links_out, source_files
 from aboard.foundation.file_systems import may_be_work_tree
-from aboard.jobs.cancel_marks import mark_variables
-from aboard.jobs.executor_text import executor_from
-from aboard.jobs.job import Job
-from aboard.jobs.job_command import HPARAMS, run_name_of, unit_name_of, with_values, words_of
-from aboard.jobs.job_record import JobRecord, JobRecords, write_owned
-from aboard.jobs.other_side import TOKEN, OtherSide, bring_source, other_side, source_for
-from aboard.jobs.sent_source import VARIABLE as SOURCE_KEY
-from aboard.jobs.sent_source import SentSource, forget_source
-from aboard.jobs.unit_document import unit_document
+from aboard.jobs.cancellation import mark_variables
+from aboard.jobs.command import HPARAMS, fill_in_hparams, run_name_of, split_command, unit_name_of
+from aboard.jobs.records import JobRecord, JobRecords, unit_to_json, write_owned
+from aboard.jobs.sources import SOURCE_VARIABLE as SOURCE_KEY
+from aboard.jobs.sources import PackedSource, forget_source
 from aboard.model.durations import parse_duration
 from aboard.model.hparams import flat_hparams, hparams_to_json
 from aboard.model.names import check_name, check_workspace_name
@@ -37,14 +41,102 @@ from aboard.model.unit_handle import UnitHandle
 from aboard.model.unit_parts import Mount, Resources
 from aboard.store.uri import parse_uri
 
-TIMEOUT = "ABOARD_UNIT_TIMEOUT"
+TOKEN_VARIABLE = "ABOARD_TOKEN"  # noqa: S105 - the name of a variable
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionSite:
+    """What a unit needs so that `aboard run` works there."""
+
+    program: tuple[str, ...]
+    environment: Mapping[str, str]
+    mounts: tuple[Mount, ...] = ()
+    shares_files: bool = field(default=False)
+    keeps_disk: bool = field(default=False)
+
+
+def execution_site(executor: Executor, settings: Settings, store: str, program: str = "") -> ExecutionSite:
+    """How runs get from the units of an executor into `store`; refuses a store that they cannot reach."""
+    shares = executor.shares_files
+    own = (program,) if program else (sys.executable, "-m", "aboard") if shares else ("aboard",)
+    environment = {"ABOARD_STORE": store, **_server(settings, shares=shares)}
+    if shares:
+        environment["ABOARD_HOME"] = str(settings.home)
+        return ExecutionSite(program=own, environment=environment, shares_files=True, keeps_disk=executor.keeps_disk)
+    if "://" in store:
+        return ExecutionSite(program=own, environment=environment, keeps_disk=executor.keeps_disk)
+    if executor.takes_mounts and executor.is_here:
+        _make_folder(Path(store))
+        return ExecutionSite(program=own, environment=environment, mounts=(Mount(source=store, target=store),))
+    if executor.knows_paths:
+        executor.check_path(store)
+        return ExecutionSite(program=own, environment=environment)
+    hint = "keep runs where both sides can: ABOARD_STORE=s3://BUCKET/PATH, or gs://, az://, oss://"
+    raise InvalidValue(f"units of {executor.name} cannot see the store {store}", hint=hint)
+
+
+def source_for(executor: Executor, source_dir: str | os.PathLike[str] | None, copy: Path, *, shares: bool) -> str:
+    """The folder in which the command runs, when `bring_source` has brought it there.
+
+    Where units see the files of this machine they get a copy, so that what is changed while a job waits does not
+    change the job; without a source folder they run where the person is.
+    """
+    if source_dir is None:
+        return str(Path.cwd()) if shares else ""
+    if shares:
+        return str(copy)
+    # Where the executor does not bring it, it goes through the store.
+    return str(Path(source_dir).expanduser().absolute()) if executor.brings_source else ""
+
+
+def bring_source(folder: Path, copy: Path, *, copies: bool) -> None:
+    """Copy a source folder, without what git ignores; or have an error now, and not when everything else was made."""
+    names = source_files(folder)
+    if not copies:
+        refuse_links_out(folder, [name for name in names if not _is_absolute_link(folder / name)])
+        return
+    try:
+        leading_out = set(links_out(folder, names))
+        for name in names:
+            target = copy / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if name in leading_out:  # from the place of the copy it would lead elsewhere
+                target.symlink_to((folder / name).parent / (folder / name).readlink())
+            else:
+                shutil.copy2(folder / name, target, follow_symlinks=False)
+        copy.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "have git ignore what cannot be read, and look whether there is space"
+        raise StorageUnavailable(f"the source folder {folder} cannot be copied: {error}", hint=hint) from error
+
+
+def _is_absolute_link(path: Path) -> bool:
+    """A container may have the same folder, by a mount or in its image."""
+    return path.is_symlink() and path.readlink().is_absolute()
+
+
+def _server(settings: Settings, *, shares: bool) -> dict[str, str]:
+    """The server of the person; one of this machine is not there for others, and finds runs in the store itself."""
+    if not settings.server or (Address.of(settings.server, None).is_loopback and not shares):
+        return {}
+    return {"ABOARD_SERVER": settings.server, **({TOKEN_VARIABLE: settings.token} if settings.token else {})}
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageUnavailable(f"the store {folder} cannot be made: {error.strerror}") from error
+
+
+TIMEOUT_VARIABLE = "ABOARD_UNIT_TIMEOUT"
 """The variable by which `aboard run` knows that its time was over when it is asked to end."""
 JOB_LABEL = "aboard.job"
 _FLUSH_SECONDS = 30.0  # for what a run still has to ship, after the grace of its command
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobAsked:
+class JobRequest:
     """What a person asks for; `calls.submit` explains the fields."""
 
     command: str | Sequence[str]
@@ -77,10 +169,10 @@ class PreparedJob:
     spec: UnitSpec
 
 
-class Preparing:
+class JobPreparation:
     """Makes jobs of what is asked for; everything that can be wrong is found before anything is submitted."""
 
-    def __init__(self, asked: JobAsked, *, copies: bool = True) -> None:
+    def __init__(self, asked: JobRequest, *, copies: bool = True) -> None:
         """With `copies=False` nothing is written: for looking at what would be."""
         self._copies = copies
         self.settings: Settings = client_settings({"workspace": asked.workspace})
@@ -89,9 +181,9 @@ class Preparing:
         self._asked = asked
         store = parse_uri(self.settings.store)
         kept = str(store.path) if store.path is not None else store.uri
-        self._side: OtherSide = other_side(self.executor, self.settings, kept, asked.program)
+        self._side: ExecutionSite = execution_site(self.executor, self.settings, kept, asked.program)
         self._store = kept
-        self._words = words_of(asked.command)
+        self._words = split_command(asked.command)
         self._sent = self._source_to_send()
         self._commit = _commit_of(asked.source_dir)
 
@@ -99,7 +191,7 @@ class Preparing:
         """A job with these hyperparameters, alone or one of a sweep; all jobs of a sweep run in one source folder."""
         asked, unit = self._asked, new_uid()
         values = flat_hparams(hparams)
-        words = with_values(self._words, values)
+        words = fill_in_hparams(self._words, values)
         run = run_name_of(words, unit) if name is None else check_name(name, "a run")
         workspace = check_workspace_name(self.settings.workspace)
         experiment = check_name(asked.experiment, "an experiment") if asked.experiment else ""
@@ -123,7 +215,7 @@ class Preparing:
                 HPARAMS: json.dumps(hparams_to_json(values)),
                 **({SOURCE_KEY: self._sent.key} if self._sent is not None else {}),
                 **mark_variables(unit, mark, shares_files=self._side.shares_files),
-                **({TIMEOUT: f"{timeout:g}"} if timeout is not None else {}),
+                **({TIMEOUT_VARIABLE: f"{timeout:g}"} if timeout is not None else {}),
                 **asked.environment,
             },
             mounts=(*self._side.mounts, *asked.mounts),
@@ -152,18 +244,20 @@ class Preparing:
         if self._sent is not None:
             self._sent.send(self._store, units)
         elif self._asked.source_dir is not None:
-            bring_source(_folder(self._asked.source_dir), self._copy_for(owner), copies=self._side.shares_files)
+            bring_source(
+                _absolute_folder(self._asked.source_dir), self._copy_for(owner), copies=self._side.shares_files
+            )
 
-    def _source_to_send(self) -> SentSource | None:
+    def _source_to_send(self) -> PackedSource | None:
         given = self._asked.source_dir
         if given is None or self._side.shares_files or self.executor.brings_source:
             return None
-        return SentSource.of(_folder(given))
+        return PackedSource.of(_absolute_folder(given))
 
     def _source(self, owner: str) -> str:
         """The source folder as a unit finds it."""
         if not self._copies:
-            return "" if self._asked.source_dir is None else str(_folder(self._asked.source_dir))
+            return "" if self._asked.source_dir is None else str(_absolute_folder(self._asked.source_dir))
         copy = self._copy_for(owner)
         return source_for(self.executor, self._asked.source_dir, copy, shares=self._side.shares_files)
 
@@ -171,20 +265,10 @@ class Preparing:
         return self.records.place(owner) / "source"
 
 
-def planned_job(asked: JobAsked) -> tuple[Executor, list[UnitSpec]]:
+def planned_job(asked: JobRequest) -> tuple[Executor, list[UnitSpec]]:
     """What `submit_job` would submit, and where to; nothing is sent, written or asked."""
-    preparing = Preparing(asked, copies=False)
+    preparing = JobPreparation(asked, copies=False)
     return preparing.executor, [preparing.prepared(asked.hparams, asked.name).spec]
-
-
-def submit_job(asked: JobAsked) -> Job:
-    """Submit one job."""
-    preparing = Preparing(asked)
-    one = preparing.prepared(asked.hparams, asked.name)
-    with undone_if_refused([one], preparing.records):
-        preparing.bring_source(one.spec.id, [one.spec.id])
-        record = submit_prepared(one, preparing.executor, preparing.records)
-    return Job(record, records=preparing.records)
 
 
 @contextlib.contextmanager
@@ -210,14 +294,14 @@ def _undo(jobs: Sequence[PreparedJob], records: JobRecords) -> None:
 
 def submit_prepared(one: PreparedJob, executor: Executor, records: JobRecords) -> JobRecord:
     """Submit a prepared job, and write its record before and after."""
-    keep(one, records)
-    handle = _submitted(one, executor)
+    write_prepared(one, records)
+    handle = _submit_unit(one, executor)
     record = replace(one.record, handle=handle.text())
     records.write(record)
     return record
 
 
-def _submitted(one: PreparedJob, executor: Executor) -> UnitHandle:
+def _submit_unit(one: PreparedJob, executor: Executor) -> UnitHandle:
     """Its handle, also when only the answer to the submission was lost."""
     try:
         return executor.submit(one.spec)
@@ -227,23 +311,23 @@ def _submitted(one: PreparedJob, executor: Executor) -> UnitHandle:
         with contextlib.suppress(AboardError):
             if (handle := executor.find(one.spec.id)) is not None:
                 return handle
-        raise unanswered(error, f"show {one.record.id}", one.record.id) from error
+        raise unconfirmed_submission(error, f"show {one.record.id}", one.record.id) from error
 
 
-def unanswered(error: ExecutorUnavailable, shown: str, meant: str) -> ExecutorUnavailable:
+def unconfirmed_submission(error: ExecutorUnavailable, shown: str, meant: str) -> ExecutorUnavailable:
     """The same error for what may have been taken nevertheless, so that its record stays."""
     hint = f"`aboard jobs {shown}` tells whether it was taken all the same; if not, `aboard jobs again {meant}`"
     return ExecutorUnavailable(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint)
 
 
-def keep(one: PreparedJob, records: JobRecords) -> None:
+def write_prepared(one: PreparedJob, records: JobRecords) -> None:
     """Write down a job before it is submitted, with what is needed to submit it again; the token is not kept."""
-    environment = {name: value for name, value in one.spec.environment.items() if name != TOKEN}
-    write_owned(records.unit_file(one.record.id), json.dumps(unit_document(replace(one.spec, environment=environment))))
+    environment = {name: value for name, value in one.spec.environment.items() if name != TOKEN_VARIABLE}
+    write_owned(records.unit_file(one.record.id), json.dumps(unit_to_json(replace(one.spec, environment=environment))))
     records.write(one.record)
 
 
-def _run_options(asked: JobAsked, run: str, workspace: str, experiment: str, commit: str, mirror: str) -> list[str]:
+def _run_options(asked: JobRequest, run: str, workspace: str, experiment: str, commit: str, mirror: str) -> list[str]:
     tags = {**({"commit": commit} if commit else {}), **asked.tags}
     return [
         "run",
@@ -256,20 +340,20 @@ def _run_options(asked: JobAsked, run: str, workspace: str, experiment: str, com
     ]
 
 
-def _folder(source_dir: str | os.PathLike[str]) -> Path:
+def _absolute_folder(source_dir: str | os.PathLike[str]) -> Path:
     return Path(source_dir).expanduser().absolute()
 
 
-def _resources(asked: JobAsked) -> Resources:
+def _resources(asked: JobRequest) -> Resources:
     memory = parse_size(asked.memory) if isinstance(asked.memory, str) else asked.memory
     return Resources(cpus=asked.cpus, memory=memory, gpus=asked.gpus, gpu_type=asked.gpu_type)
 
 
 def _commit_of(source_dir: str | os.PathLike[str] | None) -> str:
     """The commit of a source folder, because its copy is no work tree of git."""
-    if source_dir is None or not may_be_work_tree(_folder(source_dir)):
+    if source_dir is None or not may_be_work_tree(_absolute_folder(source_dir)):
         return ""
-    command = ["git", "-C", str(_folder(source_dir)), "describe", "--always", "--dirty", "--abbrev=40"]
+    command = ["git", "-C", str(_absolute_folder(source_dir)), "describe", "--always", "--dirty", "--abbrev=40"]
     try:
         told = subprocess.run([*command, "--exclude=*"], capture_output=True, check=False)
     except OSError:

@@ -14,42 +14,36 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aboard.errors import InvalidValue
-from aboard.executors.filled_command import filled_command, spec_digest, unit_environment
-from aboard.executors.kubernetes_cluster import Namespace
-from aboard.executors.kubernetes_manifests import (
+from aboard.executors.executor import filled_command, spec_digest, unit_environment
+from aboard.executors.kubernetes.cluster import Namespace
+from aboard.executors.kubernetes.manifests import (
     DIGEST,
     Manifest,
     check_pod,
     labels_of,
     object_name,
     pod_template,
+    restarts_of_indexes,
 )
-from aboard.executors.kubernetes_restarts import index_had_another_pod, restarts_of_indexes
-from aboard.executors.kubernetes_status import (
+from aboard.executors.kubernetes.status import (
+    MEMBER_FORGOTTEN,
+    MEMBER_STOPPED,
+    STOPPED_BEFORE_START,
     annotations_of,
-    completed_status,
-    evicted_status,
-    is_alive,
-    is_taken_away,
-    living_status,
-    pod_end,
-    stopped_status,
+    is_forgotten,
 )
 from aboard.model.unit import UnitSpec
-from aboard.model.unit_status import UnitStatus
 
 if TYPE_CHECKING:
-    from aboard.executors.kubernetes import Kubernetes
-    from aboard.executors.kubernetes_place import Place
+    from aboard.executors.kubernetes.executor import Kubernetes
+    from aboard.executors.kubernetes.status import UnitObject
+
 
 SWEEP_LABEL, UNITS = "aboard.dev/sweep", "aboard.dev/units"
-INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 SCRIPTS = "/aboard-units"
-_STOPPED, _FORGOTTEN = "aboard.dev/stopped-", "aboard.dev/forgotten-"
 _MOST_BYTES = 900_000  # a Secret has room for 1 MiB
 # The annotations of an object may have 256 KiB: the id of each unit, and the marks that it was stopped and forgotten.
 _MOST_UNITS = 2_400
-_BEFORE = "before it began"
 _ENDS_AT_ONCE = "echo stopped before it began\n"
 
 
@@ -58,10 +52,10 @@ def sweep_manifests(
 ) -> list[Manifest]:
     """The Secret and the Job of a sweep; they have the name of its first unit."""
     scripts = {str(index): _script(spec) for index, spec in enumerate(specs)}
-    _check(specs, scripts)
+    _check_sweep(specs, scripts)
     first = specs[0]
     # Deadlines are the pods' own: that of a Job would be one for all.
-    template = pod_template(options, replace(first, environment={}, command=_START), restart="Never")
+    template = pod_template(options, replace(first, environment={}, command=_START_COMMAND), restart="Never")
     pod = template["spec"]
     if first.timeout is not None:
         pod["activeDeadlineSeconds"] = math.ceil(first.timeout)
@@ -112,61 +106,35 @@ def place_in_sweep(namespace: Namespace, unit: str) -> dict[str, str] | None:
     return None
 
 
-def is_forgotten(owner: Any, index: int) -> bool:
-    """Whether nobody wants to know of this unit any more."""
-    return f"{_FORGOTTEN}{index}" in annotations_of(owner)
-
-
-def member_status(owner: Any, pods: list[Any], index: int) -> UnitStatus:
-    """The status of one unit of a sweep; `pods` are its own, the newest last."""
-    pod = pods[-1] if pods else None
-    stopped = annotations_of(owner).get(f"{_STOPPED}{index}")
-    if stopped is not None:
-        return stopped_status(pods if stopped != _BEFORE else [])
-    if index in _indexes(owner.status.completed_indexes):
-        return completed_status(pod)
-    if index in _indexes(owner.status.failed_indexes) and not is_alive(pod):
-        # Such a Job does not say why, but keeps the pods that ended by themselves.
-        if is_taken_away(pod):
-            return evicted_status(pod)
-        status = pod_end(pod)
-        is_earlier = index_had_another_pod(owner, annotations_of(pod), status.exit_code)
-        return evicted_status(None) if is_earlier else status
-    for condition in owner.status.conditions or ():
-        if condition.type == "Failed" and condition.status == "True":
-            return pod_end(pod, said=str(condition.message or condition.reason))
-    return living_status(pod)
-
-
-def stop_member(namespace: Namespace, place: Place, grace: int | None) -> None:
+def stop_member(namespace: Namespace, place: UnitObject, grace: int | None) -> None:
     """End one unit, or have it never begin."""
-    mark = f"{_STOPPED}{place.index}"
+    mark = f"{MEMBER_STOPPED}{place.index}"
     namespace.change("Job", place.name, {"metadata": {"annotations": {mark: "true"}}})
     namespace.change("Secret", place.name, {"stringData": {str(place.index): _ENDS_AT_ONCE}})
     # A pod that comes from here on runs the other script, and is not the unit any more.
     pods = place.pods(namespace)
     if not pods:
-        namespace.change("Job", place.name, {"metadata": {"annotations": {mark: _BEFORE}}})
+        namespace.change("Job", place.name, {"metadata": {"annotations": {mark: STOPPED_BEFORE_START}}})
     namespace.end_pods(pods, grace)
 
 
 def forget_member(namespace: Namespace, owner: Any, index: int) -> None:
     """Forget one unit; with the last one the Job goes."""
     name = owner.metadata.name
-    namespace.change("Job", name, {"metadata": {"annotations": {f"{_FORGOTTEN}{index}": "true"}}})
+    namespace.change("Job", name, {"metadata": {"annotations": {f"{MEMBER_FORGOTTEN}{index}": "true"}}})
     now = namespace.found("Job", name)
     if now is not None and all(is_forgotten(now, each) for each in range(now.spec.completions)):
         namespace.remove("Job", name)
         namespace.remove("Secret", name)
 
 
-_START = ("/bin/sh", "-c", f'exec /bin/sh "{SCRIPTS}/$JOB_COMPLETION_INDEX"')
+_START_COMMAND = ("/bin/sh", "-c", f'exec /bin/sh "{SCRIPTS}/$JOB_COMPLETION_INDEX"')
 
 
 # A pod that ignores its deadline is killed, with the exit code of any other kill, and would begin again. So the unit is
 # killed before its pod is, and the script tells that the end was asked for.
 _SECONDS_TO_TELL = 5
-_TELLING = """{command} & unit=$! asked=
+_SCRIPT_WITH_DEADLINE = """{command} & unit=$! asked=
 trap 'asked=1; kill -TERM $unit; (sleep {grace}; kill -KILL $unit) 2>&- &' TERM
 while :; do wait $unit; code=$?; kill -0 $unit 2>&- || break; done
 [ "$asked$code" != 1137 ] || code=143
@@ -184,11 +152,11 @@ def _script(spec: UnitSpec) -> str:
     lines = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
     command = shlex.join(filled_command(spec, environment))
     if _tells_its_end(spec):
-        return lines + _TELLING.format(command=command, grace=math.ceil(spec.grace))
+        return lines + _SCRIPT_WITH_DEADLINE.format(command=command, grace=math.ceil(spec.grace))
     return f"{lines}exec {command}\n"
 
 
-def _check(specs: Sequence[UnitSpec], scripts: dict[str, str]) -> None:
+def _check_sweep(specs: Sequence[UnitSpec], scripts: dict[str, str]) -> None:
     first = specs[0]
     for spec in specs:
         check_pod(spec)
@@ -205,13 +173,3 @@ def _check(specs: Sequence[UnitSpec], scripts: dict[str, str]) -> None:
 def _of_pod(spec: UnitSpec) -> tuple[object, ...]:
     """What one template says for all pods."""
     return spec.image, spec.resources, spec.mounts, spec.timeout, spec.grace, spec.restarts, spec.service_account
-
-
-def _indexes(text: Any) -> set[int]:
-    """The numbers that "0,2-4" stands for."""
-    found: set[int] = set()
-    for part in str(text or "").split(","):
-        low, _, high = part.partition("-")
-        if low:
-            found.update(range(int(low), int(high or low) + 1))
-    return found

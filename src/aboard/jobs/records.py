@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written down of a job, so that any process of its owner takes it up again.
+"""Records of jobs on disk, so that any process of their owner can take a job up again.
 
-A record is written before its unit is submitted and again with the handle: whoever dies in between leaves a record by
-whose id the executor finds the unit. Records hold no environment, and only their owner can read them.
+A record is written before its unit is submitted and again with the handle: a process that dies in between leaves a
+record by whose id the executor finds the unit. Records hold no environment, and only their owner can read them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from aboard.config.unwritable_home import home_hint
 from aboard.errors import AboardError, Conflict, InvalidValue, NewerFormat, StorageUnavailable, UnknownName
 from aboard.foundation.files import make_private_folder
 from aboard.model.document_fields import DocumentFields
 from aboard.model.uid import check_uid, is_uid
+from aboard.model.unit import UnitSpec
+from aboard.model.unit_parts import Mount, Port, Resources
 
 _FORMAT, _VERSION = "aboard-job", 1
 
@@ -189,3 +191,20 @@ def write_owned(path: Path, text: str) -> None:
             aside.unlink()
         message = f"{path} cannot be written: {cast('str', error.strerror)}."
         raise StorageUnavailable(message, hint=home_hint(error)) from error
+
+
+def unit_to_json(spec: UnitSpec) -> dict[str, Any]:
+    """All of a unit, with its environment: who writes this down keeps it from others."""
+    return {**asdict(spec), "environment": dict(spec.environment), "labels": dict(spec.labels)}
+
+
+def unit_from_json(document: dict[str, Any]) -> UnitSpec:
+    """The unit that was written so."""
+    parts: dict[str, Any] = {
+        **document,
+        "command": tuple(document["command"]),
+        "mounts": tuple(Mount(**one) for one in document["mounts"]),
+        "ports": tuple(Port(**one) for one in document["ports"]),
+        "resources": Resources(**document["resources"]),
+    }
+    return UnitSpec(**parts)
