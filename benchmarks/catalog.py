@@ -20,12 +20,11 @@ from typing import Any
 from sqlalchemy import Connection, event
 
 from aboard.catalog.catalog import Catalog
-from aboard.model.metric_summary import MetricPoint, MetricSummary
+from aboard.model.ids import new_uid
+from aboard.model.query.fields import parse_sort
 from aboard.model.query.parser import parse_query
-from aboard.model.query.sorting import parse_sort
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.uid import new_uid
+from aboard.model.runs import MetricPoint, MetricSummary, Run
+from aboard.model.states import RunState
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 # (filter, order): broad, narrow, contradicting, and such whose runs all stand at the far end of the order.

@@ -20,10 +20,10 @@ import psutil
 
 from aboard import SummaryWriter
 from aboard.client.client import Client
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.ids import new_uid
+from aboard.model.runs import Run
+from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.store import open_store
 from aboard.store.run.documents import AttemptClaim, Manifest
 from aboard.store.run.run_folder import RunFolder

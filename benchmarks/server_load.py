@@ -21,7 +21,7 @@ import psutil
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.model.user import Role
+from aboard.model.people import Role
 from series_load import ask, fill_store
 
 _WORKSPACE = "ws1"

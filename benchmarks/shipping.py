@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from aboard._native import frame_record
+from aboard.model.ids import new_uid
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.store import Store, open_store
 from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder, read_logical

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.migrations.schema_version import newest_version
-from aboard.model.board import Board
-from aboard.model.run_document import run_from_document
+from aboard.model.boards import Board
+from aboard.model.people import Role
+from aboard.model.runs import run_from_document
 from aboard.model.times import parse_time
-from aboard.model.user import Role
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "catalog"
 POINT = {"step": 3, "wall_time": 1793000000.5}

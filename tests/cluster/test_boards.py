@@ -17,8 +17,7 @@ from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Forbidden
 from aboard.executors import Slurm
-from aboard.model.run_states import RunState
-from aboard.model.unit_states import UnitState
+from aboard.model.states import RunState, UnitState
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store

@@ -15,9 +15,8 @@ import pytest
 
 from aboard.errors import ExecutorUnavailable, InvalidValue, UnitRefused
 from aboard.executors import Docker
-from aboard.model.unit_parts import Mount, Port, Resources
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, Mount, Port, Resources
 from support.executor_benches import PATIENCE, Bench, docker_bench
 from support.processes import until
 

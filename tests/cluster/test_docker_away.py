@@ -6,8 +6,7 @@ from __future__ import annotations
 import time
 
 from aboard.executors import Docker
-from aboard.model.unit_parts import Mount
-from aboard.model.unit_status import EndReason
+from aboard.model.units import EndReason, Mount
 from support.docker_daemon import IMAGE, docker_machine
 from support.executor_benches import PATIENCE, Bench
 from support.processes import until

@@ -21,10 +21,8 @@ import pytest
 import aboard
 from aboard.executors import Docker, Slurm, Ssh
 from aboard.jobs.experiment import Experiment
-from aboard.model.run_states import RunState
-from aboard.model.unit_parts import Mount
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import RunState, UnitState
+from aboard.model.units import EndReason, Mount
 from aboard.store import open_store
 from support.docker_daemon import IMAGE, docker_daemon
 from support.job_home import job_home

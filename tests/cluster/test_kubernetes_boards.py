@@ -18,8 +18,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.executors.kubernetes import manifests
-from aboard.model.run_states import RunState
-from aboard.model.unit_states import UnitState
+from aboard.model.states import RunState, UnitState
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store

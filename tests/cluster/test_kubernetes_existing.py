@@ -23,11 +23,8 @@ from kubernetes import client
 
 from aboard.errors import UnitRefused, UnknownName
 from aboard.executors import Kubernetes
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Port, Resources
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, Port, Resources, UnitHandle, UnitSpec
 from support.commands import aboard as command
 from support.job_home import job_home
 from support.kubernetes_existing import PERSON, ExistingCluster, existing_cluster
@@ -276,8 +273,8 @@ def test_a_dry_run_is_what_the_cluster_accepts(cluster: ExistingCluster, monkeyp
 INSIDE = """
     import json, time, urllib.request
     from aboard.executors import Kubernetes
-    from aboard.model.unit import UnitSpec
-    from aboard.model.unit_parts import Port
+    from aboard.model.units import UnitSpec
+    from aboard.model.units import Port
     executor = Kubernetes()
     image, command = "IMAGE", ("python3", "-m", "http.server", "$(ABOARD_PORT_HTTP)")
     handle = executor.submit(UnitSpec(name="inside", image=image, command=command, serves=True, ports=(Port(),)))

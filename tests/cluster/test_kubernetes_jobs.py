@@ -22,9 +22,8 @@ import yaml
 import aboard
 from aboard.errors import ExecutorNotConfigured, InvalidValue
 from aboard.executors import Kubernetes
-from aboard.model.run_states import RunState
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import RunState, UnitState
+from aboard.model.units import EndReason
 from aboard.store import open_store
 from support.commands import aboard as command
 from support.job_home import job_home

@@ -22,10 +22,8 @@ import pytest
 import aboard
 from aboard.errors import ExecutorUnavailable, InvalidValue, UnitRefused
 from aboard.executors import Slurm
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Resources
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, Resources, UnitHandle
 from support.executor_benches import PATIENCE, Bench
 from support.processes import until
 from support.slurm_cluster import SlurmCluster, slurm_cluster, slurm_number
@@ -236,7 +234,7 @@ def test_a_submitter_that_died_after_sbatch_left_a_job_that_is_found(bench: Benc
 SUBMITTER = """
 import json, sys
 from aboard.executors import Slurm
-from aboard.model.unit import UnitSpec
+from aboard.model.units import UnitSpec
 folder, units, at_once = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
 Slurm(folder=folder).submit_array([UnitSpec(**unit) for unit in units], at_once=at_once)
 """

@@ -16,9 +16,8 @@ import pytest
 
 from aboard.errors import UnitRefused
 from aboard.executors import Slurm
-from aboard.model.unit_parts import Resources
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, Resources
 from support.executor_benches import PATIENCE, Bench
 from support.processes import until
 from support.slurm_cluster import SlurmCluster, slurm_cluster, slurm_number

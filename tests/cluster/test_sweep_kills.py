@@ -22,10 +22,8 @@ import pytest
 import aboard
 from aboard.client.client import Client
 from aboard.executors import Slurm
-from aboard.model.run_states import RunState
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import RunState, UnitState
+from aboard.model.units import EndReason, UnitHandle
 from support.commands import aboard as command
 from support.processes import until
 from support.slurm_cluster import SlurmCluster, slurm_cluster, slurm_number

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from aboard.catalog.backup import back_up, restore
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.copying import back_up, restore
 from aboard.catalog.schema import metadata
 from aboard.errors import CatalogUnavailable, Conflict, StorageUnavailable
-from aboard.model.board import Board, BoardKind
-from aboard.model.run import Run
+from aboard.model.boards import Board, BoardKind
+from aboard.model.ids import new_uid
+from aboard.model.people import Role
+from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.model.uid import new_uid
-from aboard.model.user import Role
 
 
 def _fill(catalog: Catalog) -> str:

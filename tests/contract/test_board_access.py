@@ -12,9 +12,8 @@ import pytest
 from aboard.api.boards import BoardChange, NewBoard
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Forbidden, UnknownName
-from aboard.model.access import Access
-from aboard.model.unit_states import UnitState
-from aboard.model.user import Role
+from aboard.model.people import Access, Role
+from aboard.model.states import UnitState
 from aboard.services.services import Control, ControlOptions
 from support.catalog_runs import make_run
 

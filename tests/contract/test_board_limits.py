@@ -12,10 +12,10 @@ import pytest
 
 from aboard.api.boards import NewBoard
 from aboard.catalog.catalog import Catalog
-from aboard.model.access import Access
-from aboard.model.board import Board
+from aboard.model.boards import Board
+from aboard.model.people import Access
+from aboard.model.states import UnitState
 from aboard.model.times import now
-from aboard.model.unit_states import UnitState
 from aboard.services.boards.expiry import BoardKeeper
 from aboard.services.services import Control, ControlOptions
 from support.catalog_runs import make_run

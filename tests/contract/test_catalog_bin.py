@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from aboard.errors import Conflict, UnknownName
+from aboard.model.query.fields import parse_sort
 from aboard.model.query.parser import parse_query
-from aboard.model.query.sorting import parse_sort
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from support.catalog_runs import START, WHOLE, make_run, metric, names, put_named
 
 

@@ -10,11 +10,10 @@ from datetime import timedelta
 import pytest
 
 from aboard.errors import Conflict, InvalidValue, Unauthorized, UnknownName
-from aboard.model.board import Board, BoardKind
-from aboard.model.board_unit import BoardUnit
+from aboard.model.boards import Board, BoardKind, BoardUnit
+from aboard.model.people import Role
+from aboard.model.states import UnitState
 from aboard.model.times import now
-from aboard.model.unit_states import UnitState
-from aboard.model.user import Role
 from support.catalog_runs import START, hours
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from aboard.catalog import field_values
 from aboard.catalog.catalog import Catalog, SeenCatalog
+from aboard.catalog.runs import fields
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.query.fields import parse_field
 from aboard.model.query.parser import parse_query
-from aboard.model.query.text import value_text
+from aboard.model.query.tree import value_text
 from support.catalog_runs import make_run, put_named
 
 ODD = [
@@ -81,7 +81,7 @@ def test_only_what_is_seen_and_not_in_the_bin_counts(catalog: Catalog):
 
 
 def test_of_many_runs_the_newest_are_looked_at(catalog: Catalog, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(field_values, "NEWEST", 2)
+    monkeypatch.setattr(fields, "NEWEST", 2)
     for name in ("old", "new", "newest"):
         put_named(catalog, name, hparams={"x": name}, tags={"t": name}, user=name)
     for field in ("name", "hparams.x", "tags.t", "user"):

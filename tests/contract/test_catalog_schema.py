@@ -12,12 +12,11 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.migrations.schema_version import VERSION_TABLE, newest_version
 from aboard.catalog.schema import metadata
 from aboard.errors import CatalogUnavailable
-from aboard.model.attempt import Attempt
-from aboard.model.note import Note
+from aboard.model.people import Role
 from aboard.model.query.parser import parse_query
-from aboard.model.run_states import RunState
+from aboard.model.runs import Attempt, Note
+from aboard.model.states import RunState
 from aboard.model.times import parse_time
-from aboard.model.user import Role
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "catalog"
 

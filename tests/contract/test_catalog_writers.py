@@ -13,13 +13,12 @@ from dataclasses import replace
 
 import pytest
 
-from aboard.catalog.address import CatalogAddress
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.database import Database
+from aboard.catalog.database import CatalogAddress, Database
 from aboard.errors import CatalogUnavailable, Conflict
 from aboard.model.query.parser import parse_query
-from aboard.model.run_document import run_to_document
-from aboard.model.run_states import RunState
+from aboard.model.runs import run_to_document
+from aboard.model.states import RunState
 from support.catalog_runs import START, make_run, metric
 from support.postgres import postgres_server
 from support.processes import finish, until
@@ -28,7 +27,7 @@ WRITERS = 2
 WRITER = """
     import json, random, sys
     from aboard.catalog.catalog import Catalog
-    from aboard.model.run_document import run_from_document
+    from aboard.model.runs import run_from_document
 
     place, path, me = sys.argv[1], sys.argv[2], int(sys.argv[3])
     documents = json.load(open(path))

@@ -8,12 +8,10 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, InvalidValue, QueryError, UnknownName
-from aboard.model.attempt import Attempt
-from aboard.model.note import Note
+from aboard.model.query.fields import parse_sort
 from aboard.model.query.parser import parse_query
-from aboard.model.query.sorting import parse_sort
-from aboard.model.run_document import run_to_document
-from aboard.model.run_states import RunState
+from aboard.model.runs import Attempt, Note, run_to_document
+from aboard.model.states import RunState
 from support.catalog_runs import START, WHOLE, hours, make_run, metric, names, put_named
 
 

@@ -17,11 +17,9 @@ import pytest
 
 from aboard.errors import Conflict, InvalidType, InvalidValue, UnitRefused, UnknownName
 from aboard.executors import executor_of, make_executor
-from aboard.model.uid import new_uid
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Port
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, Port, UnitHandle
 from support.executor_benches import BENCHES, PATIENCE, UNDER_TEST, Bench
 from support.processes import until
 
@@ -213,7 +211,7 @@ def test_another_process_takes_a_handle_up(bench: Bench) -> None:
     script = """
         import sys
         from aboard.executors import executor_of
-        from aboard.model.unit_handle import UnitHandle
+        from aboard.model.units import UnitHandle
         handle = UnitHandle.parse(sys.argv[1])
         executor = executor_of(handle)
         print(executor.status(handle).state, b"".join(executor.logs(handle)))

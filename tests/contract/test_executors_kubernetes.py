@@ -22,11 +22,8 @@ import pytest
 from aboard.errors import Conflict, ExecutorUnavailable, InvalidType, InvalidValue, UnitRefused, UnknownName
 from aboard.executors import Kubernetes, make_executor
 from aboard.executors.kubernetes.cluster import Namespace
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Mount, Port, Resources
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, Mount, Port, Resources, UnitHandle, UnitSpec
 from support.kubernetes_api import KubernetesApi
 from support.kubernetes_under_test import KubernetesUnderTest
 from support.kubernetes_units import object_name, unit_spec

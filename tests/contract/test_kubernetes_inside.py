@@ -23,10 +23,8 @@ from aboard.errors import ExecutorUnavailable
 from aboard.executors import Kubernetes
 from aboard.executors.kubernetes.cluster import ClusterAddress, Namespace
 from aboard.executors.kubernetes.forward import forwarded_unit
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Port
-from aboard.model.unit_states import UnitState
+from aboard.model.states import UnitState
+from aboard.model.units import Port, UnitHandle, UnitSpec
 from support.certificates import make_certificate
 from support.kubernetes_api import KubernetesApi
 from support.kubernetes_node import kubernetes_cluster

@@ -15,10 +15,8 @@ import kubernetes_validate
 import pytest
 
 from aboard.executors import Kubernetes
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitHandle, UnitSpec
 from support.kubernetes_api import kubernetes_api
 from support.kubernetes_under_test import KubernetesUnderTest
 from support.processes import until

@@ -16,15 +16,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aboard.catalog.catalog import Catalog
-from aboard.model.attempt import Attempt
 from aboard.model.names import run_name
-from aboard.model.note import Note
 from aboard.model.query.evaluate import matches, values_of
+from aboard.model.query.fields import parse_sort
 from aboard.model.query.parser import parse_query
-from aboard.model.query.sorting import parse_sort
-from aboard.model.query.syntax import Column, Hparam
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.query.tree import Column, Hparam
+from aboard.model.runs import Attempt, Note, Run
+from aboard.model.states import RunState
 from support.catalog_runs import START, hours, make_run, metric
 from support.empty_catalogs import EmptyCatalogs
 from support.hypothesis_profiles import examples

@@ -16,11 +16,9 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
-from aboard.model.board_limits import BoardLimits
-from aboard.model.board_line import LineLevel
-from aboard.model.run_states import RunState
-from aboard.model.selection import NumberKind
-from aboard.model.unit_states import UnitState
+from aboard.model.boards import BoardLimits, LineLevel
+from aboard.model.selections import NumberKind
+from aboard.model.states import RunState, UnitState
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store
 from support.board_pages import ask, event_stream, log, logged_run, shown_runs, until_answered, until_shown
@@ -418,7 +416,7 @@ class TestBadInput:
 
     def test_a_process_board_is_refused_clearly(self, client: Client):
         from aboard.api.boards import BoardCreated, NewBoard
-        from aboard.model.board import BoardKind
+        from aboard.model.boards import BoardKind
 
         with pytest.raises(InvalidValue, match="has no boards that are processes"):
             client._transport().send(

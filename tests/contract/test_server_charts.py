@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from aboard import SummaryWriter
-from aboard.api.columns import MAGIC, read_columns
+from aboard.api.series import MAGIC, read_columns
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.store import Store, open_store

@@ -17,9 +17,8 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.model.access import Access
-from aboard.model.run_states import RunState
-from aboard.model.user import Role
+from aboard.model.people import Access, Role
+from aboard.model.states import RunState
 from aboard.server.routes.events import EventStream
 from aboard.services.changes import Changes
 from aboard.store import Store, open_store

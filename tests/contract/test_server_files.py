@@ -15,7 +15,7 @@ from PIL import Image
 from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.store import Store, open_store
 from aboard.store.run.documents import Manifest, Outputs

@@ -27,8 +27,8 @@ from aboard.errors import (
     Unauthorized,
     UnknownName,
 )
-from aboard.model.run_states import RunState
-from aboard.model.uid import new_uid
+from aboard.model.ids import new_uid
+from aboard.model.states import RunState
 from aboard.store import Store, open_store
 from aboard.store.run.run_folder import RunFolder
 from support.http_asking import ask

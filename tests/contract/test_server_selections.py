@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from aboard.api.selections import Selected
-from aboard.catalog import selected_runs
 from aboard.catalog.catalog import Catalog
+from aboard.catalog.runs import selections
 from aboard.client.client import Client
 from aboard.errors import Conflict, InvalidValue, QueryError, UnknownName
-from aboard.model.access import Access
-from aboard.model.run_states import RunState
-from aboard.model.selection import NumberKind
-from aboard.model.selection_words import parse_selection
+from aboard.model.people import Access
+from aboard.model.selections import NumberKind, parse_selection
+from aboard.model.states import RunState
 from aboard.services.services import Control, ControlOptions
 from aboard.services.user_scope import SeenControl
 from aboard.store import Store, open_store
@@ -263,7 +262,7 @@ def test_the_number_of_an_experiment_is_not_the_name_of_a_run(client: Client, ca
 
 
 def test_more_runs_than_anybody_can_look_at_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(selected_runs, "MOST_RUNS", 3)
+    monkeypatch.setattr(selections, "MOST_RUNS", 3)
     assert len(client.runs.select("run1-run3").runs) == 3
     with pytest.raises(InvalidValue, match="more than 3 runs are selected"):
         client.runs.select("run1-run4")

@@ -18,7 +18,7 @@ from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.store import Store, open_store
 from support.http_asking import ask
 from support.logged_runs import log_more, logged_run, tb_folder

@@ -16,10 +16,10 @@ import pytest
 from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.config.server_settings import LoginSettings, OidcSettings, ServeSettings
-from aboard.model.board import BoardKind
-from aboard.model.unit_states import UnitState
-from aboard.model.user import Role
+from aboard.config.server import LoginSettings, OidcSettings, ServeSettings
+from aboard.model.boards import BoardKind
+from aboard.model.people import Role
+from aboard.model.states import UnitState
 from aboard.server.page_files import FOLDER
 from aboard.store import open_store
 from support.commands import aboard

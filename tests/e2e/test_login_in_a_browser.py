@@ -15,7 +15,7 @@ import pytest
 from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
 from aboard.cli.people.login import browser_login
-from aboard.model.user import Role
+from aboard.model.people import Role
 from aboard.store import open_store
 from support.accessibility import violations
 from support.processes import until

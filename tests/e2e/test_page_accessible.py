@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder

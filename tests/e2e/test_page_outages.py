@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.config.server_settings import ServeSettings
-from aboard.model.run_states import RunState
-from aboard.model.user import Role
+from aboard.config.server import ServeSettings
+from aboard.model.people import Role
+from aboard.model.states import RunState
 from aboard.server.page_files import FOLDER
 from aboard.store import open_store
 from support.browsing import MILLISECONDS

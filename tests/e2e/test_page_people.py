@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.model.user import Role
+from aboard.model.people import Role
 from aboard.store import open_store
 from support.page_world import MILLISECONDS
 from support.processes import until

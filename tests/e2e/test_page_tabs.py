@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from support.browsing import SHELL, WHOLE, launched
 from support.logged_runs import logged_run
 from support.page_world import World, page_world

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from support.chart_files import card
 from support.chart_zoom import drag, zoom_of
 from support.logged_runs import log_more, logged_run

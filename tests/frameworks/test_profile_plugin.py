@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.model.board import BoardKind
-from aboard.model.unit_states import UnitState
+from aboard.model.boards import BoardKind
+from aboard.model.states import UnitState
 from aboard.store import open_store
 from aboard.store.run.documents import Outputs
 from aboard.store.run.file_rows import FileRow

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.config.server_settings import LoginSettings, ServeSettings
+from aboard.config.server import LoginSettings, ServeSettings
 from aboard.services.people.accounts import ensure_administrator
 from support.attacked_server import attacked_server, me
 from support.team_servers import BOSS, TeamServer, team_server

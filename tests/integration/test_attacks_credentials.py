@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
+from aboard.model.people import Role
 from aboard.model.times import now
-from aboard.model.user import Role
 from support.attacked_server import attacked_server, me
 from support.shipping import Hands
 from support.team_servers import BOSS, TeamServer, team_server

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.config.server_settings import ServeSettings
-from aboard.model.user import Role
+from aboard.config.server import ServeSettings
+from aboard.model.people import Role
 from aboard.server.routes import operations
 from support import nginx
 from support.attacked_server import attacked_server, me

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from aboard.model.user import Role
+from aboard.model.people import Role
 from support.attacked_server import attacked_server, me
 from support.team_servers import Answer, TeamServer
 

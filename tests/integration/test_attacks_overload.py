@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.config.server_settings import ServeSettings
+from aboard.config.server import ServeSettings
 from aboard.errors import UnknownName
-from aboard.model.user import Role
+from aboard.model.people import Role
 from aboard.services.services import Control
 from support.attacked_server import attacked_server, me
 from support.processes import until

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from aboard.model.board_limits import BoardLimits
+from aboard.model.boards import BoardLimits
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import shown_runs, until_shown

@@ -14,8 +14,8 @@ import yaml
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Forbidden, InvalidValue, UnknownName
 from aboard.executors import Kubernetes
-from aboard.model.board import BoardKind
-from aboard.model.user import Role
+from aboard.model.boards import BoardKind
+from aboard.model.people import Role
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import open_store

@@ -14,7 +14,7 @@ import aboard
 from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.model.board_line import LineLevel
+from aboard.model.boards import LineLevel
 from aboard.services.runs.open_runs import ReadingPatience
 from aboard.store import Patience, Store, open_store
 from support.board_pages import ask, log, logged_run, shown_runs, until_shown

@@ -21,12 +21,11 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.schema import board_units, boards
 from aboard.errors import UnknownName
 from aboard.executors.local import Local
-from aboard.model.board import Board, BoardKind
+from aboard.model.boards import Board, BoardKind
+from aboard.model.people import Role
+from aboard.model.states import UnitState
 from aboard.model.times import now
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_parts import Port
-from aboard.model.unit_states import UnitState
-from aboard.model.user import Role
+from aboard.model.units import Port, UnitSpec
 from support import echo_unit
 from support.processes import until
 from support.team_servers import BOSS, TeamServer, team_server

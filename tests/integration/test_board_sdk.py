@@ -18,7 +18,7 @@ import pytest
 import aboard
 from aboard.client.local_server import LocalServer
 from aboard.errors import Conflict, InvalidValue, UnknownName
-from aboard.model.unit_states import UnitState
+from aboard.model.states import UnitState
 from aboard.store import open_store
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run

@@ -23,9 +23,9 @@ from aboard.errors import AboardError, InvalidType, InvalidValue
 from aboard.executors import Local, Slurm
 from aboard.executors.docker import container_options
 from aboard.jobs.experiment import Experiment
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_states import UnitState
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import UnitSpec
 from support.job_home import job_home
 from support.object_servers import free_ports
 from support.processes import until

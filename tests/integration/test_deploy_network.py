@@ -20,7 +20,7 @@ KUBERNETES = Path(__file__).parents[2] / "deploy" / "kubernetes"
 def test_the_server_may_connect_to_boards_in_pods(folder: str) -> None:
     from aboard.executors import Kubernetes
     from aboard.executors.kubernetes.manifests import labels_of
-    from aboard.model.unit import UnitSpec
+    from aboard.model.units import UnitSpec
 
     board = labels_of(Kubernetes(), UnitSpec(name="board", image="x", command=("tensorboard",), serves=True))
     (policy,) = [one for one in _rendered(folder) if one["kind"] == "NetworkPolicy"]

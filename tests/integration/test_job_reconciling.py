@@ -22,10 +22,9 @@ import aboard
 from aboard.catalog.catalog import Catalog
 from aboard.errors import UnknownName
 from aboard.jobs.records import JobRecords
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
+from aboard.model.runs import Run
+from aboard.model.states import RunState, UnitState
+from aboard.model.units import UnitHandle
 from aboard.services.services import Control, ControlOptions
 from aboard.services.stores.jobs import JobPace, JobReconciler
 from support.job_home import job_home

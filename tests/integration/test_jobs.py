@@ -25,9 +25,8 @@ from aboard.compat.pai.tensorboard import TensorBoard
 from aboard.errors import AboardError, Conflict, InvalidType, InvalidValue, UnknownName
 from aboard.jobs.records import JobRecords
 from aboard.jobs.sweep import hparam_sets
-from aboard.model.run_states import RunState
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import RunState, UnitState
+from aboard.model.units import EndReason
 from support.commands import aboard as command
 from support.forked_commands import forked_local_servers
 from support.job_home import job_home

@@ -13,8 +13,8 @@ import pytest
 
 import aboard
 from aboard.executors import Local
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
+from aboard.model.states import UnitState
+from aboard.model.units import UnitHandle
 from support.job_home import job_home
 from support.processes import until
 

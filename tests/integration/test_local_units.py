@@ -16,10 +16,8 @@ import pytest
 from aboard.errors import UnitRefused
 from aboard.executors.keeper.process_tree import marked
 from aboard.executors.keeper.unit_folder import UnitFolder
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Port, Resources
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, Port, Resources, UnitHandle
 from support.executor_benches import PATIENCE, Bench, local_bench
 from support.object_servers import free_ports
 from support.processes import until

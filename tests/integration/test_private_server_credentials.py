@@ -12,7 +12,7 @@ import pytest
 from aboard import SummaryWriter
 from aboard.client.client import Client
 from aboard.errors import Conflict, CredentialsMissing, CredentialsRefused
-from aboard.model.unit_states import UnitState
+from aboard.model.states import UnitState
 from aboard.store import open_store
 from support.clouds import clear_clouds, use
 from support.forked_commands import forked_local_servers

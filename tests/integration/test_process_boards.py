@@ -23,11 +23,9 @@ from aboard.catalog.catalog import Catalog
 from aboard.cli.boards import start
 from aboard.client.client import Client
 from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
-from aboard.model.board import BoardKind
-from aboard.model.board_limits import BoardLimits
-from aboard.model.run_states import RunState
-from aboard.model.unit_states import UnitState
-from aboard.model.user import Role
+from aboard.model.boards import BoardKind, BoardLimits
+from aboard.model.people import Role
+from aboard.model.states import RunState, UnitState
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.store import Store, open_store

@@ -11,7 +11,7 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.errors import AccessDenied, StoreError
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.store import Patience, Store, open_store
 from support.clouds import use
 from support.fault_proxy import FaultProxy, fault_proxy

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.config.server_settings import LoginSettings, OidcSettings
-from aboard.model.user import Role
+from aboard.config.server import LoginSettings, OidcSettings
+from aboard.model.people import Role
 from aboard.server.auth.oidc import OidcProvider, ProviderUnavailable
 from aboard.services.people.login_attempts import FailureLimit
 from support.object_servers import free_ports

@@ -19,9 +19,9 @@ from aboard.api.wire import to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.errors import Conflict, Forbidden, InvalidValue, Unauthorized, UnknownName
+from aboard.model.ids import new_uid
+from aboard.model.people import Role
 from aboard.model.times import now
-from aboard.model.uid import new_uid
-from aboard.model.user import Role
 from aboard.server.http import limits
 from aboard.store import open_store
 from support.processes import until

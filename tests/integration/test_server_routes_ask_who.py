@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 
 from aboard.api import PREFIX
 from aboard.catalog.catalog import Catalog
-from aboard.model.user import Role
+from aboard.model.people import Role
 from aboard.server.app import api_app
 from aboard.server.routes.operations import Asking
 from aboard.services.services import Control, ControlOptions

@@ -9,7 +9,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
-from aboard.model.user import Role
+from aboard.model.people import Role
 from support.team_servers import TeamServer, team_server
 
 

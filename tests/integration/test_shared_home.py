@@ -11,8 +11,8 @@ import pytest
 from aboard.cli.server.options import ServerOptions, ServerToken
 from aboard.cli.server.serving import CatalogServer
 from aboard.client.local_server import LocalServer
-from aboard.config import machine_folder as module
-from aboard.config.machine_folder import machine_folder
+from aboard.config import home as module
+from aboard.config.home import machine_folder
 from aboard.config.settings import load_settings
 from aboard.foundation import file_systems
 from aboard.server.http.listening import listen

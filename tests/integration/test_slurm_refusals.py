@@ -10,7 +10,7 @@ import pytest
 
 from aboard.errors import ExecutorUnavailable, UnitRefused
 from aboard.executors import Slurm
-from aboard.model.unit import UnitSpec
+from aboard.model.units import UnitSpec
 from support.slurm_stand_in import ANSWERS, REFUSED, UNTAKEN, SlurmStandIn
 
 

@@ -14,7 +14,7 @@ import pytest
 import aboard
 from aboard.errors import Conflict, ExecutorUnavailable
 from aboard.jobs.job import incomplete_jobs
-from aboard.model.unit_status import EndReason
+from aboard.model.units import EndReason
 from support.job_home import job_home
 from support.processes import until
 from support.slurm_stand_in import ANSWERS, LATE, UNHEARD, UNTAKEN, SlurmStandIn

@@ -12,7 +12,7 @@ import pytest
 from aboard import SummaryWriter
 from aboard.board.hosting import Board
 from aboard.board.names import NamedRuns, folder_columns
-from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
+from aboard.model.templates import FOLDER_FIELDS, NameTemplate
 from aboard.reader.collection import RunCollection
 from support.board_client import SESSION_GROUPS, BoardClient, every_request, plugin
 from support.commands import aboard

@@ -27,8 +27,7 @@ import pytest
 from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.model.run_states import RunState
-from aboard.model.unit_states import UnitState
+from aboard.model.states import RunState, UnitState
 from aboard.store import Store, open_store
 from aboard.writer.summary_writer import SummaryWriter
 from support.board_pages import logged_run

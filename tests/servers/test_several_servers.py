@@ -26,9 +26,8 @@ import pytest
 import aboard
 from aboard.client.client import Client
 from aboard.errors import AboardError, BoardLimitExceeded, CatalogUnavailable
-from aboard.model.board import BoardKind
-from aboard.model.run_states import RunState
-from aboard.model.unit_states import UnitState
+from aboard.model.boards import BoardKind
+from aboard.model.states import RunState, UnitState
 from aboard.store import open_store
 from support.board_pages import logged_run
 from support.postgres import PostgresServer, postgres_server

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 import aboard
-from aboard.model.run_states import RunState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import RunState
+from aboard.model.units import EndReason
 from support.job_home import job_home
 from support.kept_runs import kept_run
 from support.processes import until

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
-from aboard.config.server_settings import ServeSettings
-from aboard.model.user import Role
+from aboard.config.server import ServeSettings
+from aboard.model.people import Role
 from support.team_servers import Answer, TeamServer, team_server
 
 

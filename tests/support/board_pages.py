@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aboard.client.client import Client
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.store import Store
 from aboard.writer.summary_writer import SummaryWriter
 from support.processes import until

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from aboard.api.boards import BoardInfo
-from aboard.model.unit_states import UnitState
+from aboard.model.states import UnitState
 from support.team_servers import BOSS, TeamServer
 
 

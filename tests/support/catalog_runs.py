@@ -8,13 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.page import Page
-from aboard.model.attempt import Attempt
-from aboard.model.metric_summary import MetricPoint, MetricSummary
-from aboard.model.note import Note
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.uid import new_uid
+from aboard.catalog.paging import Page
+from aboard.model.ids import new_uid
+from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, Run
+from aboard.model.states import RunState
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 

@@ -22,11 +22,8 @@ import pytest
 
 from aboard.executors import Executor, Local, Ssh
 from aboard.executors.keeper.process_tree import marked
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Mount
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import UnitStatus
+from aboard.model.states import UnitState
+from aboard.model.units import Mount, UnitHandle, UnitSpec, UnitStatus
 from support.ssh_server import ssh_server
 from support.what_was_real import local_stood_on_this_machine
 

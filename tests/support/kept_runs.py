@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from aboard.model.run import Run
+from aboard.model.runs import Run
 from aboard.store import open_store
 from aboard.store.run.loading import load_run
 from aboard.store.run.run_folder import RunFolder

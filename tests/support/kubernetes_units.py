@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aboard.model.unit import UnitSpec
+from aboard.model.units import UnitSpec
 
 
 def unit_spec(**parts: Any) -> UnitSpec:

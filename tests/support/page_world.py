@@ -19,7 +19,7 @@ from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.events.image import encode_png
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.server.page_files import FOLDER
 from aboard.store import Store, open_store
 from support.browsing import MILLISECONDS

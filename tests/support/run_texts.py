@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.store import Store
 from aboard.store.run.documents import Manifest

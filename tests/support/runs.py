@@ -19,7 +19,7 @@ import pytest
 
 from aboard._native import scalars_in_records
 from aboard.errors import NoSuchStore
-from aboard.model.run import Run
+from aboard.model.runs import Run
 from aboard.store import Connection, Store, open_store
 from aboard.store.run.documents import Summary
 from aboard.store.run.file_rows import FileRow

@@ -14,7 +14,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.store import Store, open_store
 from support.board_pages import logged_run
 from support.catalog_runs import make_run

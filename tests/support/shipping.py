@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from aboard._native import frame_record
-from aboard.model.run import Run
+from aboard.model.ids import new_uid
+from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.store import Store
 from aboard.store.run.documents import AttemptClaim, Manifest
 from aboard.store.run.file_rows import FileRow

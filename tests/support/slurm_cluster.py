@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
-from aboard.model.unit_handle import UnitHandle
+from aboard.model.units import UnitHandle
 from support.processes import needs, until
 from support.slurm_accounts import accounts_conf, start_accounts, why_no_accounts
 from support.what_was_real import first_line, stood_on

@@ -16,10 +16,10 @@ import uvicorn
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.ids import new_uid
+from aboard.model.runs import Run
+from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.server.app import api_app
 from aboard.server.auth.shared_token import AccessGuard
 from aboard.server.http.listening import listen

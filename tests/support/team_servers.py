@@ -16,10 +16,9 @@ import uvicorn
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.config.server_settings import LoginSettings, ServeSettings
+from aboard.config.server import LoginSettings, ServeSettings
 from aboard.config.settings import Settings
-from aboard.model.access import Access
-from aboard.model.user import Role
+from aboard.model.people import Access, Role
 from aboard.server.app import api_app
 from aboard.server.http.addresses import prefix_of
 from aboard.server.http.limits import RequestsUnderWay

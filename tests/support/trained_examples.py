@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aboard.model.run import Run
+from aboard.model.runs import Run
 from support.board_client import BoardClient, board_over, plugin
 from support.runs import Ended, Kept, Machine, finish, well
 

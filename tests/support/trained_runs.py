@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from aboard import SummaryWriter
-from aboard.model.run import Run
+from aboard.model.ids import new_uid
+from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.store import Store
 from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim

@@ -11,10 +11,8 @@ import pytest
 
 from aboard.errors import UnknownName
 from aboard.executors import Local
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus
 
 RUNNING = UnitStatus(state=UnitState.RUNNING)
 STOPPED = UnitStatus(state=UnitState.STOPPED, reason=EndReason.STOPPED, exit_code=143)

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from aboard.executors import Local
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus
 from support.vertex_api import VertexApi, vertex_api
 
 _GRACE = 1.0  # of Vertex itself, which nobody can choose

@@ -27,13 +27,9 @@ from aboard.errors import Conflict, ExecutorUnavailable, InvalidValue, UnitRefus
 from aboard.executors import Vertex, executor_of, make_executor
 from aboard.executors.registry import has_ports
 from aboard.executors.vertex import create_tensorboard
-from aboard.model.run_states import RunState
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Mount, Port, Resources
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.ids import new_uid
+from aboard.model.states import RunState, UnitState
+from aboard.model.units import EndReason, Mount, Port, Resources, UnitHandle, UnitSpec
 from aboard.store import open_store
 from support.kept_runs import kept_run
 from support.object_servers import S3Server

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from aboard.model.board import BoardKind
-from aboard.model.selection import NumberKind
-from aboard.model.unit_states import UnitState
+from aboard.model.boards import BoardKind
+from aboard.model.selections import NumberKind
+from aboard.model.states import UnitState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

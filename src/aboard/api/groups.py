@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked about workspaces and experiments; what is told are the model's own types."""
+"""Changes of workspaces, experiments and saved views in the API; the responses are the records of the model."""
 
 from __future__ import annotations
 
@@ -39,3 +39,20 @@ class ExperimentChange:
     name: str | None = None
     description: str | None = None
     tags: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSavedView:
+    """A view to keep. `address` is what follows `/w/<workspace>/` in the browser."""
+
+    workspace: str
+    name: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedViewChange:
+    """What is to change; what is None stays as it is."""
+
+    name: str | None = None
+    address: str | None = None

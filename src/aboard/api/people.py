@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from aboard.model.token import Token
-from aboard.model.user import Role
+from aboard.model.people import Role, Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked and told about runs, beside the runs themselves (`aboard.model.run.Run`)."""
+"""What is asked and told about runs, beside the runs themselves (`aboard.model.runs.Run`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aboard.model.hparams import HparamValue
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.runs import Run
+from aboard.model.states import RunState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

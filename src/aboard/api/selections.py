@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import NumberKind
+from aboard.model.selections import NumberKind, SelectedRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

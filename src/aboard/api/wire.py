@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses as JSON and back.
+"""Dataclasses, pages and errors of the API as JSON and back.
 
-Fields that the reader does not know are left out and missing ones have their defaults, so that a client and a server
-of different ages understand each other. Times are RFC 3339; NaN, infinities and long integers stand as text.
+The reader ignores fields that it does not know, and missing ones have their defaults, so that a client and a server of
+different versions understand each other. Times are RFC 3339; NaN, infinities and long integers are written as text. An
+error is `{"error": {"code": …, "message": …, "hint": …}}` and becomes the same exception again.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from aboard.errors import InvalidValue
+from aboard import errors
+from aboard.errors import AboardError, InvalidValue, QueryError
+from aboard.model.documents import from_json_number, to_json_number
 from aboard.model.hparams import hparams_from_json
-from aboard.model.json_numbers import from_json_number, to_json_number
-from aboard.model.run import Run
-from aboard.model.run_document import run_from_document, run_to_document
+from aboard.model.runs import Run, run_from_document, run_to_document
 from aboard.model.times import parse_time, time_text
 
 _T = TypeVar("_T")
@@ -140,3 +142,73 @@ def _wrong(kind: type[Any], value: object, where: str) -> InvalidValue:
     else:
         wanted = names.get(kind, kind.__name__)
     return InvalidValue(f"{where} is {value!r}, which is not {wanted}")
+
+
+_Item_co = TypeVar("_Item_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[_T]):
+    """Some entries, and what to give as `after` to get those behind them; None at the end."""
+
+    items: tuple[_T, ...]
+    next: str | None = None
+
+
+class PageLike(Protocol[_Item_co]):
+    """A page of the API or of the catalog."""
+
+    @property
+    def items(self) -> Sequence[_Item_co]:
+        """Some entries."""
+        ...
+
+    @property
+    def next(self) -> str | None:
+        """Where the page behind it begins."""
+        ...
+
+
+def on_all_pages(page_after: Callable[[str | None], PageLike[_T]]) -> Iterator[_T]:
+    """The entries of every page; `page_after` gets one page, the first one after None."""
+    after: str | None = None
+    while True:
+        page = page_after(after)
+        yield from page.items
+        after = page.next
+        if after is None:
+            return
+
+
+def to_failure(error: AboardError) -> dict[str, object]:
+    """The document of an error."""
+    said: dict[str, object] = {"code": error.code, "message": error.message, "hint": error.hint}
+    if isinstance(error, QueryError):
+        said |= {"problem": error.problem, "text": error.text, "start": error.start, "end": error.end}
+    return {"error": said}
+
+
+def from_failure(document: object, status: int, fallback: str) -> AboardError:
+    """The exception that a document tells of; an AboardError with `fallback` where it tells of none."""
+    said = cast("Mapping[str, object]", document).get("error") if isinstance(document, Mapping) else None
+    if not isinstance(said, Mapping):
+        return AboardError(f"the server answered with status {status}: {fallback}")
+    told = cast("Mapping[str, object]", said)
+    message, hint = str(told.get("message", fallback)), str(told.get("hint", ""))
+    match told:
+        case {"problem": str(problem), "text": str(text), "start": int(start), "end": int(end)}:
+            return QueryError(problem, text, start, end, hint=hint)
+        case _:
+            pass
+    kind = {one.code: one for one in reversed(list(_kinds(AboardError)))}.get(str(told.get("code")), AboardError)
+    try:
+        return kind(message, hint=hint)
+    except TypeError:  # an error that needs more than its message
+        return AboardError(message, hint=hint)
+
+
+def _kinds(kind: type[AboardError]) -> Iterator[type[AboardError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        if below.__module__ == errors.__name__:
+            yield from _kinds(below)

@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from aboard.board.sources import RunSource
-from aboard.model.distinct_names import DistinctNames, Wish
-from aboard.model.name_template import Field, NameTemplate, Value, short_form
+from aboard.model.templates import DistinctNames, Field, NameTemplate, Value, Wish, short_form
 from aboard.reader.hparams import HParam, HParamsOfRuns, own_hparams
 from aboard.reader.roots import Root
 from aboard.reader.run import RunReader, find_tag

@@ -9,9 +9,8 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, insert, select
 
-from aboard.catalog.cursors import Cursor
 from aboard.catalog.database import Database
-from aboard.catalog.page import Page, check_limit
+from aboard.catalog.paging import Cursor, Page, check_limit
 from aboard.catalog.schema import audit
 from aboard.model.times import now
 

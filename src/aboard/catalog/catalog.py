@@ -12,33 +12,23 @@ from typing import Self
 
 from sqlalchemy import select
 
-from aboard.catalog.address import CatalogAddress
 from aboard.catalog.audit import Audit
-from aboard.catalog.bin import Bin
-from aboard.catalog.board_lines import BoardLines
+from aboard.catalog.board_records import BoardLines
 from aboard.catalog.boards import Boards
-from aboard.catalog.candidates import FEW
-from aboard.catalog.database import Database
-from aboard.catalog.experiments import Experiments
-from aboard.catalog.field_values import FieldValues
-from aboard.catalog.fields import Fields
-from aboard.catalog.file_systems import refuse_network_file_system
-from aboard.catalog.leases import Leases
-from aboard.catalog.login_codes import LoginCodes
+from aboard.catalog.coordination import Leases, Notices, lock_catalog
+from aboard.catalog.credentials import LoginCodes, Sessions, Tokens
+from aboard.catalog.database import CatalogAddress, Database, refuse_network_file_system
+from aboard.catalog.groups import Experiments, UsageOfRuns, Workspaces
+from aboard.catalog.lookup import Seen
 from aboard.catalog.migrations.schema_version import bring_up_to_date
-from aboard.catalog.notices import Notices
 from aboard.catalog.people import People
-from aboard.catalog.reindex import Reindexed, reindex
-from aboard.catalog.reindexings import Reindexings
-from aboard.catalog.runs import Runs
+from aboard.catalog.runs.fields import Fields, FieldValues
+from aboard.catalog.runs.filters import FEW
+from aboard.catalog.runs.reindexing import Reindexed, Reindexings, reindex
+from aboard.catalog.runs.runs import Runs
+from aboard.catalog.runs.selections import SelectedRuns
 from aboard.catalog.saved_views import SavedViews
-from aboard.catalog.seen import Seen
-from aboard.catalog.selected_runs import SelectedRuns
-from aboard.catalog.server_lock import lock_catalog
-from aboard.catalog.sessions import Sessions
-from aboard.catalog.tokens import Tokens
-from aboard.catalog.usage import UsageOfRuns
-from aboard.catalog.workspaces import Workspaces
+from aboard.catalog.trash import Bin
 from aboard.foundation.locks import ProcessLock
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections and transactions, the same for SQLite and PostgreSQL.
+"""Connections and transactions, the same for SQLite and PostgreSQL, and the address of a catalog.
 
-Reading and writing take a connection for as long as one transaction. On SQLite writers of this process wait for each
-other in turn, and take the database's write lock at their beginning, so that none fails half-way.
+Reading and writing take a connection for as long as one transaction. On SQLite the writers of this process wait for
+each other, and take the database's write lock when they begin, so that none fails half-way. File systems on which
+SQLite's locks do not hold are refused.
 """
 
 from __future__ import annotations
@@ -10,19 +11,71 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from aboard.catalog.address import CatalogAddress
-from aboard.errors import CatalogUnavailable, MissingPackage
+from aboard.errors import CatalogUnavailable, InvalidValue, MissingPackage
+from aboard.foundation.file_systems import network_file_system_of
 from aboard.foundation.files import make_private_folder
 
+_HINT = "give a file, as in ~/.aboard/catalog.sqlite, or postgresql://user@host/database"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogAddress:
+    """A database. `str()` of it shows no password."""
+
+    url: URL
+    path: Path | None  # of SQLite
+
+    @classmethod
+    def of(cls, where: str | os.PathLike[str]) -> CatalogAddress:
+        """The address that a path or URL means."""
+        text = os.fspath(where)
+        if "://" not in text:
+            if not text or text == ":memory:":
+                raise InvalidValue(f"{text!r} is not a place for a catalog", hint=_HINT)
+            path = Path(text).expanduser().absolute()
+            return cls(URL.create("sqlite", database=str(path)), path)
+        try:
+            url = make_url(text)
+        except (ArgumentError, ValueError):
+            raise InvalidValue("the URL of the catalog cannot be read", hint=_HINT) from None
+        if url.drivername == "sqlite" and url.database and url.database != ":memory:":
+            return cls.of(Path(url.database))
+        if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
+            raise InvalidValue(f"a catalog cannot be in {url.drivername!r}", hint=_HINT)
+        return cls(url.set(drivername="postgresql+psycopg"), None)
+
+    def __str__(self) -> str:
+        return str(self.path) if self.path else self.url.set(drivername="postgresql").render_as_string()
+
+
+def refuse_network_file_system(path: Path) -> None:
+    """An error when `path` would lie on a network file system."""
+    if kind := network_file_system_of(path):
+        raise CatalogUnavailable(
+            f"{path} lies on a network file system ({kind}), where SQLite loses data",
+            hint="put the catalog on a local disk, or use PostgreSQL: postgresql://user@host/database",
+        )
+
+
 _T = TypeVar("_T")
+_LONGEST = 500
+
+
+def parts_of(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """`items`, a few hundred at a time: databases limit how many values a query has."""
+    return (items[start : start + _LONGEST] for start in range(0, len(items), _LONGEST))
+
+
 _BUSY_MILLISECONDS = 30_000
 _CACHE_KILOBYTES = 32_000
 _CONNECT_SECONDS = 10

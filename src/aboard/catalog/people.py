@@ -9,13 +9,12 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
-from aboard.catalog.keys import stored_fold
+from aboard.catalog.lookup import not_found, stored_fold, workspace_id
 from aboard.catalog.schema import memberships, users, workspaces
-from aboard.catalog.workspace_names import not_found, workspace_id
 from aboard.errors import Conflict
 from aboard.model.names import check_name
+from aboard.model.people import Role, User
 from aboard.model.times import now
-from aboard.model.user import Role, User
 
 _ABLE = users.c.is_administrator.is_(True), users.c.disabled.is_(None)
 """Administrators who may log in."""

@@ -9,12 +9,10 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
-from aboard.catalog.keys import stored_fold
+from aboard.catalog.lookup import Seen, inside_seen, stored_fold, workspace_id, workspace_ids
 from aboard.catalog.schema import saved_views, workspaces
-from aboard.catalog.seen import Seen, inside_seen
-from aboard.catalog.workspace_names import workspace_id, workspace_ids
 from aboard.errors import Conflict, UnknownName
-from aboard.model.saved_view import SavedView, check_view_address, check_view_name
+from aboard.model.groups import SavedView, check_view_address, check_view_name
 from aboard.model.times import now
 
 MOST_VIEWS = 1000  # of a workspace

@@ -12,8 +12,8 @@ from typing import cast
 
 import typer
 
-from aboard.config.ages import parse_age
 from aboard.errors import InvalidValue, MissingPackage
+from aboard.model.times import parse_age
 from aboard.reader.roots import Root, find_roots, named_path
 
 

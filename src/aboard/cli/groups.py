@@ -13,10 +13,9 @@ from aboard.cli.runs.listing import ListOptions, list_runs
 from aboard.client.client import Client
 from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue
-from aboard.model.experiment import Experiment
+from aboard.model.groups import Experiment, Workspace
 from aboard.model.names import experiment_name
-from aboard.model.run_states import RunState
-from aboard.model.workspace import Workspace
+from aboard.model.states import RunState
 
 _TITLES = ["experiment", "name", "workspace", "created", "runs", "states", "description", "tags"]
 

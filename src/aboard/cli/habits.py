@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from aboard.errors import InvalidValue
-from aboard.model.plugin_samples import parse_samples
+from aboard.model.board_settings import parse_samples
 
 # What needs no setting here, with the reason.
 _NOT_NEEDED = {
@@ -155,7 +155,7 @@ def one_flag_each(arguments: Sequence[str]) -> list[str]:
 
 def runs_of(trial_ids: Sequence[str]) -> list[str]:
     """Words of a selection for what stands behind `--trial-ids`: numbers are those of runs."""
-    from aboard.model.selection_words import split_words  # every command loads this module with the parser
+    from aboard.model.selections import split_words  # every command loads this module with the parser
 
     return [f"run{word}" if _NUMBERS.fullmatch(word) else word for word in split_words(trial_ids)]
 

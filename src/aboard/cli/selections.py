@@ -13,9 +13,7 @@ from pathlib import Path
 
 from aboard.client.client import Client
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import is_wild
-from aboard.model.selection_words import hint_for_nothing, is_folder, split_words
+from aboard.model.selections import SelectedRun, hint_for_nothing, is_folder, is_wild, split_words
 from aboard.reader.roots import find_roots, is_uri, named_path
 
 _HOW = "write one name in a line, or several with commas; a line that begins with # is left out"

@@ -17,9 +17,9 @@ from aboard.jobs.job import Job
 from aboard.jobs.submission import JobRequest, planned_job
 from aboard.jobs.submit import submit_job
 from aboard.jobs.sweep import planned_sweep, submit_sweep
-from aboard.model.secret_names import is_secret_name
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_states import UnitState
+from aboard.model.names import is_secret_name
+from aboard.model.states import UnitState
+from aboard.model.units import UnitSpec
 from aboard.run.secrets import MASK
 
 

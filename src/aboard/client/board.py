@@ -11,8 +11,8 @@ from aboard.api.boards import BoardInfo
 from aboard.client.boards import Span
 from aboard.client.client import Client
 from aboard.errors import AboardError, Conflict, InvalidValue, ServerUnavailable
-from aboard.model.board_line import BoardLine
-from aboard.model.unit_states import UnitState
+from aboard.model.boards import BoardLine
+from aboard.model.states import UnitState
 
 _POLL_SECONDS = 0.2
 _WAIT_SECONDS = 300.0

@@ -9,19 +9,15 @@ from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
-from aboard.api.page import Page, on_all_pages
 from aboard.api.people import CodeAsked, CodeMade
+from aboard.api.wire import Page, on_all_pages
 from aboard.client.runs import several, whole_path, zone_minutes
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
-from aboard.model.board import BoardKind
-from aboard.model.board_line import BoardLine, LineLevel
-from aboard.model.durations import parse_duration
-from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import NumberKind
-from aboard.model.selection_words import split_words
-from aboard.model.times import time_text
-from aboard.model.unit_states import UnitState
+from aboard.model.boards import BoardKind, BoardLine, LineLevel
+from aboard.model.selections import NumberKind, SelectedRun, split_words
+from aboard.model.states import UnitState
+from aboard.model.times import parse_duration, time_text
 
 Span = float | timedelta | str
 """A length of time: seconds, `30s`, `1m30s`, `2h`, or a timedelta."""

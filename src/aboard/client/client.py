@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from aboard.api.page import Page
 from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
+from aboard.api.wire import Page
 from aboard.client.boards import BoardsClient
 from aboard.client.groups import ExperimentsClient, SavedViewsClient, WorkspacesClient
 from aboard.client.local_server import LocalServer, own_servers
@@ -18,7 +18,7 @@ from aboard.client.series import SeriesClient
 from aboard.client.served_run import ServedExperiment, ServedRun
 from aboard.client.transport import Address, Transport
 from aboard.config.credentials import client_settings
-from aboard.config.machine_folder import machine_folder
+from aboard.config.home import machine_folder
 
 _POLL_SECONDS = 0.2
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
-from aboard.api.page import Page
-from aboard.api.saved_views import NewSavedView, SavedViewChange
+from aboard.api.groups import (
+    ExperimentChange,
+    NewExperiment,
+    NewSavedView,
+    NewWorkspace,
+    SavedViewChange,
+    WorkspaceChange,
+)
+from aboard.api.wire import Page
 from aboard.client.served_run import ServedExperiment
 from aboard.client.transport import Transport, path_part
-from aboard.model.experiment import Experiment
-from aboard.model.saved_view import SavedView
-from aboard.model.workspace import Workspace
+from aboard.model.groups import Experiment, SavedView, Workspace
 
 _LONG_SECONDS = 3600.0  # each run of a group is changed in its store
 

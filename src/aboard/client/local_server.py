@@ -30,8 +30,7 @@ from aboard.api import VERSION
 from aboard.api.server import ServerInfo, StoreAdded, StoreStatus
 from aboard.client.transport import Address, Transport
 from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
-from aboard.config.machine_folder import machine_folder
-from aboard.config.unwritable_home import home_hint, is_full
+from aboard.config.home import home_hint, is_full, machine_folder
 from aboard.errors import AboardError, Conflict, Forbidden, ServerUnavailable
 from aboard.foundation.files import make_private_folder
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from aboard.client.board import Board
 from aboard.errors import AboardError, InvalidValue
-from aboard.model.selection_words import is_folder, split_words
+from aboard.model.selections import is_folder, split_words
 
 _HEIGHT = 800
 # The name by which the browser knows this machine decides whose cookies it sends from within a frame, so a page on

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from aboard.api.page import Page
 from aboard.api.people import (
     Change,
     CodeAsked,
@@ -20,9 +19,9 @@ from aboard.api.people import (
     RoleChange,
     TokenMade,
 )
+from aboard.api.wire import Page
 from aboard.client.transport import Transport, path_part
-from aboard.model.token import Token
-from aboard.model.user import Role
+from aboard.model.people import Role, Token
 
 
 class PeopleClient:

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from aboard.api.annotations import Annotations
-from aboard.api.page import Page, on_all_pages
 from aboard.api.runs import (
     Comparison,
     FieldNames,
@@ -27,14 +25,14 @@ from aboard.api.runs import (
     Usage,
 )
 from aboard.api.selections import Selected, SelectionAsked
+from aboard.api.series import Annotations
+from aboard.api.wire import Page, on_all_pages
 from aboard.client.served_run import ServedRun
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
-from aboard.model.metric_summary import MetricSummary
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.selection import NumberKind
-from aboard.model.selection_words import is_folder, split_words
+from aboard.model.runs import MetricSummary, Run
+from aboard.model.selections import NumberKind, is_folder, split_words
+from aboard.model.states import RunState
 
 RunNames = str | Sequence[str]
 """`run343`, `343`, a uid, a name or `workspace/name`; or several of these."""

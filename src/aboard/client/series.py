@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from aboard.api.columns import Columns, read_columns
-from aboard.api.page import Page, on_all_pages
 from aboard.api.runs import RunProblem
-from aboard.api.series import COLUMNS_TYPE, TagInfo
-from aboard.api.wire import from_wire
+from aboard.api.series import COLUMNS_TYPE, Columns, TagInfo, read_columns
+from aboard.api.wire import Page, from_wire, on_all_pages
 from aboard.client.transport import Transport, path_part
 from aboard.errors import AboardError, ServerUnavailable
 

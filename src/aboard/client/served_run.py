@@ -6,9 +6,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from aboard.model.experiment import Experiment
+from aboard.model.groups import Experiment
 from aboard.model.names import experiment_name
-from aboard.model.run import Run
+from aboard.model.runs import Run
 
 if TYPE_CHECKING:
     from aboard.client.board import Board

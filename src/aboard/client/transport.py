@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from aboard import __version__
 from aboard.api import PREFIX
-from aboard.api.failure import from_failure
-from aboard.api.wire import from_wire, to_wire
+from aboard.api.wire import from_failure, from_wire, to_wire
 from aboard.errors import InvalidValue, ServerUnavailable
 
 _T = TypeVar("_T")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person has settled: flags win over the environment, the environment over the file `config.toml`."""
+"""The settings of a program: flags override the environment, the environment overrides `config.toml`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from aboard.config.declared import BY_FIELD, BY_KEY, SETTINGS, Declared
-from aboard.config.retention_rules import RetentionRule, parse_rules
-from aboard.config.server_settings import BoardSettings, LoginSettings, ServeSettings
+from aboard.config.declarations import BY_FIELD, BY_KEY, SETTINGS, Declared
+from aboard.config.retention import RetentionRule, parse_rules
+from aboard.config.server import BoardSettings, LoginSettings, ServeSettings
 from aboard.errors import InvalidValue, StorageUnavailable
 
 DEFAULT_TEMPLATE = "{workspace}_{run}_{logdir}"
@@ -147,3 +147,52 @@ def _flat(table: Mapping[str, object], above: str = "") -> list[tuple[str, objec
 def _nearest(key: str, known: list[str]) -> str:
     near = difflib.get_close_matches(key, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+
+
+_HEAD = """# Settings
+
+One file, `$ABOARD_HOME/config.toml` (or the one that `ABOARD_CONFIG` names), for commands, trainings and
+`aboard server`. Flags win over variables, variables over the file. A key that nobody knows is an error that tells the
+nearest one; `aboard server --check` reads everything and says what is wrong. Lists stand between commas in a variable.
+`ABOARD_HOME`, `~/.aboard` without it, is a variable only. A new home folder is readable by your account alone
+(mode 700); an existing one keeps its mode.
+
+```toml
+store = "s3://bucket/runs"
+
+[serve]
+host = "0.0.0.0"
+url = "https://aboard.example.org"
+catalog = "postgresql://aboard@db/aboard"
+
+[login]
+mode = "oidc"
+
+[login.oidc]
+issuer = "https://accounts.example.org"
+client_id = "aboard"
+roles = ["ml-team=vision:editor"]
+```
+
+`[[retention]]` tables say what a server deletes by itself; they are told in [runs.md](runs.md).
+
+| key | variable | default | |
+|---|---|---|---|
+"""
+
+
+def settings_markdown() -> str:
+    """The page."""
+    defaults = Settings(home=Path())
+    return _HEAD + "".join(_row(one, defaults) for one in SETTINGS)
+
+
+def _row(one: Declared, defaults: Settings) -> str:
+    value: object = defaults
+    for part in one.field.split("."):
+        value = getattr(value, part)
+    shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    default = f"`{shown}`" if value not in (None, "", ()) else ""
+    variable = f"`{one.environment}`" if one.environment else ""
+    secret = " Better in the variable than in the file." if one.is_secret else ""
+    return f"| `{one.key}` | {variable} | {default} | {one.about}{secret} |\n"

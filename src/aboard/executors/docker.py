@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from aboard.config.machine_folder import machine_folder
+from aboard.config.home import machine_folder
 from aboard.config.settings import load_settings
 from aboard.errors import AboardError, InvalidValue, UnitRefused
 from aboard.executors.docker_daemon import (
@@ -44,10 +44,8 @@ from aboard.executors.executor import (
 )
 from aboard.executors.local import Local
 from aboard.executors.source_archive import source_archive
-from aboard.model.uid import check_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_status import Endpoint, UnitStatus, Usage
+from aboard.model.ids import check_uid
+from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus, Usage
 
 if TYPE_CHECKING:
     pass

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias, cast
 import requests.exceptions
 
 from aboard.errors import AboardError, ExecutorUnavailable, MissingPackage, UnitRefused
+from aboard.model.states import UnitState
 from aboard.model.times import parse_time
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus, state_after
+from aboard.model.units import EndReason, UnitStatus, state_after
 
 try:
     import docker

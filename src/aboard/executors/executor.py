@@ -25,9 +25,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from aboard.errors import Conflict, InvalidType, InvalidValue, UnknownName
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_status import Endpoint, UnitStatus, Usage
+from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus, Usage
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
 

@@ -20,9 +20,8 @@ from typing import Any
 
 from aboard.errors import InvalidValue, StorageUnavailable, UnitRefused
 from aboard.executors.executor import refuse_parts
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus, state_after
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitSpec, UnitStatus, state_after
 
 _ENTRY_POINT = "from keeper.commands import main\n\nmain()\n"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from aboard.config.machine_folder import machine_folder
+from aboard.config.home import machine_folder
 from aboard.config.settings import load_settings
 from aboard.errors import ExecutorUnavailable, UnknownName
 from aboard.executors.executor import Executor, refuse_gpu_type, running_unit, unknown_unit
@@ -26,10 +26,8 @@ from aboard.executors.keeper_client import (
     kept_status,
     port_number,
 )
-from aboard.model.uid import check_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_status import Endpoint, UnitStatus, Usage
+from aboard.model.ids import check_uid
+from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus, Usage
 
 _START_SECONDS = 120
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from aboard.errors import InvalidType, InvalidValue, MissingPackage, UnknownName
 from aboard.executors.executor import Executor
-from aboard.model.unit_handle import UnitHandle
+from aboard.model.units import UnitHandle
 
 GROUP = "aboard.executors"
 _OWN = {

@@ -31,11 +31,9 @@ from aboard.executors.slurm_jobs import (
     run_slurm,
     slurm_status,
 )
-from aboard.model.uid import check_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import Endpoint, UnitStatus
+from aboard.model.ids import check_uid
+from aboard.model.states import UnitState
+from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus
 
 _SPARE_SECONDS = 120  # between the end of a unit's own time and Slurm's limit
 _COMPLAINT_BYTES = 500

@@ -17,9 +17,9 @@ from typing import Any, TypeGuard
 
 from aboard.errors import AboardError, ExecutorUnavailable, InvalidValue, UnitRefused
 from aboard.executors.keeper_client import ended_status, starts_of
+from aboard.model.states import UnitState
 from aboard.model.times import parse_time
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus, state_after
+from aboard.model.units import EndReason, UnitStatus, state_after
 
 _PROGRAM_SECONDS = 60
 _LARGEST_ARRAY = re.compile(r"^MaxArraySize\s*=\s*(\d+)", re.MULTILINE)

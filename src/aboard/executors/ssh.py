@@ -28,11 +28,8 @@ from aboard.executors.keeper_client import (
     port_number,
 )
 from aboard.executors.tunnel import Tunnel
-from aboard.model.uid import check_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Port
-from aboard.model.unit_status import Endpoint, UnitStatus, Usage
+from aboard.model.ids import check_uid
+from aboard.model.units import Endpoint, Port, UnitHandle, UnitSpec, UnitStatus, Usage
 
 _NO_CONNECTION = 255
 _ANSWER_SECONDS = 120

@@ -6,13 +6,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
-from aboard.config.machine_folder import machine_folder
+from aboard.config.home import machine_folder
 from aboard.config.settings import load_settings
 from aboard.errors import UnknownName
 from aboard.executors.local import Local
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_parts import Port
-from aboard.model.unit_status import Endpoint
+from aboard.model.units import Endpoint, Port, UnitSpec
 
 _GRACE = 1.0
 _END_SECONDS = 20.0

@@ -22,11 +22,9 @@ from aboard.executors.executor import (
     unknown_unit,
 )
 from aboard.executors.vertex_client import VertexClients, default_project, explained, is_absent, vertex
-from aboard.model.uid import check_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import Endpoint, EndReason, UnitStatus, state_after
+from aboard.model.ids import check_uid
+from aboard.model.states import UnitState
+from aboard.model.units import Endpoint, EndReason, UnitHandle, UnitSpec, UnitStatus, state_after
 
 _LIVE_STATES = {
     "JOB_STATE_QUEUED": UnitState.PENDING,

@@ -20,7 +20,7 @@ from aboard.executors.registry import executor_of
 from aboard.jobs.experiment import is_open
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecords, write_owned
-from aboard.model.unit_handle import UnitHandle
+from aboard.model.units import UnitHandle
 
 _POLL_SECONDS = 0.5
 

@@ -17,8 +17,8 @@ from aboard.errors import Conflict
 from aboard.foundation.locks import LockHeld, ProcessLock
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecords, write_owned
+from aboard.model.ids import new_uid
 from aboard.model.names import check_name
-from aboard.model.uid import new_uid
 
 
 class Experiment:

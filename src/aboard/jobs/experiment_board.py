@@ -25,12 +25,9 @@ from aboard.jobs.experiment import Experiment
 from aboard.jobs.records import JobRecords
 from aboard.jobs.sweep import Sweep
 from aboard.jobs.unit_queue import RESTARTS
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Mount, Port
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import Endpoint, EndReason, UnitStatus
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import Endpoint, EndReason, Mount, Port, UnitHandle, UnitSpec, UnitStatus
 
 if TYPE_CHECKING:
     from aboard.executors.kubernetes.executor import Kubernetes

@@ -24,14 +24,12 @@ from aboard.jobs.cancellation import forget_mark, mark_in_store, mark_variables
 from aboard.jobs.records import JobRecord, JobRecords, unit_from_json
 from aboard.jobs.sources import forget_source, need_source
 from aboard.jobs.submission import JOB_LABEL, TOKEN_VARIABLE, PreparedJob, submit_prepared, undone_if_refused
-from aboard.model.query.text import value_text
-from aboard.model.selection import Named
+from aboard.model.ids import new_uid
+from aboard.model.query.tree import value_text
+from aboard.model.selections import Named
+from aboard.model.states import UnitState
 from aboard.model.times import now, time_text
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus, state_after
+from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus, state_after
 
 if TYPE_CHECKING:
     from aboard.client.board import Board

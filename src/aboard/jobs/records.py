@@ -16,13 +16,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self, cast
 
-from aboard.config.unwritable_home import home_hint
+from aboard.config.home import home_hint
 from aboard.errors import AboardError, Conflict, InvalidValue, NewerFormat, StorageUnavailable, UnknownName
 from aboard.foundation.files import make_private_folder
-from aboard.model.document_fields import DocumentFields
-from aboard.model.uid import check_uid, is_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_parts import Mount, Port, Resources
+from aboard.model.documents import DocumentFields
+from aboard.model.ids import check_uid, is_uid
+from aboard.model.units import Mount, Port, Resources, UnitSpec
 
 _FORMAT, _VERSION = "aboard-job", 1
 

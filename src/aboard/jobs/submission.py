@@ -19,8 +19,8 @@ from pathlib import Path
 
 from aboard.client.transport import Address
 from aboard.config.credentials import client_settings
+from aboard.config.declarations import parse_size
 from aboard.config.settings import Settings
-from aboard.config.sizes import parse_size
 from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable, InvalidValue, StorageUnavailable
 from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_from
@@ -31,14 +31,11 @@ from aboard.jobs.command import HPARAMS, fill_in_hparams, run_name_of, split_com
 from aboard.jobs.records import JobRecord, JobRecords, unit_to_json, write_owned
 from aboard.jobs.sources import SOURCE_VARIABLE as SOURCE_KEY
 from aboard.jobs.sources import PackedSource, forget_source
-from aboard.model.durations import parse_duration
 from aboard.model.hparams import flat_hparams, hparams_to_json
+from aboard.model.ids import new_uid
 from aboard.model.names import check_name, check_workspace_name
-from aboard.model.times import now, time_text
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Mount, Resources
+from aboard.model.times import now, parse_duration, time_text
+from aboard.model.units import Mount, Resources, UnitHandle, UnitSpec
 from aboard.store.uri import parse_uri
 
 TOKEN_VARIABLE = "ABOARD_TOKEN"  # noqa: S105 - the name of a variable

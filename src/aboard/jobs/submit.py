@@ -15,7 +15,7 @@ from aboard.jobs.submission import (
     submit_prepared,
     undone_if_refused,
 )
-from aboard.model.unit_parts import Mount
+from aboard.model.units import Mount
 
 
 def submit(

@@ -29,11 +29,10 @@ from aboard.jobs.submission import (
     write_prepared,
 )
 from aboard.jobs.unit_queue import RESTARTS, write_queue
-from aboard.model.query.text import value_text
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_parts import Mount
-from aboard.model.unit_states import UnitState
+from aboard.model.ids import new_uid
+from aboard.model.query.tree import value_text
+from aboard.model.states import UnitState
+from aboard.model.units import Mount, UnitSpec
 
 if TYPE_CHECKING:
     from aboard.client.board import Board

@@ -19,8 +19,7 @@ from aboard.errors import AboardError, ExecutorUnavailable
 from aboard.executors.executor import Executor, status_after_revival
 from aboard.executors.registry import make_executor
 from aboard.jobs.records import JobRecords, unit_from_json, unit_to_json, write_owned
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
+from aboard.model.units import UnitHandle, UnitSpec
 
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = 5.0

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias, cast
 
 from aboard.errors import InvalidType
-from aboard.model.json_numbers import number_in_text, to_json_number
+from aboard.model.documents import number_in_text, to_json_number
 
 # A list stands as its JSON text; a mapping is taken apart.
 HparamValue: TypeAlias = bool | int | float | str | None

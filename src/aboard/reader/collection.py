@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
 from aboard._native import LogTree, refresh_logdirs
-from aboard.model.name_template import Value
+from aboard.model.templates import Value
 from aboard.reader.index import IndexCache
 from aboard.reader.progress import Progress, ReadingTally
 from aboard.reader.roots import Root, RunRoot, StoreUri

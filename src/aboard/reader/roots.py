@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from aboard.errors import DamagedDocument, InvalidValue
 from aboard.events.file_names import is_event_file
 from aboard.foundation.files import opened_file, read_all
-from aboard.model.name_template import Value
+from aboard.model.ids import is_uid
 from aboard.model.names import offline_run_name, run_name
-from aboard.model.run import Run
-from aboard.model.uid import is_uid
+from aboard.model.runs import Run
+from aboard.model.templates import Value
 
 if TYPE_CHECKING:
     from aboard.store.run.documents import Summary

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from aboard.model.secret_names import is_secret_name
+from aboard.model.names import is_secret_name
 
 MASK = "********"
 _SHORTEST = 6  # shorter values are words such as `true`, and masking them everywhere would say what they are

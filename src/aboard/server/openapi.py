@@ -20,9 +20,9 @@ from fastapi.routing import APIRoute
 
 from aboard import errors
 from aboard.api import VERSION
-from aboard.api.failure import to_failure
+from aboard.api.wire import to_failure
 from aboard.errors import AboardError
-from aboard.model.run import Run
+from aboard.model.runs import Run
 from aboard.server.routes.operations import content_kinds, sent_kind
 
 Schema = dict[str, Any]

@@ -24,7 +24,7 @@ from typing import cast
 
 from aboard import __version__
 from aboard.config.cloud_credentials import fingerprints
-from aboard.config.unwritable_home import home_hint
+from aboard.config.home import home_hint
 from aboard.errors import Conflict, StorageUnavailable
 from aboard.foundation.files import make_private_folder
 from aboard.foundation.locks import LockHeld, ProcessLock

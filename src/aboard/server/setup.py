@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from aboard.config.chosen_secrets import check_chosen_secret
-from aboard.config.server_settings import OidcSettings
+from aboard.config.server import OidcSettings, check_chosen_secret
 from aboard.config.settings import Settings
 from aboard.errors import InvalidValue
-from aboard.model.access import Access
-from aboard.model.user import Role
+from aboard.model.people import Access, Role
 from aboard.server.auth.authenticator import Cookie, Doors, HeaderDoor
 from aboard.server.auth.middleware import LoginGuard
 from aboard.server.auth.oidc import OidcLogin, OidcPeople, OidcProvider, has_jwt

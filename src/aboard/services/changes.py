@@ -21,9 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from aboard.catalog.notices import LARGEST, Notices
+from aboard.catalog.coordination import LARGEST, Notices
 from aboard.errors import CatalogUnavailable, ServerUnavailable
-from aboard.model.run import Run
+from aboard.model.runs import Run
 
 _KEPT = 10_000
 _MOST_WATCHERS = 2000

@@ -11,21 +11,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from aboard.api.annotations import Annotations
 from aboard.api.runs import NewRun
+from aboard.api.series import Annotations
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.errors import CatalogUnavailable, Forbidden, UnknownName
 from aboard.jobs.records import JobRecords
-from aboard.model.access import Access
-from aboard.model.board import Board, BoardKind
+from aboard.model.boards import Board, BoardKind
+from aboard.model.ids import check_uid
 from aboard.model.names import check_name, check_workspace_name
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.selected_run import SelectedRun
+from aboard.model.people import Access
+from aboard.model.runs import Run
+from aboard.model.selections import SelectedRun
+from aboard.model.states import RunState, UnitState
 from aboard.model.times import now
-from aboard.model.uid import check_uid
-from aboard.model.unit_states import UnitState
 from aboard.services.boards.expiry import BoardKeeper
 from aboard.services.boards.folders import OpenFolders, check_roots_apart
 from aboard.services.boards.hosting import Hosting

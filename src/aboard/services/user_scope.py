@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from aboard.api.runs import NewRun, RetentionAsked, RetentionResult
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.errors import Conflict, UnknownName
-from aboard.model.access import Access
+from aboard.model.ids import check_uid
 from aboard.model.names import check_workspace_name
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.uid import check_uid
-from aboard.model.user import Role
+from aboard.model.people import Access, Role
+from aboard.model.runs import Run
+from aboard.model.states import RunState
 from aboard.services.runs.editing import RunChanges, RunEditor
 from aboard.services.runs.groups import GroupChanges, SavedViewChanges
 from aboard.services.runs.references import References, Selections

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.upload.uploader import Shipper, ShippingState
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aboard.errors import AboardError, AccessDenied, KeyNotFound, PositionMismatch, StoreError
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.store.run.claims import SIGN_OF_LIFE_SECONDS, announce, announcements_of, withdraw_columns
 from aboard.store.run.columns import PackedColumns, SealedDocuments

@@ -18,11 +18,10 @@ from pathlib import Path
 from aboard.errors import DamagedDocument, InvalidValue
 from aboard.foundation.documents import fields_of, parse_document, render_document
 from aboard.foundation.files import aside_name
-from aboard.model.document_fields import DocumentFields
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.state_changes import state_from
-from aboard.model.uid import uid_time
+from aboard.model.documents import DocumentFields
+from aboard.model.ids import uid_time
+from aboard.model.runs import Run
+from aboard.model.states import RunState, state_from
 from aboard.store.run.claims import announce, manifest_of_attempt, withdraw_columns
 from aboard.store.run.documents import AttemptClaim, Manifest, Outputs
 from aboard.store.run.file_rows import FileRow, Segment, row_to_json, rows_from_json

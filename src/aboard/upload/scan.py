@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.events.file_names import is_board_file, is_event_file
 from aboard.foundation.files import ASIDE_PREFIX, written_aside
-from aboard.model.run import Run
-from aboard.model.uid import check_uid
+from aboard.model.ids import check_uid
+from aboard.model.runs import Run
 from aboard.store.run.documents import AttemptClaim, parse_claim, parse_run, render_claim, render_run
 from aboard.store.run.layout import LOG, OUTPUT, WATCH
 

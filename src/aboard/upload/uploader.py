@@ -18,9 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from aboard.errors import AboardError, InvalidValue
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.state_changes import state_from
+from aboard.model.runs import Run
+from aboard.model.states import RunState, state_from
 from aboard.store.run.columns import PackedColumns
 from aboard.store.run.documents import AttemptClaim, Summary, render_summary
 from aboard.store.run.run_folder import RunFolder

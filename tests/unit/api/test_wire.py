@@ -12,16 +12,13 @@ from typing import Any
 import pytest
 
 from aboard import errors
-from aboard.api.failure import from_failure, to_failure
-from aboard.api.page import Page
 from aboard.api.runs import Comparison, Difference, NewRun, RetentionAsked, RunChange, RunProblem, RunsChanged
 from aboard.api.server import Problem, ReindexState, ServerInfo, StoreStatus
-from aboard.api.wire import from_wire, to_wire
+from aboard.api.wire import Page, from_failure, from_wire, to_failure, to_wire
 from aboard.errors import AboardError, InvalidValue, QueryError
-from aboard.model.experiment import Experiment
-from aboard.model.metric_summary import MetricPoint, MetricSummary
-from aboard.model.run_states import RunState
-from aboard.model.workspace import Workspace
+from aboard.model.groups import Experiment, Workspace
+from aboard.model.runs import MetricPoint, MetricSummary
+from aboard.model.states import RunState
 from support.cases import all_cases
 from support.catalog_runs import make_run, metric
 

@@ -10,7 +10,7 @@ import pytest
 from aboard import SummaryWriter
 from aboard.board.hosting import Board
 from aboard.board.provider import About
-from aboard.model.uid import new_uid
+from aboard.model.ids import new_uid
 from aboard.reader.collection import RunCollection
 from support.board_client import BoardClient, plugin
 

@@ -10,7 +10,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.board.names import NamedRuns, folder_columns
-from aboard.model.name_template import FOLDER_FIELDS, NameTemplate
+from aboard.model.templates import FOLDER_FIELDS, NameTemplate
 from aboard.reader.collection import RunCollection
 from support.shipping import Hands
 

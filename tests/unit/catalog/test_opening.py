@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aboard.catalog.address import CatalogAddress
 from aboard.catalog.catalog import Catalog
+from aboard.catalog.database import CatalogAddress
 from aboard.catalog.migrations.schema_version import newest_version
 from aboard.errors import CatalogUnavailable, Conflict, InvalidValue
 from aboard.foundation import file_systems

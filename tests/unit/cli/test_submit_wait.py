@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from aboard.model.unit_status import EndReason, UnitStatus, state_after
+from aboard.model.units import EndReason, UnitStatus, state_after
 from support.commands import aboard
 
 SUBMITTING = import_module("aboard.cli.submit")  # its name in the package is that of the command

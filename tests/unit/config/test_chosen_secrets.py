@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aboard.cli.server.options import server_token
-from aboard.config.chosen_secrets import check_chosen_secret
+from aboard.config.server import check_chosen_secret
 from aboard.config.settings import Settings
 from aboard.errors import InvalidValue
 

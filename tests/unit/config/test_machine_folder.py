@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aboard.config import machine_folder as module
-from aboard.config.machine_folder import machine_folder
+from aboard.config import home as module
+from aboard.config.home import machine_folder
 from aboard.errors import StorageUnavailable
 from aboard.foundation import file_systems
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.config.retention_rules import RetentionRule
+from aboard.config.retention import RetentionRule
 from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from aboard.config.credentials import Credential, Credentials, client_settings
-from aboard.config.declared import SETTINGS
-from aboard.config.settings import load_settings, secrets_in_file
-from aboard.config.settings_document import settings_markdown
+from aboard.config.declarations import SETTINGS
+from aboard.config.settings import load_settings, secrets_in_file, settings_markdown
 from aboard.errors import InvalidValue
 
 ROOT = Path(__file__).parents[3]

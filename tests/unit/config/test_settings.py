@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from aboard.config.declarations import parse_size
 from aboard.config.settings import DEFAULT_TEMPLATE, load_settings
-from aboard.config.sizes import parse_size
 from aboard.errors import InvalidValue, StorageUnavailable
 from support.privileges import folder_of_an_ordinary_user
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.config.unwritable_home import home_hint
+from aboard.config.home import home_hint
 from aboard.errors import StorageUnavailable
 from aboard.run.supervisor import uploads
 

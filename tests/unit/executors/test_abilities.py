@@ -17,9 +17,8 @@ from aboard.executors import Executor, Local, executor_names
 from aboard.executors.registry import executor_class, has_ports
 from aboard.jobs.experiment_board import board_unit
 from aboard.jobs.submission import execution_site, source_for
-from aboard.model.process_settings import parse_process_settings
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
+from aboard.model.board_settings import parse_process_settings
+from aboard.model.units import UnitHandle, UnitSpec
 from aboard.services.boards.executors import BoardExecutors
 
 BUCKET = "s3://bucket/runs"

@@ -16,7 +16,7 @@ from aboard.errors import AboardError, ExecutorUnavailable, StorageUnavailable, 
 from aboard.executors import docker as docker_executor
 from aboard.executors.docker import Docker
 from aboard.executors.local import Local
-from aboard.model.unit import UnitSpec
+from aboard.model.units import UnitSpec
 
 
 def _api_error(said: str, code: int) -> docker.errors.APIError:

@@ -7,8 +7,7 @@ import pytest
 
 from aboard.executors import Kubernetes
 from aboard.executors.kubernetes.manifests import UNIT_LABEL
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_parts import Port
+from aboard.model.units import Port, UnitSpec
 
 
 @pytest.mark.parametrize("serves", [False, True], ids=["job", "deployment"])

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from aboard.executors.kubernetes.status import living_status, member_status, pod_end
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason
 
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
 BY_TAINT = SimpleNamespace(type="DisruptionTarget", status="True", reason="DeletionByTaintManager")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from aboard.model.unit import UnitSpec
+from aboard.model.units import UnitSpec
 
 
 def test_the_next_member_starts_only_when_a_pod_has_ended() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.executors import Docker, Executor, Local, Ssh
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_parts import Mount, Port, Resources
+from aboard.model.units import Mount, Port, Resources, UnitSpec
 from support.privileges import folder_of_an_ordinary_user
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from aboard.executors import Slurm
 from aboard.executors import slurm as slurm_module
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_parts import Resources
+from aboard.model.units import Resources, UnitSpec
 
 
 @pytest.fixture

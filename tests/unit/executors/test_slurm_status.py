@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from aboard.executors.slurm_jobs import SlurmJob, parse_job, slurm_status
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitStatus
 
 TERMINATED, KILLED = 143, 137
 

@@ -15,11 +15,9 @@ from aboard.executors.executor import Executor
 from aboard.jobs import board_ending, experiment_board
 from aboard.jobs.board_ending import BoardEnding
 from aboard.jobs.experiment_board import ExperimentBoard
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import Endpoint, UnitStatus
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus
 
 
 @dataclass(frozen=True)

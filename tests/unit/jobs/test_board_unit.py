@@ -9,7 +9,7 @@ from aboard.executors import Kubernetes
 from aboard.jobs.experiment_board import board_unit
 from aboard.jobs.job import named_runs
 from aboard.model.query.parser import parse_query
-from aboard.model.query.text import query_text
+from aboard.model.query.tree import query_text
 
 
 class Trusting(Kubernetes):

@@ -18,11 +18,9 @@ from aboard.jobs.job import Job, incomplete_jobs
 from aboard.jobs.records import JobRecord, JobRecords
 from aboard.jobs.submission import PreparedJob, write_prepared
 from aboard.jobs.sweep import Sweep
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus
 from support.job_home import job_home
 
 

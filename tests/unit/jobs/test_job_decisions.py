@@ -15,9 +15,8 @@ from aboard.executors import Local
 from aboard.jobs import submit, sweep
 from aboard.jobs.records import JobRecords
 from aboard.jobs.submission import JobRequest
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
+from aboard.model.states import UnitState
+from aboard.model.units import UnitHandle, UnitSpec
 from support.job_home import job_home
 from support.unit_stand_in import COMPLETED, KILLED, StandInUnits, stand_in_units
 

@@ -14,10 +14,9 @@ from aboard.errors import ExecutorUnavailable
 from aboard.executors import Local
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecord, JobRecords
-from aboard.model.uid import new_uid
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitHandle, UnitStatus
 from support.job_home import job_home
 
 PENDING = UnitStatus(state=UnitState.PENDING, message="ImagePullBackOff: no such image")

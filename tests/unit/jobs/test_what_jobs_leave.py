@@ -16,10 +16,8 @@ from aboard.jobs import submission
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecord, JobRecords
 from aboard.jobs.sweep import Sweep
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus
 from support.job_home import job_home
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from aboard.errors import Forbidden, UnknownName
-from aboard.model.access import Access
-from aboard.model.user import Role
+from aboard.model.people import Access, Role
 
 VIC = Access(name="vic", roles={"vision": Role.VIEWER, "speech": Role.EDITOR})
 

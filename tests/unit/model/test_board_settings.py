@@ -7,7 +7,7 @@ import pytest
 
 from aboard.errors import Forbidden, InvalidValue
 from aboard.model.board_settings import parse_settings
-from aboard.model.pet_names import pet_name
+from aboard.model.boards import pet_name
 
 
 def test_arguments_of_tensorboard_that_mean_something():

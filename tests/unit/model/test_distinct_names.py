@@ -4,7 +4,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aboard.model.distinct_names import DistinctNames, Wish
+from aboard.model.templates import DistinctNames, Wish
 
 SHORT = st.text(alphabet="a_2", max_size=4)
 WISHES = st.dictionaries(st.integers(0, 9), st.tuples(SHORT, SHORT).map(lambda pair: Wish(*pair)), max_size=10)

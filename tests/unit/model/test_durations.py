@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from aboard.errors import InvalidValue
-from aboard.model.durations import duration_text, parse_duration
+from aboard.model.times import duration_text, parse_duration
 from support.cases import all_cases
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from aboard.model.query.fields import COLUMNS
 from aboard.model.query.parser import parse_query
-from aboard.model.query.syntax import MetricPart, Pattern
-from aboard.model.query.text import query_text
+from aboard.model.query.tree import MetricPart, Pattern, query_text
 
 TEXT = (Path(__file__).parents[3] / "docs/filters.md").read_text("utf-8")
 EXAMPLES = [line for block in re.findall(r"```filter\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()]

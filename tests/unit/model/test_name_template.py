@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard.errors import InvalidValue
-from aboard.model.name_template import BOARD_FIELDS, FOLDER_FIELDS, Field, KnownFields, NameTemplate, short_form
+from aboard.model.templates import BOARD_FIELDS, FOLDER_FIELDS, Field, KnownFields, NameTemplate, short_form
 from support.cases import all_cases
 
 CATALOG = KnownFields(columns=("workspace", "run", "logdir", "status"))

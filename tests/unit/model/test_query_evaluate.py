@@ -4,14 +4,11 @@
 import math
 from datetime import UTC, datetime, timedelta
 
-from aboard.model.attempt import Attempt
-from aboard.model.metric_summary import MetricPoint, MetricSummary
-from aboard.model.note import Note
 from aboard.model.query.evaluate import matches
-from aboard.model.query.like import LikePattern
 from aboard.model.query.parser import parse_query
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.query.tree import LikePattern
+from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, Run
+from aboard.model.states import RunState
 from support.cases import all_cases
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

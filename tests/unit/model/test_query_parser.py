@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard.errors import QueryError
-from aboard.model.query.fields import COLUMNS
+from aboard.model.query.fields import COLUMNS, parse_sort
 from aboard.model.query.parser import LONGEST_QUERY, parse_query
-from aboard.model.query.sorting import parse_sort
-from aboard.model.query.syntax import (
+from aboard.model.query.tree import (
     Among,
     And,
     Column,

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard.model.query.parser import parse_query
-from aboard.model.query.syntax import Comparison, Hparam, IsNone, Metric, Order, Tag
-from aboard.model.query.text import query_text
+from aboard.model.query.tree import Comparison, Hparam, IsNone, Metric, Order, Tag, query_text
 from support.cases import all_cases
 
 CONDITIONS = [

@@ -7,10 +7,8 @@ import pytest
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.model.hparams import flat_hparams
-from aboard.model.metric_summary import MetricPoint, MetricSummary
-from aboard.model.note import Note
-from aboard.model.run_document import run_from_document, run_to_document
-from aboard.model.run_states import RunState
+from aboard.model.runs import MetricPoint, MetricSummary, Note, run_from_document, run_to_document
+from aboard.model.states import RunState
 from support.cases import all_cases
 
 UID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -7,11 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard.errors import InvalidValue, QueryError
-from aboard.model.selection import Folder, Named, NamedLike, NumberKind, Numbers, Selection
-from aboard.model.selection_words import (
+from aboard.model.selections import (
     MOST_NAMES,
     MOST_PATTERNS,
     MOST_WORDS,
+    Folder,
+    Named,
+    NamedLike,
+    NumberKind,
+    Numbers,
+    Selection,
     hint_for_nothing,
     parse_selection,
     parse_word,

@@ -4,9 +4,15 @@ import itertools
 import pytest
 
 from aboard.errors import Conflict, InvalidValue
-from aboard.model.run_states import RUN_CHANGES, RunState, check_run_change
-from aboard.model.state_changes import state_from
-from aboard.model.unit_states import UNIT_CHANGES, UnitState, check_unit_change
+from aboard.model.states import (
+    RUN_CHANGES,
+    UNIT_CHANGES,
+    RunState,
+    UnitState,
+    check_run_change,
+    check_unit_change,
+    state_from,
+)
 
 
 def test_the_states_are_those_of_the_design():

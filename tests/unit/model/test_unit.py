@@ -8,12 +8,9 @@ from typing import Any
 import pytest
 
 from aboard.errors import InvalidValue, NewerFormat
-from aboard.model.uid import is_uid, new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Mount, Port, Resources
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import Endpoint, EndReason, state_after
+from aboard.model.ids import is_uid, new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import Endpoint, EndReason, Mount, Port, Resources, UnitHandle, UnitSpec, state_after
 from support.cases import all_cases
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import aboard
 from aboard.errors import AccessDenied, StoreUnreachable
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.store import open_store
 from aboard.store.run import layout
 from aboard.store.run.claims import announce, announced_change

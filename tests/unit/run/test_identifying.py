@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from aboard.model.run import Run
+from aboard.model.ids import new_uid
+from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.run.spool import spools_of
 from aboard.run.supervisor.console import Talk
 from aboard.run.supervisor.destination import Destination

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from aboard.model.secret_names import is_secret_name
+from aboard.model.names import is_secret_name
 from aboard.run.secrets import MASK, MaskedStream, Secrets
 from support.cases import all_cases
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import RunClaimed
-from aboard.model.run import Run
+from aboard.model.ids import new_uid
+from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.run.secrets import Secrets
 from aboard.run.spool import FactLog, FactReader, read_json, write_json
 from aboard.run.supervisor.command import OutputLog

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.run.supervisor.unit import outcome_of_sigterm
 
 OVER = "its time of 3600 s was over"

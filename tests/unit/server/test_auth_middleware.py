@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from aboard.model.access import Access
+from aboard.model.people import Access
 from aboard.server.auth.authenticator import Asker, Doors
 from aboard.server.auth.middleware import LoginGuard
 from aboard.server.auth.pages import LoginPages

@@ -15,7 +15,7 @@ import pytest
 from support.asgi_requests import Answer, send_request
 
 if TYPE_CHECKING:
-    from aboard.model.run import Run
+    from aboard.model.runs import Run
     from aboard.store import Store
 
 CASES = [
@@ -128,7 +128,7 @@ def api_over(store: Store, folder: Path) -> Generator[Ask]:
 
 def run_in(document: object) -> Run:
     from aboard.api.wire import from_wire
-    from aboard.model.run import Run
+    from aboard.model.runs import Run
 
     return from_wire(Run, document)
 

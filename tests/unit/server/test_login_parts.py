@@ -4,7 +4,7 @@
 import pytest
 
 from aboard.errors import Forbidden, Unauthorized
-from aboard.model.user import Role
+from aboard.model.people import Role
 from aboard.server.auth.authenticator import Cookie
 from aboard.server.auth.oidc import OidcPeople
 from aboard.server.http.addresses import OwnNames, Proxies, local_path, network_of

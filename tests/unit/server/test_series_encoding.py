@@ -18,9 +18,9 @@ from starlette.responses import StreamingResponse
 
 from aboard import SummaryWriter
 from aboard._native import Points
-from aboard.api.columns import read_columns
-from aboard.model.run_states import RunState
-from aboard.model.selected_run import SelectedRun
+from aboard.api.series import read_columns
+from aboard.model.selections import SelectedRun
+from aboard.model.states import RunState
 from aboard.reader.run import RunReader
 from aboard.server.routes.series_encoding import Pieces, as_columns, as_csv, as_json, response_of, whole_json
 from aboard.services.runs.series import FoundCurve, FoundCurves, WholeSeries

@@ -11,10 +11,10 @@ import pytest
 from aboard.errors import AboardError, Forbidden, InvalidValue
 from aboard.executors import Docker, Kubernetes, Local, Slurm
 from aboard.executors.registry import executor_from
-from aboard.model.board import Board, BoardKind
-from aboard.model.process_settings import parse_process_settings
+from aboard.model.board_settings import parse_process_settings
+from aboard.model.boards import Board, BoardKind
+from aboard.model.ids import new_uid
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.tensorboard_unit import TensorBoardPlace, tensorboard_unit
 

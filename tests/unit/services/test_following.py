@@ -14,10 +14,10 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import UnknownName
+from aboard.model.ids import first_uid_at, new_uid
 from aboard.model.names import check_name, check_workspace_name
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.model.uid import first_uid_at, new_uid
 from aboard.services.stores import indexing
 from aboard.services.stores.following import StoreFollower
 from aboard.services.stores.indexing import RunIndexer

@@ -13,12 +13,10 @@ import pytest
 import aboard
 from aboard.catalog.catalog import Catalog
 from aboard.jobs.records import JobRecords
-from aboard.model.attempt import Attempt
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.runs import Attempt, Run
+from aboard.model.states import RunState, UnitState
 from aboard.model.times import now, time_text
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.units import EndReason, UnitStatus
 from aboard.services.stores.jobs import JobReconciler
 from support.catalog_runs import make_run
 from support.job_home import job_home

@@ -15,12 +15,11 @@ import pytest
 from aboard.catalog.catalog import Catalog
 from aboard.errors import ExecutorUnavailable
 from aboard.executors import Executor, Local, Slurm
-from aboard.model.board import Board, BoardKind
+from aboard.model.boards import Board, BoardKind
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
 from aboard.model.times import now
-from aboard.model.uid import new_uid
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import UnitStatus
+from aboard.model.units import UnitHandle, UnitStatus
 from aboard.services.boards import process_board
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.process_board import ProcessBoard

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.model.board import Board, BoardKind
-from aboard.model.board_unit import BoardUnit
+from aboard.model.boards import Board, BoardKind, BoardUnit
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
 from aboard.model.times import now
-from aboard.model.uid import new_uid
-from aboard.model.unit_states import UnitState
 from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.process_board import ProcessBoard
 from aboard.services.boards.process_boards import ProcessBoards, ProcessOptions

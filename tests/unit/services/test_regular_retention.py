@@ -12,8 +12,8 @@ import pytest
 from aboard.api.runs import RetentionAsked, RetentionResult
 from aboard.catalog.catalog import Catalog
 from aboard.errors import InvalidValue, StoreUnreachable, UnknownName
-from aboard.model.access import Access
-from aboard.model.run_states import RunState
+from aboard.model.people import Access
+from aboard.model.states import RunState
 from aboard.services.runs.retention import ACTOR, RegularRetention
 from aboard.services.services import Control, ControlOptions
 from aboard.store import open_store

@@ -10,8 +10,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, Forbidden, UnknownName
-from aboard.model.access import Access
-from aboard.model.user import Role
+from aboard.model.people import Access, Role
 from aboard.services.runs.editing import RunEditor
 from aboard.services.runs.groups import GroupChanges
 from aboard.services.runs.references import References

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from aboard.model.note import Note
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.ids import new_uid
+from aboard.model.runs import Note, Run
+from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.model.uid import new_uid
 from aboard.services.changes import Changes, RunNews
 
 RUN = Run(uid=new_uid(), workspace="vision", created=now(), number=1, name="first")

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from aboard.errors import RunClaimed, StoreUnreachable
+from aboard.model.ids import first_uid_at, new_uid, uid_time
 from aboard.model.times import now
-from aboard.model.uid import first_uid_at, new_uid, uid_time
 from aboard.store import open_store
 from aboard.store.run.claims import announce, claim_attempt
 from aboard.store.run.documents import AttemptClaim

@@ -8,11 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aboard.errors import DamagedDocument, InvalidValue, NewerFormat
-from aboard.model.metric_summary import MetricPoint, MetricSummary
-from aboard.model.note import Note
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
-from aboard.model.uid import new_uid
+from aboard.model.ids import new_uid
+from aboard.model.runs import MetricPoint, MetricSummary, Note, Run
+from aboard.model.states import RunState
 from aboard.store import open_store
 from aboard.store.run.documents import (
     AttemptClaim,

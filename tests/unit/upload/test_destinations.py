@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aboard.errors import InvalidValue, StoreUnreachable
-from aboard.model.metric_summary import MetricPoint, MetricSummary
+from aboard.model.runs import MetricPoint, MetricSummary
 from aboard.store import open_store
 from aboard.store.run.documents import Summary
 from aboard.upload.destinations import Destinations

@@ -14,7 +14,7 @@ from aboard.cli.output import print_json, say
 from aboard.client.boards import Span
 from aboard.client.client import Client
 from aboard.errors import AboardError, InvalidValue
-from aboard.model.selection_words import split_words
+from aboard.model.selections import split_words
 
 
 def kill_boards(names: Sequence[str], *, force: bool, as_json: bool) -> int:

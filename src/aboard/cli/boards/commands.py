@@ -11,9 +11,8 @@ import typer
 from aboard.cli.boards.options import BoardListOptions, SortedBy, SortOrder
 from aboard.cli.habits import StartCommand
 from aboard.cli.parsing import ListingGroup
-from aboard.model.board import BoardKind
-from aboard.model.board_line import LineLevel
-from aboard.model.unit_states import UnitState
+from aboard.model.boards import BoardKind, LineLevel
+from aboard.model.states import UnitState
 
 app = typer.Typer(cls=ListingGroup, help="Start, list, open, stop and forget boards.", rich_markup_mode=None)
 

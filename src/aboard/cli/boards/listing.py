@@ -19,7 +19,7 @@ from aboard.cli.boards.start import board_document, check_lives, show_board
 from aboard.cli.output import local_time, plain, print_csv, print_json, print_table, shown, yaml_text
 from aboard.client.client import Client
 from aboard.errors import InvalidValue
-from aboard.model.board_line import BoardLine, LineLevel
+from aboard.model.boards import BoardLine, LineLevel
 from aboard.model.names import experiment_name, run_name
 from aboard.model.times import parse_time
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from aboard.model.unit_states import UnitState
+from aboard.model.states import UnitState
 
 
 class SortedBy(StrEnum):

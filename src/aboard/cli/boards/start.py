@@ -24,11 +24,11 @@ from aboard.client.boards import BoardOptions, Span
 from aboard.client.client import Client
 from aboard.config.settings import DEFAULT_TEMPLATE, load_settings
 from aboard.errors import Conflict, InvalidValue
-from aboard.model.board import BoardKind
 from aboard.model.board_settings import KEYS as SETTINGS
 from aboard.model.board_settings import PROCESS_KEYS
-from aboard.model.selection import NumberKind
-from aboard.model.unit_states import UnitState
+from aboard.model.boards import BoardKind
+from aboard.model.selections import NumberKind
+from aboard.model.states import UnitState
 
 _NOTHING = "name experiments (7 8), runs (--trial-ids 12 13, or run12), folders (./logs), or give a filter (--where)"
 _OWN_KEYS = ("description", "idle_timeout", "max_runtime", "sources", "template", "where", "workspace")

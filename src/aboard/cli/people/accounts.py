@@ -8,15 +8,14 @@ from collections.abc import Sequence
 
 import typer
 
-from aboard.api.page import Page
 from aboard.api.people import Change, Members, Person
+from aboard.api.wire import Page
 from aboard.cli.arguments import seconds_of
 from aboard.cli.output import MAX_WIDTH, print_json, print_pairs, print_table, shown
 from aboard.client.client import Client
 from aboard.errors import InvalidValue
+from aboard.model.people import Role, Token
 from aboard.model.times import now
-from aboard.model.token import Token
-from aboard.model.user import Role
 
 _PAGE = 1000
 

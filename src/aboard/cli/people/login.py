@@ -31,8 +31,8 @@ from aboard.client.transport import Address, Transport
 from aboard.config.credentials import Credential, Credentials
 from aboard.config.settings import load_settings
 from aboard.errors import AboardError, InvalidValue, ServerUnavailable, Unauthorized
+from aboard.model.people import Token
 from aboard.model.times import now
-from aboard.model.token import Token
 
 
 def log_in(server: str | None, token: str | None, *, browser: bool, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aboard.cli.parsing import WrappingGroup
-from aboard.model.user import Role
+from aboard.model.people import Role
 
 app = typer.Typer(
     cls=WrappingGroup,

@@ -14,9 +14,8 @@ from aboard.cli.selections import selected_runs
 from aboard.client.client import Client
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.names import run_name
-from aboard.model.run import Run
-from aboard.model.selection import Named, NumberKind, Numbers
-from aboard.model.selection_words import parse_word
+from aboard.model.runs import Run
+from aboard.model.selections import Named, NumberKind, Numbers, parse_word
 
 _DELETED = "deleted for good"
 _MOVED_TO_TRASH = "moved to trash; `aboard runs restore {0}` restores it"

@@ -18,7 +18,7 @@ from aboard.client.series import CurveColumns
 from aboard.errors import InvalidValue, StoreError
 from aboard.exchange.export import Exported, NamePatterns
 from aboard.model.names import run_name
-from aboard.model.selected_run import SelectedRun
+from aboard.model.selections import SelectedRun
 from aboard.reader.hparams import HParam
 from aboard.reader.opened.tables import Rows
 

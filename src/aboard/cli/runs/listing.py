@@ -19,11 +19,10 @@ from aboard.client.client import Client
 from aboard.errors import InvalidValue
 from aboard.model.names import experiment_name, run_name
 from aboard.model.query.evaluate import values_of
-from aboard.model.query.fields import COLUMNS, in_stages, parse_field, unknown_name
+from aboard.model.query.fields import COLUMNS, in_stages, parse_field, parse_sort, unknown_name
 from aboard.model.query.parser import parse_query
-from aboard.model.query.sorting import parse_sort
-from aboard.model.query.syntax import Column, Field, Hparam, Metric, MetricPart, conditions
-from aboard.model.run import Run
+from aboard.model.query.tree import Column, Field, Hparam, Metric, MetricPart, conditions
+from aboard.model.runs import Run
 
 DEFAULT = ("run", "name", "workspace", "experiment", "status", "created", "duration", "tags")
 # Columns that tables have and filters do not.

@@ -24,10 +24,8 @@ from aboard.cli.output import (
 )
 from aboard.client.client import Client
 from aboard.errors import AboardError
-from aboard.model.attempt import Attempt
-from aboard.model.metric_summary import MetricPoint
 from aboard.model.names import experiment_name, run_name
-from aboard.model.run import Run
+from aboard.model.runs import Attempt, MetricPoint, Run
 from aboard.model.times import parse_time
 
 

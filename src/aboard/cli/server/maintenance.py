@@ -18,8 +18,8 @@ from aboard.api.wire import to_wire
 from aboard.cli.output import bytes_text, progress_line
 from aboard.cli.server.options import ServerOptions, needed_packages, server_token
 from aboard.client.client import Client
-from aboard.config.declared import BY_KEY
-from aboard.config.machine_folder import machine_folder
+from aboard.config.declarations import BY_KEY
+from aboard.config.home import machine_folder
 from aboard.config.settings import Settings, load_settings, secrets_in_file, settings_file
 from aboard.errors import AboardError, InvalidValue
 
@@ -192,7 +192,7 @@ def make_administrator(name: str | None, place: str | None, *, as_json: bool) ->
 def back_up(file: str, place: str | None) -> None:
     """Write a backup."""
     with _opened(place, beside_server=True) as (catalog, _):
-        from aboard.catalog.copying import back_up as write
+        from aboard.catalog.backup import back_up as write
 
         size = write(catalog, Path(file).expanduser())
         typer.echo(f"{catalog} is backed up in {file}, {bytes_text(size)}.")
@@ -201,7 +201,7 @@ def back_up(file: str, place: str | None) -> None:
 def restore(file: str, place: str | None, *, replace: bool) -> None:
     """Put a backup into a catalog that no server uses."""
     with _opened(place, beside_server=False) as (catalog, _):
-        from aboard.catalog.copying import restore as put_back
+        from aboard.catalog.backup import restore as put_back
 
         count = put_back(catalog, Path(file).expanduser(), replace=replace)
         typer.echo(f"{catalog} is what {file} has: {count} run{'s' * (count != 1)}. Browsers have to log in again.")

@@ -10,8 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
-from aboard.config.chosen_secrets import check_chosen_secret
-from aboard.config.server_settings import LoginSettings, ServeSettings
+from aboard.config.server import LoginSettings, ServeSettings, check_chosen_secret
 from aboard.config.settings import Settings, load_settings
 from aboard.errors import InvalidValue, MissingPackage
 

@@ -14,14 +14,14 @@ from aboard.api.runs import RetentionAsked
 from aboard.catalog.catalog import Catalog
 from aboard.cli.server.options import ServerOptions, ServerToken
 from aboard.cli.view.reports import say
-from aboard.config.machine_folder import machine_folder
-from aboard.config.retention_rules import RetentionRule
-from aboard.config.server_settings import BoardSettings
+from aboard.config.home import machine_folder
+from aboard.config.retention import RetentionRule
+from aboard.config.server import BoardSettings
 from aboard.config.settings import Settings
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.foundation.files import make_private_folder
-from aboard.model.access import Access
-from aboard.model.board_limits import BoardLimits
+from aboard.model.boards import BoardLimits
+from aboard.model.people import Access
 from aboard.server.app import api_app
 from aboard.server.http.addresses import prefix_of
 from aboard.server.http.limits import RequestsUnderWay

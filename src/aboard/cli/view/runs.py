@@ -15,11 +15,10 @@ from aboard.cli.output import say
 from aboard.cli.selections import ViewWords, board_folders
 from aboard.client.client import Client
 from aboard.config.credentials import client_settings
-from aboard.config.machine_folder import machine_folder
+from aboard.config.home import machine_folder
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.plugin_samples import FLAG as SAMPLES
-from aboard.model.selection import Named, NumberKind, Numbers, is_wild
-from aboard.model.selection_words import parse_word
+from aboard.model.board_settings import FLAG as SAMPLES
+from aboard.model.selections import Named, NumberKind, Numbers, is_wild, parse_word
 
 # Words that cannot be mistyped folders.
 _NUMBERED = re.compile(

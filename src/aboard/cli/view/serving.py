@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from aboard.cli.arguments import roots_of
 from aboard.cli.output import say
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
-from aboard.model.name_template import FOLDER_FIELDS, STORE_FIELDS, NameTemplate
-from aboard.model.uid import is_uid
+from aboard.model.ids import is_uid
+from aboard.model.templates import FOLDER_FIELDS, STORE_FIELDS, NameTemplate
 from aboard.reader.roots import Root, StoreUri
 
 if TYPE_CHECKING:

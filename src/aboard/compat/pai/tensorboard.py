@@ -7,7 +7,7 @@ from typing import Self
 
 from aboard.client.board import Board
 from aboard.errors import InvalidValue
-from aboard.model.unit_states import UnitState
+from aboard.model.states import UnitState
 
 STATUSES = {
     UnitState.PENDING: "Pending",

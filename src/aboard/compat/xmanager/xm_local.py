@@ -28,8 +28,7 @@ from aboard.executors.local import Local as LocalProcesses
 from aboard.jobs.experiment import Experiment as OpenExperiment
 from aboard.jobs.job import Job as SubmittedJob
 from aboard.jobs.submit import submit
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_status import UnitStatus
+from aboard.model.units import UnitHandle, UnitStatus
 
 define_flags()
 

@@ -13,7 +13,7 @@ from typing import Any
 from aboard.errors import InvalidValue
 from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, library
 from aboard.model.hparams import flat_hparams
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 
 _FOLDER = ".aim"
 _ABOUT_THE_MACHINE = "__system__"

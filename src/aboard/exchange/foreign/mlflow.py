@@ -11,7 +11,7 @@ from typing import Any
 from aboard.errors import InvalidValue
 from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, library
 from aboard.model.hparams import HparamValue
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 
 _STATES = {"FINISHED": RunState.COMPLETED, "FAILED": RunState.FAILED, "KILLED": RunState.CANCELLED}
 _PAGE = 500

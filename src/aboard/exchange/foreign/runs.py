@@ -16,7 +16,7 @@ from aboard import events
 from aboard.errors import MissingPackage, UnknownName
 from aboard.events.event import FILE_VERSION, SUMMARY, event
 from aboard.model.hparams import HparamValue
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.writer.arguments import checked_tag
 from aboard.writer.factories import RecordWriter
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 from aboard.errors import InvalidValue
 from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, library
 from aboard.model.hparams import HparamValue, flat_hparams
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 
 _HEADER = b":W&B\xe1\xbe\x00"
 _BLOCK = 32 * 1024

@@ -19,11 +19,8 @@ from aboard.executors.kubernetes.manifests import DIGEST, STOPPED, claim_of, man
 from aboard.executors.kubernetes.status import UnitObject, annotations_of, is_forgotten, is_ready
 from aboard.executors.kubernetes.sweep import UNITS, forget_member, place_in_sweep, stop_member, sweep_manifests
 from aboard.executors.tunnel import Tunnel
-from aboard.model.uid import check_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Port
-from aboard.model.unit_status import Endpoint, UnitStatus
+from aboard.model.ids import check_uid
+from aboard.model.units import Endpoint, Port, UnitHandle, UnitSpec, UnitStatus
 
 LISTENS = "listening"
 """What the process that forwards ports prints when it can be connected to."""

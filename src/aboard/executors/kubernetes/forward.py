@@ -22,7 +22,7 @@ from aboard.executors.kubernetes.executor import LISTENS, Kubernetes
 from aboard.executors.kubernetes.manifests import IDLE
 from aboard.executors.kubernetes.status import UnitObject, is_ready
 from aboard.executors.registry import executor_of
-from aboard.model.unit_handle import UnitHandle
+from aboard.model.units import UnitHandle
 
 _POLL_SECONDS = 0.2
 _WAKE_SECONDS = 300.0

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from aboard.errors import InvalidValue
 from aboard.executors.executor import begin_of_time, refuse_parts, spec_digest, unit_environment
-from aboard.model.secret_names import is_secret_name
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_parts import Mount
+from aboard.model.names import is_secret_name
+from aboard.model.units import Mount, UnitSpec
 
 if TYPE_CHECKING:
     from aboard.executors.kubernetes.executor import Kubernetes

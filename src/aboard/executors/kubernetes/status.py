@@ -17,9 +17,8 @@ from aboard.executors.kubernetes.manifests import (
     index_had_another_pod,
     object_name,
 )
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus, state_after
+from aboard.model.states import UnitState
+from aboard.model.units import EndReason, UnitHandle, UnitStatus, state_after
 
 if TYPE_CHECKING:
     pass

@@ -32,7 +32,7 @@ from aboard.executors.kubernetes.status import (
     annotations_of,
     is_forgotten,
 )
-from aboard.model.unit import UnitSpec
+from aboard.model.units import UnitSpec
 
 if TYPE_CHECKING:
     from aboard.executors.kubernetes.executor import Kubernetes

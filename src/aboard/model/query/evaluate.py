@@ -9,9 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from aboard.model.metric_summary import MetricSummary
-from aboard.model.query.like import LikePattern, ascii_lower
-from aboard.model.query.syntax import (
+from aboard.model.query.tree import (
     Among,
     And,
     Column,
@@ -21,6 +19,7 @@ from aboard.model.query.syntax import (
     Hparam,
     IsNan,
     IsNone,
+    LikePattern,
     Metric,
     MetricPart,
     Moment,
@@ -32,8 +31,9 @@ from aboard.model.query.syntax import (
     Tag,
     TextMatch,
     Value,
+    ascii_lower,
 )
-from aboard.model.run import Run
+from aboard.model.runs import MetricSummary, Run
 
 _ORDERS: dict[Order, Callable[[Any, Any], bool]] = {
     Order.EQUAL: operator.eq,

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields that a filter, a sort order or a list of columns can name."""
+"""Fields that a filter, a sort order or a list of columns can name, and sort orders such as `-created`."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aboard.errors import QueryError
 from aboard.model.query.lexer import Kind, Word, words_of
-from aboard.model.query.syntax import Column, ColumnKind, Field, Hparam, Metric, MetricPart, Tag
+from aboard.model.query.tree import Column, ColumnKind, Field, Hparam, Metric, MetricPart, Tag
 
 COLUMNS: dict[str, ColumnKind] = {
     **dict.fromkeys(("name", "uid", "workspace", "experiment", "user", "host", "store", "reason"), ColumnKind.TEXT),
@@ -115,3 +116,32 @@ def _unknown(word: Word, text: str, root: str, below: tuple[str, ...]) -> QueryE
     dotted = ".".join((near[0] if near else root, *below))
     guess = f"did you mean {dotted}? " if near else f"is it hparams.{dotted} or metrics.{dotted}? "
     return QueryError(f"there is no field {word.text!r}", text, start, end, hint=guess + _ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A field and a direction. Runs without a value, or with NaN, come last either way; numbers come before texts."""
+
+    field: Field
+    descending: bool = False
+
+
+NEWEST_FIRST = Sort(Column("number", ColumnKind.NUMBER), descending=True)
+
+
+def parse_sort(text: str) -> Sort:
+    """The order that `text` names: a field with a minus before it, or with `asc` or `desc` after it."""
+    name, descending = text.strip(), False
+    if name.startswith("-"):
+        name, descending = name[1:], True
+    elif len(words := name.rsplit(None, 1)) == 2 and words[1].lower() in ("asc", "desc"):
+        name, descending = words[0], words[1].lower() == "desc"
+    field = parse_field(name)
+    if isinstance(field, Tag) or field == Column("note", ColumnKind.TEXT):
+        return _refuse(text)
+    return Sort(field, descending)
+
+
+def _refuse(text: str) -> Sort:
+    hint = "sort by a column, hparams.NAME or metrics.NAME.last"
+    raise QueryError("runs are not sorted by tags or notes", text, 0, len(text), hint=hint)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from aboard.errors import InvalidValue, KeyNotFound
 from aboard.events.file_names import is_event_file
-from aboard.model.uid import is_uid, new_uid
+from aboard.model.ids import is_uid, new_uid
 from aboard.reader.roots import StoreUri
 from aboard.store.connection import Patience
 from aboard.store.keys import check_key, join_key

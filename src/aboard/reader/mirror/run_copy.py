@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aboard.errors import DamagedDocument, InvalidValue, KeyNotFound, NewerFormat
-from aboard.model.run import Run
+from aboard.model.runs import Run
 from aboard.reader.mirror.columns import FetchedColumns, fetch_sealed
 from aboard.reader.mirror.copies import UNKNOWN_CRC, CopiedFile, CopyFolder, NewCopy, disk
 from aboard.reader.mirror.fetching import Fetching, Range, copy_skimmed

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from aboard.errors import AboardError
-from aboard.model.name_template import Value
+from aboard.model.templates import Value
 from aboard.reader.mirror.cache import CopyCache
 from aboard.reader.mirror.copies import CopiedFile
 from aboard.reader.mirror.discovery import Scope

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import FrameType
 
 from aboard.errors import AboardError
-from aboard.model.metric_summary import MetricSummary
-from aboard.model.run_states import RunState
+from aboard.model.ids import uid_time
+from aboard.model.runs import MetricSummary
+from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.model.uid import uid_time
 from aboard.run.environment import RunPlace
 from aboard.run.secrets import Secrets
 from aboard.run.spool import FactLog

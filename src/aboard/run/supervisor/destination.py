@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from aboard.errors import InvalidValue, StoreError
-from aboard.model.uid import is_uid
+from aboard.model.ids import is_uid
 from aboard.run.spool import DESTINATION, LOGS, OUTPUT, read_json, write_json
 from aboard.store import Store, open_store
 from aboard.store.uri import parse_uri

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from aboard.errors import AboardError, InvalidValue
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.run.spool import FOLDER, LOG_FORMAT, OUTPUT, PROGRESS, START, TENSORBOARD, FactReader, read_json, write_json
 from aboard.run.supervisor.context import host_name

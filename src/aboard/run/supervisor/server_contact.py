@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from aboard.api.runs import NewRun
 from aboard.config.credentials import client_settings
 from aboard.errors import AboardError
-from aboard.model.run import Run
+from aboard.model.runs import Run
 
 if TYPE_CHECKING:
     from aboard.client.client import Client

@@ -23,10 +23,10 @@ from typing import NamedTuple, cast
 from aboard.errors import AboardError, DamagedDocument, StorageUnavailable, StoreError
 from aboard.foundation.files import make_private_folder
 from aboard.model.hparams import HparamValue
+from aboard.model.ids import is_uid, new_uid
 from aboard.model.names import folded, offline_run_name
-from aboard.model.run import Run
+from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.model.uid import is_uid, new_uid
 from aboard.run.environment import RunPlace, user_name
 from aboard.run.spool import FACTS, LOGS, OUTPUT, FactLog, read_json, spools_of, write_json
 from aboard.run.supervisor.console import Talk

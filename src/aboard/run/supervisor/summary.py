@@ -15,8 +15,7 @@ from typing import cast
 from aboard._native import Logdir, LogTree, Points
 from aboard.errors import AboardError
 from aboard.model.hparams import HparamValue, hparams_from_json
-from aboard.model.metric_summary import MetricPoint, MetricSummary
-from aboard.model.note import Note
+from aboard.model.runs import MetricPoint, MetricSummary, Note
 from aboard.run.secrets import Secrets
 from aboard.run.spool import FactReader
 from aboard.store.run.documents import Summary, parse_summary

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aboard.errors import RunClaimed
 from aboard.model.hparams import hparams_to_json
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.run.environment import RunPlace, user_name, variables_of
 from aboard.run.secrets import Secrets
 from aboard.run.spool import ATTEMPT, LOGS, FactLog

@@ -19,11 +19,10 @@ from aboard.errors import AboardError, InvalidValue, RunClaimed, StoreError
 from aboard.events.file_names import is_event_file
 from aboard.foundation.files import make_private_folder
 from aboard.model.hparams import HparamValue
-from aboard.model.note import Note
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.ids import uid_of
+from aboard.model.runs import Note, Run
+from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.model.uid import uid_of
 from aboard.run.environment import user_name
 from aboard.run.spool import ATTEMPT, DESTINATION, FACTS, LOGS, OUTPUT, PROGRESS, START, FactLog, read_json, spools_of
 from aboard.run.supervisor.context import host_name

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import cast
 
 from aboard.errors import InvalidValue, RunClaimed, StoreError
+from aboard.model.ids import check_uid, new_uid
 from aboard.model.names import check_name, check_workspace_name
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.runs import Run
+from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.model.uid import check_uid, new_uid
 from aboard.run.environment import RunPlace
 from aboard.run.secrets import Secrets
 from aboard.run.spool import LOGS, OUTPUT, START, read_json

@@ -21,7 +21,7 @@ from typing import Self
 import psutil
 
 from aboard.errors import AboardError, DamagedDocument, StoreError
-from aboard.model.run_states import RunState
+from aboard.model.states import RunState
 from aboard.run.supervisor.attempt import Outcome
 from aboard.store import Patience, open_store
 from aboard.store.run.documents import AttemptClaim

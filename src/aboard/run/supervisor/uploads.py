@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from aboard.config.unwritable_home import home_hint
+from aboard.config.home import home_hint
 from aboard.errors import DamagedDocument, RunClaimed, StorageUnavailable
 from aboard.foundation.files import make_private_folder
 from aboard.foundation.locks import LockHeld, ProcessLock
-from aboard.model.run_states import RunState
-from aboard.model.state_changes import state_from
+from aboard.model.states import RunState, state_from
 from aboard.run.secrets import Secrets
 from aboard.run.spool import LOCK, PROGRESS, START, write_json
 from aboard.run.supervisor.destination import Destination

@@ -20,8 +20,7 @@ import numpy as np
 
 from aboard.errors import InvalidType, InvalidValue
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_to_json
-from aboard.model.run_states import RunState
-from aboard.model.state_changes import state_from
+from aboard.model.states import RunState, state_from
 from aboard.run.environment import place_from
 from aboard.run.secrets import Secrets
 from aboard.run.spool import PROGRESS, FactLog, Kind, read_json

@@ -12,8 +12,8 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 
 from aboard.errors import Unauthorized
-from aboard.model.access import Access
 from aboard.model.names import check_name
+from aboard.model.people import Access
 from aboard.server.http.addresses import Proxies, network_of
 from aboard.server.http.asgi import Scope
 from aboard.services.people.login_attempts import LoginTries

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from urllib.parse import quote, unquote, urlencode
 
 from aboard.api import PREFIX
-from aboard.api.failure import to_failure
+from aboard.api.wire import to_failure
 from aboard.errors import AboardError, CatalogUnavailable, Forbidden, InvalidValue, Unauthorized
-from aboard.model.access import Access
+from aboard.model.people import Access
 from aboard.server.auth.authenticator import Asker, Doors, TooManyTries
 from aboard.server.auth.pages import LoginPages
 from aboard.server.http.addresses import OwnNames

@@ -24,7 +24,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from aboard.errors import AboardError, Forbidden, InvalidValue, MissingPackage, Unauthorized
 from aboard.model.names import usable_name
-from aboard.model.user import Role
+from aboard.model.people import Role
 from aboard.server.auth.authenticator import Cookie
 from aboard.server.http.asgi import ShortAnswer
 from aboard.services.people.logins import OutsidePerson

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.concurrency import run_in_threadpool
 
 from aboard.errors import AboardError, Forbidden, InvalidValue, Unauthorized
-from aboard.model.access import Access
 from aboard.model.names import folded
+from aboard.model.people import Access
 from aboard.server.auth.authenticator import Doors, TooManyTries, account_of
 from aboard.server.auth.oidc import OidcLogin
 from aboard.server.http.addresses import local_path

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from aboard.api.failure import to_failure
+from aboard.api.wire import to_failure
 from aboard.errors import AboardError, Forbidden, Unauthorized
 from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, json_answer, text_answer
 

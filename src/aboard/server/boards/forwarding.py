@@ -19,7 +19,7 @@ import aiohttp
 from yarl import URL
 
 from aboard.errors import ServerUnavailable
-from aboard.model.unit_status import Endpoint
+from aboard.model.units import Endpoint
 from aboard.server.http.asgi import Message, Receive, Scope, Send
 
 _SKIPPED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")

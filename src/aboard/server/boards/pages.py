@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
 from aboard.errors import AboardError, Conflict
-from aboard.model.access import Access
-from aboard.model.board import Board, BoardKind
+from aboard.model.boards import Board, BoardKind
+from aboard.model.people import Access
 from aboard.server.boards.second_origin import CODE
 from aboard.server.boards.wsgi import ENVIRONMENT, TURN, Environment, WSGIBridge
 from aboard.server.http.asgi import Receive, Scope, Send, ShortAnswer, headers_of, text_answer

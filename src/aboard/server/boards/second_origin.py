@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode
 
 from aboard.errors import AboardError, CatalogUnavailable, Forbidden, InvalidValue, Unauthorized, UnknownName
-from aboard.model.access import Access
+from aboard.model.people import Access
 from aboard.server.auth.authenticator import Cookie, Doors, TooManyTries
 from aboard.server.auth.middleware import Misdirected, check_path
 from aboard.server.http.addresses import BelowPrefix, OwnNames

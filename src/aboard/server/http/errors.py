@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from aboard.api.failure import to_failure
+from aboard.api.wire import to_failure
 from aboard.errors import AboardError, InvalidValue, UnknownName
 
 _log = logging.getLogger("aboard.server")

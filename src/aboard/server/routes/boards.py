@@ -12,13 +12,11 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
-from aboard.api.page import Page
-from aboard.model.board import Board
-from aboard.model.board_line import BoardLine, LineLevel
-from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import NumberKind
+from aboard.api.wire import Page
+from aboard.model.boards import Board, BoardLine, LineLevel
+from aboard.model.selections import NumberKind, SelectedRun
+from aboard.model.states import UnitState
 from aboard.model.times import parse_time
-from aboard.model.unit_states import UnitState
 from aboard.server.routes.operations import Asking, Operations, sent
 from aboard.server.routes.parameters import After, Limit, Workspaces
 from aboard.services.boards.lifecycle import SORTED_BY

@@ -17,8 +17,8 @@ from fastapi.routing import APIRoute
 
 from aboard.api import PREFIX
 from aboard.api.wire import to_wire
-from aboard.model.access import Access
 from aboard.model.names import folded
+from aboard.model.people import Access
 from aboard.server.http.asgi import ASGIApp, Message, Receive, Scope, Send
 from aboard.server.routes.operations import Asking, Operations
 from aboard.server.routes.parameters import Workspaces

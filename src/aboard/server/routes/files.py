@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import StreamingResponse
 
 from aboard.api.files import HistogramEntry, LogPart, MediaEntry, RunFile, TextEntry
-from aboard.api.page import Page
+from aboard.api.wire import Page
 from aboard.errors import InvalidValue
 from aboard.server.http.security_headers import harmless_headers
 from aboard.server.routes.operations import Asking, Operations

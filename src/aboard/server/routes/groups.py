@@ -8,12 +8,16 @@ from typing import Annotated
 from fastapi import Path
 from fastapi.routing import APIRoute
 
-from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
-from aboard.api.page import Page
-from aboard.api.saved_views import NewSavedView, SavedViewChange
-from aboard.model.experiment import Experiment
-from aboard.model.saved_view import SavedView
-from aboard.model.workspace import Workspace
+from aboard.api.groups import (
+    ExperimentChange,
+    NewExperiment,
+    NewSavedView,
+    NewWorkspace,
+    SavedViewChange,
+    WorkspaceChange,
+)
+from aboard.api.wire import Page
+from aboard.model.groups import Experiment, SavedView, Workspace
 from aboard.server.routes.operations import Asking, Operations, sent
 from aboard.server.routes.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
 from aboard.services.services import Control

@@ -23,7 +23,7 @@ from starlette.concurrency import run_in_threadpool
 from aboard.api import PREFIX
 from aboard.api.wire import from_wire, to_wire
 from aboard.errors import AboardError, InvalidValue, Unauthorized
-from aboard.model.access import Access
+from aboard.model.people import Access
 from aboard.server.http.asgi import ACCESS
 
 _log = logging.getLogger("aboard.server")

@@ -12,11 +12,11 @@ from urllib.parse import unquote
 from fastapi import Depends, Path, Query
 from pydantic import AfterValidator
 
-from aboard.catalog.page import LONGEST_PAGE
-from aboard.model.access import Access
+from aboard.catalog.paging import LONGEST_PAGE
+from aboard.model.people import Access
 from aboard.model.query.parser import parse_query
-from aboard.model.query.syntax import And, Column, ColumnKind, Comparison, Order
-from aboard.model.query.syntax import Query as Filter
+from aboard.model.query.tree import And, Column, ColumnKind, Comparison, Order
+from aboard.model.query.tree import Query as Filter
 from aboard.services.services import Control
 
 _DAY_MINUTES = 24 * 60

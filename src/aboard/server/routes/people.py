@@ -10,7 +10,6 @@ from fastapi import Query
 from fastapi.routing import APIRoute
 
 from aboard import __version__
-from aboard.api.page import Page
 from aboard.api.people import (
     Change,
     CodeAsked,
@@ -25,9 +24,9 @@ from aboard.api.people import (
     RoleChange,
     TokenMade,
 )
+from aboard.api.wire import Page
 from aboard.errors import Unauthorized
-from aboard.model.access import Access
-from aboard.model.token import Token
+from aboard.model.people import Access, Token
 from aboard.server.http.addresses import local_path
 from aboard.server.routes.operations import Asking, Operations, sent
 from aboard.server.routes.parameters import After, Identifier, Limit, WorkspaceName

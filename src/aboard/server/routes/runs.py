@@ -11,7 +11,6 @@ from fastapi import Query, Response
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 
-from aboard.api.page import Page
 from aboard.api.runs import (
     Comparison,
     FieldNames,
@@ -31,14 +30,12 @@ from aboard.api.runs import (
     UsageRow,
 )
 from aboard.api.selections import Selected, SelectionAsked
+from aboard.api.wire import Page
 from aboard.errors import InvalidValue
-from aboard.model.metric_summary import MetricSummary
-from aboard.model.query.fields import parse_field
-from aboard.model.query.sorting import NEWEST_FIRST, parse_sort
-from aboard.model.query.syntax import Hparam, IsNone, Metric
-from aboard.model.query.text import value_text
-from aboard.model.run import Run
-from aboard.model.selection_words import parse_selection
+from aboard.model.query.fields import NEWEST_FIRST, parse_field, parse_sort
+from aboard.model.query.tree import Hparam, IsNone, Metric, value_text
+from aboard.model.runs import MetricSummary, Run
+from aboard.model.selections import parse_selection
 from aboard.server.routes.operations import Asking, Operations, sent
 from aboard.server.routes.parameters import After, Identifier, InBin, Limit, RunName, Which, Workspaces, said
 from aboard.server.routes.series_encoding import response_of, whole_json

@@ -11,11 +11,9 @@ from fastapi import Header, Query, Response
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator, Field
 
-from aboard.api.annotations import Annotations
-from aboard.api.page import Page
-from aboard.api.series import COLUMNS_TYPE, Curves, SharedTags, TagInfo
-from aboard.api.wire import to_wire
-from aboard.model.query.sorting import NEWEST_FIRST, parse_sort
+from aboard.api.series import COLUMNS_TYPE, Annotations, Curves, SharedTags, TagInfo
+from aboard.api.wire import Page, to_wire
+from aboard.model.query.fields import NEWEST_FIRST, parse_sort
 from aboard.server.routes.operations import Asking, Operations
 from aboard.server.routes.parameters import Limit, RunName, Which, said
 from aboard.server.routes.series_encoding import ENCODERS, as_columns, response_of

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from starlette.responses import StreamingResponse
 
 from aboard._native import Points
-from aboard.api.columns import MAGIC, VERSION
 from aboard.api.runs import RunProblem
-from aboard.api.series import COLUMNS_TYPE
+from aboard.api.series import COLUMNS_TYPE, MAGIC, VERSION
 from aboard.api.wire import to_wire
-from aboard.model.json_numbers import to_json_number
+from aboard.model.documents import to_json_number
 from aboard.services.runs.series import FoundCurve, FoundCurves, WholeSeries
 
 _EXACT = 2**53

@@ -13,8 +13,8 @@ from fastapi.routing import APIRoute
 
 from aboard import __version__
 from aboard.api import VERSION
-from aboard.api.page import Page
 from aboard.api.server import Health, Readiness, ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
+from aboard.api.wire import Page
 from aboard.errors import AboardError, Forbidden
 from aboard.model.times import now
 from aboard.server.http.metrics import CONTENT_TYPE, ServerMetrics

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from aboard.errors import Forbidden, InvalidType, InvalidValue, MissingPackage
 from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_class, executor_from, executor_names, has_ports, parse_executor
-from aboard.model.board import Board
-from aboard.model.process_settings import ProcessSettings, parse_process_settings
+from aboard.model.board_settings import ProcessSettings, parse_process_settings
+from aboard.model.boards import Board
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

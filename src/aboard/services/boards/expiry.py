@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import UnknownName
-from aboard.model.board import Board
-from aboard.model.durations import duration_text
-from aboard.model.times import now
+from aboard.model.boards import Board
+from aboard.model.times import duration_text, now
 from aboard.services.boards.hosting import Hosting, touch_seconds
 from aboard.services.periodic_task import RepeatedRounds
 

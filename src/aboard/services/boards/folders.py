@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from aboard.errors import AboardError, Forbidden, InvalidValue, StorageUnavailable, StoreError
-from aboard.model.name_template import Value
+from aboard.model.templates import Value
 from aboard.reader.collection import Follower, RunCollection
 from aboard.reader.index import IndexCache
 from aboard.reader.mirror.discovery import Scope

@@ -18,11 +18,11 @@ from aboard.board.names import NamedRuns, folder_columns
 from aboard.board.provider import About, Limits
 from aboard.board.sources import JoinedRuns, RunSource
 from aboard.catalog.catalog import Catalog
-from aboard.model.board import Board
 from aboard.model.board_settings import parse_settings
-from aboard.model.name_template import BOARD_FIELDS, NameTemplate, Value
+from aboard.model.boards import Board
 from aboard.model.names import folded
-from aboard.model.selected_run import SelectedRun
+from aboard.model.selections import SelectedRun
+from aboard.model.templates import BOARD_FIELDS, NameTemplate, Value
 from aboard.reader.run import RunReader, indexes_of
 from aboard.services.boards.folders import BoardFolders, OpenFolders
 from aboard.services.boards.selection import BoardPace, BoardSelection, logdir_columns, run_columns

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, Conflict, UnknownName
-from aboard.model.access import Access
-from aboard.model.board import Board
-from aboard.model.board_line import LineLevel
+from aboard.model.boards import Board, LineLevel
 from aboard.model.names import run_name
+from aboard.model.people import Access
+from aboard.model.states import UnitState
 from aboard.model.times import now
-from aboard.model.unit_states import UnitState
 from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.selection import BoardPace, workspaces_of
 from aboard.services.runs.open_runs import OpenRuns

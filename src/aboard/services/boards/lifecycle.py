@@ -11,28 +11,18 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from aboard.api.boards import BoardChange, BoardReading, NewBoard
-from aboard.catalog.board_admission import Admitted
-from aboard.catalog.boards import only_board
+from aboard.catalog.boards import Admitted, only_board
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.cursors import Cursor
-from aboard.catalog.page import Page, check_limit
+from aboard.catalog.paging import Cursor, Page, check_limit
 from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
-from aboard.model.access import Access
-from aboard.model.board import Board, BoardKind
-from aboard.model.board_limits import BoardLimits
-from aboard.model.board_line import BoardLine, LineLevel
-from aboard.model.board_settings import parse_settings
-from aboard.model.durations import parse_duration
-from aboard.model.name_template import BOARD_FIELDS, NameTemplate
+from aboard.model.board_settings import parse_process_settings, parse_settings
+from aboard.model.boards import Board, BoardKind, BoardLimits, BoardLine, LineLevel, pet_name
 from aboard.model.names import check_workspace_name, folded
-from aboard.model.pet_names import pet_name
-from aboard.model.process_settings import parse_process_settings
-from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import Folder, Selection
-from aboard.model.selection_words import parse_selection
-from aboard.model.times import now, time_text
-from aboard.model.unit_states import UnitState
-from aboard.model.user import Role
+from aboard.model.people import Access, Role
+from aboard.model.selections import Folder, SelectedRun, Selection, parse_selection
+from aboard.model.states import UnitState
+from aboard.model.templates import BOARD_FIELDS, NameTemplate
+from aboard.model.times import now, parse_duration, time_text
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.hosting import Hosting, check_running, is_seen

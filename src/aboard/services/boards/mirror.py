@@ -23,10 +23,9 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, DamagedDocument, InvalidValue, StorageUnavailable
 from aboard.events.file_names import is_profile
 from aboard.foundation.files import opened_file, opened_folder, read_all
-from aboard.model.board import Board
-from aboard.model.distinct_names import DistinctNames, Wish
-from aboard.model.name_template import BOARD_FIELDS, Field, NameTemplate, Value, short_form
-from aboard.model.selected_run import SelectedRun
+from aboard.model.boards import Board
+from aboard.model.selections import SelectedRun
+from aboard.model.templates import BOARD_FIELDS, DistinctNames, Field, NameTemplate, Value, Wish, short_form
 from aboard.reader.roots import Root
 from aboard.services.boards.folders import OpenFolders, short_names
 from aboard.services.boards.selection import BoardSelection, logdir_columns, run_columns

@@ -21,14 +21,11 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, CatalogUnavailable, Conflict, ExecutorUnavailable
 from aboard.executors.registry import executor_of
 from aboard.foundation.files import make_private_folder
-from aboard.model.board import Board
-from aboard.model.board_line import LineLevel
-from aboard.model.board_unit import BoardUnit
+from aboard.model.board_settings import parse_process_settings
+from aboard.model.boards import Board, BoardUnit, LineLevel
 from aboard.model.names import folded
-from aboard.model.process_settings import parse_process_settings
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import Endpoint, UnitStatus
+from aboard.model.states import UnitState
+from aboard.model.units import Endpoint, UnitHandle, UnitStatus
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.mirror import BoardMirror
 from aboard.services.boards.tensorboard_unit import (

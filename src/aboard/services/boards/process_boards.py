@@ -26,14 +26,12 @@ from aboard.errors import AboardError, CatalogUnavailable, Conflict, ServerUnava
 from aboard.executors.registry import executor_of
 from aboard.foundation.files import make_private_folder
 from aboard.foundation.locks import LockHeld, ProcessLock
-from aboard.model.access import Access
-from aboard.model.board import Board
-from aboard.model.board_unit import BoardUnit
+from aboard.model.boards import Board, BoardUnit
+from aboard.model.ids import new_uid
+from aboard.model.people import Access
+from aboard.model.states import UnitState
 from aboard.model.times import now
-from aboard.model.uid import new_uid
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import Endpoint
+from aboard.model.units import Endpoint, UnitHandle
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.hosting import check_running, check_seen, touch_seconds

@@ -10,18 +10,26 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.selected_runs import SelectedRuns
+from aboard.catalog.runs.selections import SelectedRuns
 from aboard.errors import UnknownName
-from aboard.model.access import Access
-from aboard.model.board import Board
-from aboard.model.name_template import NameTemplate, Value
+from aboard.model.boards import Board
 from aboard.model.names import folded, run_name
+from aboard.model.people import Access
 from aboard.model.query.parser import parse_query
-from aboard.model.query.syntax import Among, Column, Comparison, conditions
-from aboard.model.run import Run
-from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import Entry, Folder, NumberKind, Numbers, Selection, is_wild
-from aboard.model.selection_words import hint_for_nothing, parse_word
+from aboard.model.query.tree import Among, Column, Comparison, conditions
+from aboard.model.runs import Run
+from aboard.model.selections import (
+    Entry,
+    Folder,
+    NumberKind,
+    Numbers,
+    SelectedRun,
+    Selection,
+    hint_for_nothing,
+    is_wild,
+    parse_word,
+)
+from aboard.model.templates import NameTemplate, Value
 from aboard.model.times import time_text
 from aboard.services.runs.references import References, Resolved, Selections
 

@@ -14,14 +14,11 @@ from typing import Any, cast
 from aboard.errors import AboardError, UnknownName
 from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_of, make_executor
-from aboard.model.board import Board
-from aboard.model.board_unit import BoardUnit
-from aboard.model.process_settings import ProcessSettings, parse_process_settings
-from aboard.model.uid import new_uid
-from aboard.model.unit import UnitSpec
-from aboard.model.unit_handle import UnitHandle
-from aboard.model.unit_parts import Mount, Port, Resources
-from aboard.model.unit_states import UnitState
+from aboard.model.board_settings import ProcessSettings, parse_process_settings
+from aboard.model.boards import Board, BoardUnit
+from aboard.model.ids import new_uid
+from aboard.model.states import UnitState
+from aboard.model.units import Mount, Port, Resources, UnitHandle, UnitSpec
 from aboard.run.secrets import MASK, Secrets
 from aboard.services.boards.executors import BoardExecutors
 

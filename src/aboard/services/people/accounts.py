@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from aboard.api.page import Page
 from aboard.api.people import Change, Members, NewPerson, NewToken, Person, PersonChange, RoleChange, TokenMade
+from aboard.api.wire import Page
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
-from aboard.model.access import Access
 from aboard.model.names import check_name, folded, usable_name
-from aboard.model.scopes import check_scopes
+from aboard.model.people import Access, Role, Token, User, check_scopes
 from aboard.model.times import now
-from aboard.model.token import Token
-from aboard.model.user import Role, User
 from aboard.services.people.logins import Logins, name_subject
 
 _LONGEST_SECONDS = 100 * 366 * 86400

@@ -15,15 +15,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.digests import digest
-from aboard.catalog.sessions import BOARD_ORIGIN
+from aboard.catalog.credentials import BOARD_ORIGIN, digest
 from aboard.errors import CatalogUnavailable, Conflict, Forbidden
-from aboard.model.access import Access
-from aboard.model.board import Board
+from aboard.model.boards import Board
 from aboard.model.names import folded
-from aboard.model.scopes import most_of
-from aboard.model.session import Session
-from aboard.model.user import Role, User
+from aboard.model.people import Access, Role, Session, User, most_of
 
 _KEPT_SECONDS = 1.0
 _KEPT_WITHOUT_CATALOG_SECONDS = 300.0

@@ -10,7 +10,7 @@ from typing import cast
 
 from aboard.api.runs import Comparison, Difference
 from aboard.model.hparams import HparamValue
-from aboard.model.run import Run
+from aboard.model.runs import Run
 from aboard.model.times import time_text
 
 _COLUMNS = (

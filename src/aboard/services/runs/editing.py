@@ -16,12 +16,10 @@ from dataclasses import dataclass, replace
 from aboard.api.runs import RunChange, RunProblem
 from aboard.catalog.catalog import Catalog, SeenCatalog
 from aboard.errors import AboardError, Conflict, InvalidValue, UnknownName
-from aboard.model.access import Access
 from aboard.model.names import check_name, run_name
-from aboard.model.note import Note
-from aboard.model.run import Run
+from aboard.model.people import Access, Role
+from aboard.model.runs import Note, Run
 from aboard.model.times import now
-from aboard.model.user import Role
 from aboard.services.runs.references import References
 from aboard.services.stores.indexing import RunIndexer
 from aboard.store.run import layout

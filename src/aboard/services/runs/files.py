@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, cast
 
-from aboard.api.annotations import Annotation, Annotations
 from aboard.api.files import LogPart, RunFile
-from aboard.api.page import Page
 from aboard.api.runs import RunProblem
+from aboard.api.series import Annotation, Annotations
+from aboard.api.wire import Page
 from aboard.errors import AboardError, InvalidValue, UnknownName
-from aboard.model.selected_run import SelectedRun
+from aboard.model.selections import SelectedRun
 from aboard.store.run.documents import Summary
 from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import LOG

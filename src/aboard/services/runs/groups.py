@@ -11,21 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from aboard.api.groups import ExperimentChange, NewExperiment, NewWorkspace, WorkspaceChange
-from aboard.api.page import on_all_pages
+from aboard.api.groups import (
+    ExperimentChange,
+    NewExperiment,
+    NewSavedView,
+    NewWorkspace,
+    SavedViewChange,
+    WorkspaceChange,
+)
 from aboard.api.runs import RunProblem
-from aboard.api.saved_views import NewSavedView, SavedViewChange
+from aboard.api.wire import on_all_pages
 from aboard.catalog.catalog import SeenCatalog
 from aboard.errors import Forbidden, StoreError
-from aboard.model.access import Access
-from aboard.model.experiment import Experiment
+from aboard.model.groups import Experiment, SavedView, Workspace
 from aboard.model.names import experiment_name
-from aboard.model.query.syntax import Column, ColumnKind, Comparison, Order, Query
-from aboard.model.run import Run
-from aboard.model.saved_view import SavedView
+from aboard.model.people import Access, Role
+from aboard.model.query.tree import Column, ColumnKind, Comparison, Order, Query
+from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.model.user import Role
-from aboard.model.workspace import Workspace
 from aboard.services.runs.editing import Edit, RunEditor
 from aboard.services.runs.references import References
 from aboard.services.stores.indexing import RunIndexer

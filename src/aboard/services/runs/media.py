@@ -16,7 +16,7 @@ import numpy as np
 
 from aboard.api.files import HistogramEntry, MediaEntry, TextEntry
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.json_numbers import to_json_number
+from aboard.model.documents import to_json_number
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
 from aboard.reader.run import Entry, Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunPlace

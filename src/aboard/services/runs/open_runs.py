@@ -21,8 +21,8 @@ from typing import NamedTuple, TypeVar
 
 from aboard.api.runs import RunProblem
 from aboard.errors import AboardError, InvalidValue, StoreUnreachable
-from aboard.model.run import Run
-from aboard.model.selected_run import SelectedRun
+from aboard.model.runs import Run
+from aboard.model.selections import SelectedRun
 from aboard.reader.collection import RunCollection
 from aboard.reader.index import IndexCache
 from aboard.reader.roots import Root, StoreUri

@@ -17,18 +17,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from aboard.catalog.catalog import SeenCatalog
-from aboard.catalog.selected_runs import MOST_RUNS
+from aboard.catalog.runs.selections import MOST_RUNS
 from aboard.errors import Conflict, InvalidValue, UnknownName
-from aboard.model.experiment import Experiment
+from aboard.model.groups import Experiment
+from aboard.model.ids import is_uid
 from aboard.model.names import experiment_name, folded, run_name
+from aboard.model.query.fields import NEWEST_FIRST
 from aboard.model.query.parser import parse_query
-from aboard.model.query.sorting import NEWEST_FIRST
-from aboard.model.query.syntax import Query
-from aboard.model.run import Run
-from aboard.model.selected_run import SelectedRun
-from aboard.model.selection import Entry, Folder, Named, NamedLike, NumberKind, Numbers, Selection, is_wild
-from aboard.model.selection_words import parse_word
-from aboard.model.uid import is_uid
+from aboard.model.query.tree import Query
+from aboard.model.runs import Run
+from aboard.model.selections import (
+    Entry,
+    Folder,
+    Named,
+    NamedLike,
+    NumberKind,
+    Numbers,
+    SelectedRun,
+    Selection,
+    is_wild,
+    parse_word,
+)
 from aboard.store.uri import parse_uri
 
 _MOST = 1000

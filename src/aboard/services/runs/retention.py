@@ -14,15 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from aboard.api.page import on_all_pages
 from aboard.api.runs import RetentionAsked, RetentionResult
+from aboard.api.wire import on_all_pages
 from aboard.catalog.catalog import SeenCatalog
 from aboard.errors import AboardError, InvalidValue
-from aboard.model.access import Access
+from aboard.model.people import Access, Role
 from aboard.model.query.parser import parse_query
-from aboard.model.run import Run
+from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.model.user import Role
 from aboard.services.periodic_task import RepeatedRounds
 from aboard.services.runs.editing import RunChanges, is_live
 

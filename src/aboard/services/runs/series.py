@@ -19,8 +19,8 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import SharedTag, SharedTags
 from aboard.board.tag_pattern import TagPattern
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.run import Run
-from aboard.model.selected_run import SelectedRun
+from aboard.model.runs import Run
+from aboard.model.selections import SelectedRun
 from aboard.reader.run import DataClass, RunReader, Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunPlace
 from aboard.services.runs.tags import in_sections

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from aboard.api.page import Page
 from aboard.api.runs import RunProblem
 from aboard.api.series import SharedTag, SharedTags, TagInfo
+from aboard.api.wire import Page
 from aboard.errors import InvalidValue
 from aboard.reader.run import DataClass, Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunPlace

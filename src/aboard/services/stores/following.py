@@ -21,11 +21,11 @@ from typing import Any, cast
 from aboard.api.server import StoreStatus
 from aboard.api.wire import from_wire, to_wire
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.runs import KnownRun
+from aboard.catalog.runs.runs import KnownRun
 from aboard.errors import AboardError, Conflict, DamagedDocument, NoSuchStore, UnknownName
-from aboard.model.run_states import RunState
+from aboard.model.ids import uid_time
+from aboard.model.states import RunState
 from aboard.model.times import now, time_text
-from aboard.model.uid import uid_time
 from aboard.services.leases import Lease
 from aboard.services.periodic_task import RepeatedRounds
 from aboard.services.stores.indexing import RunIndexer, parts

@@ -24,9 +24,8 @@ from aboard.api.server import Problem, ReindexState
 from aboard.api.wire import from_wire, to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, CatalogUnavailable, UnknownName
-from aboard.model.run import Run
-from aboard.model.run_document import run_to_document
-from aboard.model.uid import new_uid
+from aboard.model.ids import new_uid
+from aboard.model.runs import Run, run_to_document
 from aboard.store.run.listing import RunListing
 from aboard.store.run.loading import LoadedRun, load_run
 from aboard.store.run.run_folder import RunFolder

@@ -21,11 +21,10 @@ from aboard.jobs.cancellation import clean_marks
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecord, JobRecords
 from aboard.jobs.sources import clean_sources
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.runs import Run
+from aboard.model.states import RunState, UnitState
 from aboard.model.times import now, parse_time
-from aboard.model.unit_states import UnitState
-from aboard.model.unit_status import EndReason, UnitStatus
+from aboard.model.units import EndReason, UnitStatus
 from aboard.services.periodic_task import RepeatedRounds
 from aboard.store import open_store
 

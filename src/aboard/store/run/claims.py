@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from aboard.errors import AccessDenied, DamagedDocument, RunClaimed, StoreError
-from aboard.model.run_states import RunState
+from aboard.model.ids import new_uid
+from aboard.model.states import RunState
 from aboard.model.times import now, time_text
-from aboard.model.uid import new_uid
 from aboard.store.run import layout
 from aboard.store.run.documents import AttemptClaim, EarlierAttempt, Manifest
 from aboard.store.run.run_folder import RunFolder

@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 
 from aboard.errors import DamagedDocument, InvalidValue
 from aboard.foundation.documents import fields_of, parse_document, render_document
-from aboard.model.document_fields import DocumentFields
+from aboard.model.documents import DocumentFields
 
 FORMAT = "aboard-columns"
 LENGTH_BYTES = 8

@@ -19,15 +19,11 @@ from typing import cast
 
 from aboard.errors import InvalidValue
 from aboard.foundation.documents import fields_of, parse_document, render_document
-from aboard.model.document_fields import DocumentFields
+from aboard.model.documents import DocumentFields
 from aboard.model.hparams import HparamValue
-from aboard.model.metric_summary import MetricSummary
 from aboard.model.names import check_name, check_workspace_name, usable_name
-from aboard.model.note import Note
-from aboard.model.run import Run
-from aboard.model.run_document import run_from_document, run_to_document
-from aboard.model.run_states import RunState
-from aboard.model.state_changes import state_from
+from aboard.model.runs import MetricSummary, Note, Run, run_from_document, run_to_document
+from aboard.model.states import RunState, state_from
 from aboard.model.times import parse_time, time_text
 from aboard.store.run.file_rows import FileRow, row_to_json, rows_from_json
 from aboard.store.run.layout import MANIFEST, OUTPUTS, RUN, SUMMARY, is_columns_path

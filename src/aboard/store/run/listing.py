@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
+from aboard.model.ids import first_uid_at, is_uid, uid_time
 from aboard.model.times import now
-from aboard.model.uid import first_uid_at, is_uid, uid_time
 from aboard.store.run.layout import REOPENED
 from aboard.store.store import Store
 

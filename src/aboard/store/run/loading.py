@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from aboard.errors import DamagedDocument
-from aboard.model.attempt import Attempt
-from aboard.model.run import Run
-from aboard.model.run_states import RunState
+from aboard.model.runs import Attempt, Run
+from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.store.run.claims import OLD_SECONDS
 from aboard.store.run.documents import AttemptClaim, Manifest, Summary, removed_tags

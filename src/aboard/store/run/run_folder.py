@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aboard.errors import DamagedDocument, KeyExists, KeyNotFound, StoreError
-from aboard.model.run import Run
-from aboard.model.uid import check_uid
+from aboard.model.ids import check_uid
+from aboard.model.runs import Run
 from aboard.store.run import layout
 from aboard.store.run.documents import (
     AttemptClaim,

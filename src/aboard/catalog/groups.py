@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workspaces and experiments in the catalog, and the storage that their runs take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from aboard.catalog.board_records import rename_workspace
+from aboard.catalog.database import Database
+from aboard.catalog.lookup import (
+    Seen,
+    inside_seen,
+    no_workspace,
+    not_found,
+    seen_names,
+    stored_fold,
+    workspace_id,
+    workspace_ids,
+)
+from aboard.catalog.paging import Cursor, Page, check_limit
+from aboard.catalog.schema import experiments, runs, workspaces
+from aboard.errors import Conflict, InvalidValue, UnknownName
+from aboard.model.groups import Experiment, Workspace
+from aboard.model.names import check_name, check_workspace_name, experiment_name, folded
+from aboard.model.states import RunState
+from aboard.model.times import now
+
+
+class Workspaces:
+    """The workspaces of a catalog."""
+
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
+
+    def add(self, name: str, *, description: str = "") -> Workspace:
+        """Make a workspace. One of that name, also in the bin, is a conflict."""
+        row = {"name": check_workspace_name(name), "name_key": stored_fold(name), "description": description}
+
+        def work(connection: Connection) -> None:
+            connection.execute(insert(workspaces).values(**row, created=now()))
+
+        try:
+            self._database.write(work)
+        except IntegrityError:
+            raise _workspace_taken(name) from None
+        return self.get(name)
+
+    def get(self, name: str) -> Workspace:
+        """The workspace of that name, also when it is in the bin; capitals make no difference."""
+        with self._database.reading() as connection:
+            found = _read_workspaces(connection, workspaces.c.name_key == stored_fold(name), *seen_names(self._seen))
+            if not found:
+                others = select(workspaces.c.name_key).where(workspaces.c.deleted.is_(None), *seen_names(self._seen))
+                raise no_workspace(name, list(connection.scalars(others)), self._seen)
+            return found[0]
+
+    def list(self, *, in_bin: bool = False) -> Sequence[Workspace]:
+        """All workspaces by name, those in use or those in the bin."""
+        with self._database.reading() as connection:
+            deleted = workspaces.c.deleted
+            return _read_workspaces(
+                connection, deleted.is_not(None) if in_bin else deleted.is_(None), *seen_names(self._seen)
+            )
+
+    def rename(self, name: str, new_name: str) -> Workspace:
+        """Give a workspace another name."""
+        values = {"name": check_workspace_name(new_name), "name_key": stored_fold(new_name)}
+        try:
+            self._change(name, values)
+        except IntegrityError:
+            raise _workspace_taken(new_name) from None
+        return self.get(new_name)
+
+    def describe(self, name: str, description: str) -> Workspace:
+        """Give a workspace another description."""
+        self._change(name, {"description": description})
+        return self.get(name)
+
+    def _change(self, name: str, values: dict[str, str]) -> None:
+        def work(connection: Connection) -> None:
+            key = workspace_id(connection, name)
+            connection.execute(update(workspaces).where(workspaces.c.id == key).values(**values))
+            if "name" in values:
+                rename_workspace(connection, folded(name), folded(values["name"]))
+
+        self._database.write(work)
+
+
+def _workspace_taken(name: str) -> Conflict:
+    hint = "choose another name; it may also be in the bin, from where it can be restored"
+    return Conflict(f"there is a workspace {name!r} already", hint=hint)
+
+
+def _read_workspaces(connection: Connection, *where: ColumnElement[bool]) -> list[Workspace]:
+    live = runs.c.deleted.is_(None), runs.c.workspace_id == workspaces.c.id
+    live_experiments = experiments.c.deleted.is_(None), experiments.c.workspace_id == workspaces.c.id
+    columns = workspaces.c.name, workspaces.c.created, workspaces.c.description, workspaces.c.deleted
+    query = select(
+        *columns,
+        select(func.count()).select_from(runs).where(*live).scalar_subquery().label("runs"),
+        select(func.coalesce(func.sum(runs.c.bytes), 0)).where(*live).scalar_subquery().label("bytes"),
+        select(func.count()).select_from(experiments).where(*live_experiments).scalar_subquery().label("experiments"),
+    )
+    rows = connection.execute(query.where(*where).order_by(workspaces.c.name_key)).mappings()
+    plain = ("name", "created", "description", "deleted", "runs", "experiments")
+    return [Workspace(bytes=int(row["bytes"]), **{name: row[name] for name in plain}) for row in rows]
+
+
+_ORDER = "experiments"
+
+
+class Experiments:
+    """The experiments of a catalog."""
+
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
+
+    def add(self, workspace: str, name: str, *, description: str = "") -> Experiment:
+        """Make an experiment. One of that name in the workspace, also in the bin, is a conflict."""
+        row = {"name": check_name(name, "an experiment"), "name_key": stored_fold(name), "description": description}
+
+        def work(connection: Connection) -> int:
+            key = workspace_id(connection, workspace)
+            values: dict[str, object] = {**row, "workspace_id": key, "tags": {}, "created": now()}
+            return connection.execute(insert(experiments).values(**values).returning(experiments.c.id)).scalar_one()
+
+        try:
+            return self.get(self._database.write(work))
+        except IntegrityError:
+            raise _experiment_taken(name) from None
+
+    def get(self, number: int) -> Experiment:
+        """The experiment with this number, also when it is in the bin."""
+        with self._database.reading() as connection:
+            found = _read_experiments(connection, [experiments.c.id == number, *self._visible()], 1)
+        if not found:
+            raise UnknownName(f"there is no experiment {experiment_name(number)}")
+        return found[0]
+
+    def named(self, workspace: str, name: str) -> Experiment:
+        """The experiment of that name in a workspace; capitals make no difference."""
+        found = self.all_named(name, workspace=workspace)
+        if not found:
+            raise self.unknown(name, workspace=workspace)
+        return found[0]
+
+    def all_named(self, name: str, *, workspace: str = "", in_bin: bool = False) -> Sequence[Experiment]:
+        """The experiments of that name in one workspace, or in all."""
+        with self._database.reading() as connection:
+            inside = self._inside(connection, workspace, in_bin=in_bin)
+            return _read_experiments(connection, [*inside, experiments.c.name_key == stored_fold(name)], 100)
+
+    def unknown(self, name: str, *, workspace: str = "") -> UnknownName:
+        """The error for a name that no experiment has, with the nearest ones."""
+        with self._database.reading() as connection:
+            inside = self._inside(connection, workspace)
+            query = select(experiments.c.name_key).where(*inside).order_by(experiments.c.id.desc()).limit(1000)
+            return not_found("experiment", name, list(connection.scalars(query)))
+
+    def list(
+        self,
+        *,
+        workspaces: Sequence[str] | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        in_bin: bool = False,
+    ) -> Page[Experiment]:
+        """One page of the experiments of some workspaces, or of all, newest first."""
+        check_limit(limit)
+        deleted = experiments.c.deleted
+        where = [deleted.is_not(None) if in_bin else deleted.is_(None), *self._visible()]
+        if after is not None:
+            where.append(experiments.c.id < Cursor.read(after, _ORDER).number)
+        with self._database.reading() as connection:
+            if workspaces is not None:
+                where.append(experiments.c.workspace_id.in_(workspace_ids(connection, workspaces, self._seen)))
+            found = _read_experiments(connection, where, limit + 1)
+        more = len(found) > limit
+        return Page(found[:limit], Cursor(0, None, found[limit - 1].number).text(_ORDER) if more else None)
+
+    def rename(self, number: int, name: str) -> Experiment:
+        """Give an experiment another name, and its runs the same one."""
+        values = {"name": check_name(name, "an experiment"), "name_key": stored_fold(name)}
+
+        def work(connection: Connection) -> None:
+            _change_experiment(connection, number, values)
+            of_experiment = runs.c.experiment_id == number
+            connection.execute(update(runs).where(of_experiment).values(experiment=name, digest=None))
+
+        try:
+            self._database.write(work)
+        except IntegrityError:
+            raise _experiment_taken(name) from None
+        return self.get(number)
+
+    def describe(
+        self, number: int, *, description: str | None = None, tags: Mapping[str, str] | None = None
+    ) -> Experiment:
+        """Give an experiment another description, or other tags."""
+        values = {"description": description, "tags": None if tags is None else dict(tags)}
+        given = {name: value for name, value in values.items() if value is not None}
+        if given:
+            self._database.write(lambda connection: _change_experiment(connection, number, given))
+        return self.get(number)
+
+    def _inside(self, connection: Connection, workspace: str, *, in_bin: bool = False) -> list[ColumnElement[bool]]:
+        deleted = experiments.c.deleted
+        where = deleted.is_not(None) if in_bin else deleted.is_(None)
+        if workspace:
+            return [experiments.c.workspace_id == workspace_id(connection, workspace, self._seen), where]
+        return [where, *self._visible()]
+
+    def _visible(self) -> list[ColumnElement[bool]]:
+        return inside_seen(experiments.c.workspace_id, self._seen)
+
+
+def _change_experiment(connection: Connection, number: int, values: Mapping[str, object]) -> None:
+    changed = connection.execute(update(experiments).where(experiments.c.id == number).values(**values))
+    if not changed.rowcount:
+        raise UnknownName(f"there is no experiment {experiment_name(number)}")
+
+
+def _experiment_taken(name: str) -> Conflict:
+    hint = "choose another name; it may also be in the bin, from where it can be restored"
+    return Conflict(f"there is an experiment {name!r} already in this workspace", hint=hint)
+
+
+def _read_experiments(connection: Connection, where: Sequence[ColumnElement[bool]], limit: int) -> list[Experiment]:
+    plain = ("name", "created", "description", "tags", "deleted")
+    query = select(experiments, workspaces.c.name.label("workspace")).join_from(experiments, workspaces)
+    rows = connection.execute(query.where(*where).order_by(experiments.c.id.desc()).limit(limit)).mappings().all()
+    counted = select(runs.c.experiment_id, runs.c.status, func.count()).where(
+        runs.c.experiment_id.in_([row["id"] for row in rows]), runs.c.deleted.is_(None)
+    )
+    counts: dict[int, dict[RunState, int]] = {}
+    for number, status, count in connection.execute(counted.group_by(runs.c.experiment_id, runs.c.status)):
+        counts.setdefault(number, {})[RunState(status)] = count
+    return [
+        Experiment(
+            number=row["id"],
+            workspace=row["workspace"],
+            runs=counts.get(row["id"], {}),
+            **{name: row[name] for name in plain},
+        )
+        for row in rows
+    ]
+
+
+_GROUPS = {
+    "workspace": workspaces.c.name,
+    "experiment": runs.c.experiment,
+    "user": runs.c.user,
+    "store": runs.c.store,
+    "status": runs.c.status,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUsage:
+    """What the runs of one group take together."""
+
+    group: str
+    runs: int
+    files: int
+    bytes: int
+
+
+class UsageOfRuns:
+    """Adds up the runs of a catalog."""
+
+    def __init__(self, database: Database, seen: Seen = None) -> None:
+        self._database, self._seen = database, seen
+
+    def by(self, group: str, *, names: Sequence[str] | None = None, in_bin: bool = False) -> list[GroupUsage]:
+        """The groups of some workspaces, or of all, the largest first; what belongs to none has an empty name."""
+        if group not in _GROUPS:
+            raise InvalidValue(f"storage is not added up by {group!r}", hint=f"groups are: {', '.join(_GROUPS)}")
+        column = _GROUPS[group]
+        deleted = runs.c.deleted.is_not(None) if in_bin else runs.c.deleted.is_(None)
+        sums = [func.coalesce(func.sum(runs.c[name]), 0) for name in ("files", "bytes")]
+        query = select(column, func.count(), *sums).select_from(runs.join(workspaces))
+        query = query.where(deleted, *seen_names(self._seen))
+        with self._database.reading() as connection:
+            if names is not None:
+                query = query.where(runs.c.workspace_id.in_(workspace_ids(connection, names, self._seen)))
+            rows: list[tuple[Any, ...]] = [tuple(row) for row in connection.execute(query.group_by(column))]
+        found = [GroupUsage(name or "", count, int(files), int(size)) for name, count, files, size in rows]
+        return sorted(found, key=lambda one: (-one.bytes, -one.runs, one.group))
