@@ -81,19 +81,6 @@ class TestBoards:
         with pytest.raises(UnknownName):
             catalog.boards.change_state(board.id, UnitState.STARTING)
 
-    def test_the_same_selection_is_found_again(self, catalog):
-        board = catalog.boards.add(make_board(sources=("run1", "run2")))
-        asked = make_board(sources=("run2", "run1"))
-        assert catalog.boards.same_selection(asked) == board
-        others = [
-            {"owner": "bob"},
-            {"sources": ("run1",)},
-            {"workspace": "ws2"},
-            {"where": "x"},
-            {"settings": {"a": 1}},
-        ]
-        assert [catalog.boards.same_selection(replace(asked, **other)) for other in others] == [None] * 5
-
     def test_lists(self, catalog):
         mine = catalog.boards.add(make_board(created=START + hours(1)))
         theirs = catalog.boards.add(make_board(owner="bob", workspace="ws2", kind=BoardKind.PROCESS))

@@ -67,9 +67,6 @@ def test_views_follow_their_workspace(catalog, views):
     assert views.list() == []
     catalog.bin.restore_workspace("laboratory")
     assert names(views.list()) == ["mine"]
-    catalog.bin.delete_workspace("laboratory")
-    catalog.bin.purge_workspace("laboratory")
-    assert views.list() == []
 
 
 def test_names_that_cannot_be_are_refused(views):

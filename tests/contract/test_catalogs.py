@@ -145,12 +145,11 @@ class TestNumbers:
 
     def test_not_even_after_opening_again(self, place):
         with Catalog.open(place) as catalog:
-            number = catalog.runs.put(make_run(experiment="e")).number
-            catalog.bin.delete_experiment(1)
-            catalog.bin.purge_experiment(1)
+            number = catalog.runs.put(make_run()).number
+            catalog.bin.delete_runs([number])
+            catalog.bin.purge_runs()
         with Catalog.open(place) as catalog:
-            run = catalog.runs.put(make_run(experiment="e"))
-            assert (run.number, run.experiment_number) == (number + 1, 2)
+            assert catalog.runs.put(make_run()).number == number + 1
 
     def test_a_number_in_a_document_is_kept_if_it_was_nobodys(self, catalog):
         asked = catalog.runs.put_many([make_run(number=343, experiment="a", experiment_number=7), make_run(number=12)])
@@ -294,8 +293,7 @@ class TestStatus:
     def test_lost_and_heard_of_again(self, catalog):
         silent, lively = put_named(catalog, "a", "b", status=RunState.RUNNING, started=START, heartbeat=START)
         assert catalog.runs.heartbeat(lively.uid, START + hours(2)) is RunState.RUNNING
-        assert catalog.runs.mark_lost(START + hours(1)) == [silent.number]
-        assert catalog.runs.get(silent.number).status is RunState.LOST
+        catalog.runs.change_status(silent.number, RunState.LOST, at=START + hours(1))
         assert catalog.runs.heartbeat(silent.uid, START + hours(3)) is RunState.RUNNING
         found = catalog.runs.get(silent.number)
         assert (found.status, found.heartbeat, found.ended) == (RunState.RUNNING, START + hours(3), None)
@@ -305,8 +303,8 @@ class TestStatus:
 
     def test_the_document_has_the_last_word(self, catalog):
         run = make_run(status=RunState.RUNNING, heartbeat=START)
-        catalog.runs.put(run)
-        catalog.runs.mark_lost(START + hours(1))
+        number = catalog.runs.put(run).number
+        catalog.runs.change_status(number, RunState.LOST, at=START + hours(1))
         catalog.runs.put(run)
         assert catalog.runs.by_uid(run.uid).status is RunState.RUNNING
 

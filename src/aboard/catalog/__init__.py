@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index of all runs, boards and people, in SQLite or PostgreSQL; `catalog.Catalog.open` is the door."""
+"""The index of all runs, boards and people, in SQLite or PostgreSQL; `catalog.Catalog.open` opens it."""

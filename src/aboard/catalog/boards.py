@@ -226,14 +226,6 @@ class Boards:
         with self._database.reading() as connection:
             return read_boards(connection, [boards.c.state == str(UnitState.RUNNING), ends])
 
-    def same_selection(self, board: Board) -> Board | None:
-        """A board of the same owner that shows just the same, if there is one; the newest of several."""
-        same = [boards.c.selection == selection_of(board), boards.c.owner == board.owner]
-        with self._database.reading() as connection:
-            same.append(boards.c.workspace_id == workspace_id(connection, board.workspace))
-            found = read_boards(connection, same)
-        return found[-1] if found else None
-
     def change_state(
         self, board_id: str, state: UnitState, *, at: datetime | None = None, exit_status: str = "", reason: str = ""
     ) -> Board:

@@ -102,14 +102,14 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Generator[Connection]:
         """One transaction that only reads, and sees the database as it was at its beginning."""
-        with self._told(), self._readers.connect() as connection, connection.begin():
+        with self._translated_errors(), self._readers.connect() as connection, connection.begin():
             yield connection
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
         """Do `work` in one transaction, whole or not at all; again if another writer stood in the way."""
         for tries_left in reversed(range(_TRIES)):
             try:
-                with self._told(), self._turn, self._engine.connect() as plain:
+                with self._translated_errors(), self._turn, self._engine.connect() as plain:
                     connection = plain.execution_options(**{_WRITING: True})
                     with connection.begin():
                         return work(connection)
@@ -144,8 +144,8 @@ class Database:
             record.invalidate()
 
     @contextlib.contextmanager
-    def _told(self) -> Generator[None]:
-        """Failures of the database itself, as errors that a person can act on."""
+    def _translated_errors(self) -> Generator[None]:
+        """Raise failures of the database as errors that a person can act on."""
         try:
             yield
         except (DataError, IntegrityError, ProgrammingError) as error:

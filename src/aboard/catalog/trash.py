@@ -114,43 +114,6 @@ class Bin:
             return self._purge_where(*where)
         return [gone for some in parts_of(numbers) for gone in self._purge_where(*where, runs.c.id.in_(some))]
 
-    def purge_experiment(self, number: int) -> list[PurgedRun]:
-        """Forget an experiment that is in the bin, and all its runs."""
-
-        def bin_all(connection: Connection) -> None:
-            binned = experiments.c.id == number, experiments.c.deleted.is_not(None)
-            if connection.execute(select(experiments.c.id).where(*binned)).first() is None:
-                raise Conflict(f"{experiment_name(number)} is not in the bin", hint="delete it first")
-            _delete(connection, runs, runs.c.experiment_id == number, _WITH_EXPERIMENT)
-
-        def forget(connection: Connection) -> None:
-            retire(connection, experiments, [number])
-            connection.execute(delete(experiments).where(experiments.c.id == number))
-
-        self._database.write(bin_all)
-        purged = self._purge_where(runs.c.experiment_id == number)
-        self._database.write(forget)
-        return purged
-
-    def purge_workspace(self, name: str) -> list[PurgedRun]:
-        """Forget a workspace that is in the bin, with all that is in it, boards too."""
-
-        def bin_all(connection: Connection) -> int:
-            key = _binned_workspace(connection, name)
-            _delete(connection, runs, runs.c.workspace_id == key, _WITH_WORKSPACE)
-            return key
-
-        def forget(connection: Connection) -> None:
-            inside = experiments.c.workspace_id == key
-            retire(connection, experiments, list(connection.scalars(select(experiments.c.id).where(inside))))
-            connection.execute(delete(experiments).where(inside))
-            connection.execute(delete(workspaces).where(workspaces.c.id == key))
-
-        key = self._database.write(bin_all)
-        purged = self._purge_where(runs.c.workspace_id == key)
-        self._database.write(forget)
-        return purged
-
     def _purge_where(self, *where: ColumnElement[bool]) -> list[PurgedRun]:
         """In parts, so that other writers are not kept waiting."""
         purged: list[PurgedRun] = []

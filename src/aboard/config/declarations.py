@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from aboard.config.server import LOG_FORMATS, LOGIN_MODES
 from aboard.errors import InvalidValue
 from aboard.model.names import check_workspace_name
-from aboard.model.people import Role
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE | re.ASCII)
@@ -142,6 +141,8 @@ def header_name(value: object) -> str:
 
 def workspace_role(value: object) -> str:
     """`workspace:role`."""
+    from aboard.model.people import Role  # its records are not needed in a training process
+
     workspace, colon, role = text(value).partition(":")
     if not colon or role not in list(Role):
         hint = f"write workspace:role; roles are {', '.join(Role)}"

@@ -211,16 +211,6 @@ class Runs:
 
         return self._database.write(work)
 
-    def mark_lost(self, silent_since: datetime) -> Sequence[int]:
-        """Mark running runs as lost that gave no sign of life since; returns their numbers."""
-        silent = runs.c.status == RunState.RUNNING, runs.c.heartbeat < silent_since
-        values = {"status": str(RunState.LOST), "ended": runs.c.heartbeat, "digest": None}
-
-        def work(connection: Connection) -> Sequence[int]:
-            return sorted(connection.scalars(update(runs).where(*silent).values(**values).returning(runs.c.id)))
-
-        return self._database.write(work)
-
 
 def _with_duration(connection: Connection, number: int) -> Run:
     """The run, whose duration now fits its times."""
