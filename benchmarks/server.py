@@ -22,7 +22,7 @@ from aboard.client.client import Client
 from aboard.server.app import api_app
 from aboard.server.auth.shared_token import AccessGuard
 from aboard.server.http.listening import listen, url_of
-from aboard.services.services import Control, ControlOptions
+from aboard.services.services import ServiceOptions, Services
 from catalog import QUESTIONS, fill
 
 _TOKEN = "for this benchmark"
@@ -31,7 +31,7 @@ _FEW = ["hparams.h1", "metrics.m1", "metrics.m2"]
 
 @contextmanager
 def serving(catalog: Catalog) -> Iterator[str]:
-    control = Control(catalog, ControlOptions())
+    control = Services(catalog, ServiceOptions())
     app = api_app(control, personal=False, private=False, actor="", remember=lambda _: None)
     guarded = AccessGuard(app, hosts=None, token=_TOKEN, cookie="aboard_bench")
     listener = listen("127.0.0.1", 0)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
 from aboard.server.app import api_app
-from aboard.services.services import Control, ControlOptions
+from aboard.services.services import ServiceOptions, Services
 
 _FILE = Path(__file__).parent.parent / "docs" / "openapi.json"
 
 
 def _document() -> str:
     with tempfile.TemporaryDirectory() as folder, Catalog.open(Path(folder) / "catalog.sqlite") as catalog:
-        control = Control(catalog, ControlOptions())
+        control = Services(catalog, ServiceOptions())
         app = api_app(control, personal=False, private=False, actor="", remember=lambda _: None)
         control.close()
         return json.dumps(app.openapi(), indent=1, ensure_ascii=False) + "\n"

@@ -14,7 +14,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import Forbidden, UnknownName
 from aboard.model.people import Access, Role
 from aboard.model.states import UnitState
-from aboard.services.services import Control, ControlOptions
+from aboard.services.services import ServiceOptions, Services
 from support.catalog_runs import make_run
 
 ROOT = Access.whole("root")
@@ -25,21 +25,21 @@ DORA = Access(name="dora", roles={"ws1": Role.ADMIN})
 
 
 @pytest.fixture
-def control(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Control]:
+def control(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Services]:
     """run1 in exp1 of ws1, run2 in ws2."""
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
     catalog.runs.put(make_run(name="one", workspace="ws1", experiment="e"))
     catalog.runs.put(make_run(name="two", workspace="ws2"))
-    made = Control(catalog, ControlOptions())
+    made = Services(catalog, ServiceOptions())
     yield made
     made.close()
 
 
-def make(control: Control, access: Access, *sources: str, **fields: Any) -> str:
+def make(control: Services, access: Access, *sources: str, **fields: Any) -> str:
     return control.boards.create(NewBoard(sources=sources, **fields), access)[0].board.id
 
 
-def sees(control: Control, board: str, access: Access) -> bool:
+def sees(control: Services, board: str, access: Access) -> bool:
     """By every way there is to a board."""
     ways = [
         lambda: control.boards.get(board, access),
@@ -60,13 +60,13 @@ def sees(control: Control, board: str, access: Access) -> bool:
     return seen.pop()
 
 
-def test_a_board_is_seen_by_who_sees_all_that_it_shows(control: Control):
+def test_a_board_is_seen_by_who_sees_all_that_it_shows(control: Services):
     first, both = make(control, ANN, "exp1"), make(control, ROOT, "run1", "run2")
     assert [sees(control, first, who) for who in (ROOT, ANN, BOB, CARL)] == [True, True, False, True]
     assert [sees(control, both, who) for who in (ROOT, ANN, BOB, CARL)] == [True, False, False, False]
 
 
-def test_what_one_may_not_see_cannot_be_put_on_a_board(control: Control):
+def test_what_one_may_not_see_cannot_be_put_on_a_board(control: Services):
     for source in ("run2", "ws2/two", "two", "exp7"):
         with pytest.raises(UnknownName):
             make(control, ANN, source)
@@ -75,7 +75,7 @@ def test_what_one_may_not_see_cannot_be_put_on_a_board(control: Control):
     assert control.boards.list(ROOT, everybody=True).items == []
 
 
-def test_patterns_never_find_what_their_maker_could_not_see(control: Control):
+def test_patterns_never_find_what_their_maker_could_not_see(control: Services):
     board = make(control, ANN, "*")
     control.catalog.runs.put(make_run(name="three", workspace="ws2"))
     control.catalog.runs.put(make_run(name="four", workspace="ws1"))
@@ -86,7 +86,7 @@ def test_patterns_never_find_what_their_maker_could_not_see(control: Control):
     assert [run.name for run in control.boards.runs(wide, ROOT)] == ["one", "two", "three", "four"]
 
 
-def test_a_run_that_moves_away_leaves_or_takes_the_board_with_it(control: Control):
+def test_a_run_that_moves_away_leaves_or_takes_the_board_with_it(control: Services):
     narrow, board = make(control, CARL, "run1"), make(control, ROOT, "run1")
     hosted = control.hosting.use(board, ANN)
     control.catalog.runs.put(make_run(uid=control.catalog.runs.get(1).uid, number=1, name="one", workspace="ws2"))
@@ -98,7 +98,7 @@ def test_a_run_that_moves_away_leaves_or_takes_the_board_with_it(control: Contro
     assert control.boards.runs(narrow, ANN) == control.boards.runs(narrow, CARL) == []
 
 
-def test_a_board_that_has_shown_hidden_runs_stays_hidden(control: Control):
+def test_a_board_that_has_shown_hidden_runs_stays_hidden(control: Services):
     """Its sources, description, filter and log are about them, also when they are gone."""
     board = make(control, ROOT, "run1", "run2", workspace="ws1")
     control.hosting.use(board, ROOT)
@@ -118,20 +118,20 @@ def test_a_board_that_has_shown_hidden_runs_stays_hidden(control: Control):
         (("run1",), 'workspace not in ["ws2", "other"]'),
     ],
 )
-def test_a_board_that_names_a_hidden_workspace_is_hidden(control: Control, sources: tuple[str, ...], where: str):
+def test_a_board_that_names_a_hidden_workspace_is_hidden(control: Services, sources: tuple[str, ...], where: str):
     board = make(control, ROOT, *sources, where=where, workspace="ws1", description="about ws2")
     assert control.boards.get(board, ROOT).shown in ((), ("ws1",))
     assert [sees(control, board, who) for who in (ROOT, ANN, CARL)] == [True, False, False]
 
 
-def test_a_name_that_its_maker_could_not_see_hides_no_board(control: Control):
+def test_a_name_that_its_maker_could_not_see_hides_no_board(control: Services):
     """A mistyped workspace, or a pattern for several, is no reason to keep people from their own boards."""
     for sources, where in ((("exp1",), 'workspace != "ws2"'), (("exp1",), 'workspace != "typo"'), (("ws*/one",), "")):
         board = make(control, ANN, *sources, where=where)
         assert [sees(control, board, who) for who in (ROOT, ANN, CARL, BOB)] == [True, True, True, False]
 
 
-def test_watchers_hear_of_no_board_that_names_a_hidden_workspace(control: Control):
+def test_watchers_hear_of_no_board_that_names_a_hidden_workspace(control: Services):
     before = control.changes.position
     make(control, ROOT, "run1", "ws2/none*", workspace="ws1")
     (change,) = [one for one in control.changes.since(before).changes if one.kind == "board"]
@@ -139,7 +139,7 @@ def test_watchers_hear_of_no_board_that_names_a_hidden_workspace(control: Contro
 
 
 def test_rights_are_those_of_the_new_workspaces_before_their_runs_are_shown(
-    control: Control, monkeypatch: pytest.MonkeyPatch
+    control: Services, monkeypatch: pytest.MonkeyPatch
 ):
     board = make(control, ROOT, "ws*/*")
     hosted = control.hosting.use(board, ROOT)
@@ -161,7 +161,7 @@ def test_rights_are_those_of_the_new_workspaces_before_their_runs_are_shown(
     assert hosted.shown == {"ws2", "ws3"}
 
 
-def test_an_answer_into_which_another_workspace_came_is_not_given(control: Control):
+def test_an_answer_into_which_another_workspace_came_is_not_given(control: Services):
     board = make(control, ROOT, "run1")
 
     def answer() -> None:
@@ -174,7 +174,7 @@ def test_an_answer_into_which_another_workspace_came_is_not_given(control: Contr
         answer()
 
 
-def test_a_workspace_that_is_renamed_keeps_its_boards(control: Control):
+def test_a_workspace_that_is_renamed_keeps_its_boards(control: Services):
     board = make(control, ANN, "ws1/*", "exp1")
     control.catalog.workspaces.rename("ws1", "Lab")
     renamed = Access(name="ann", roles={"lab": Role.VIEWER})
@@ -185,7 +185,7 @@ def test_a_workspace_that_is_renamed_keeps_its_boards(control: Control):
     assert not sees(control, board, ANN)
 
 
-def test_only_its_owner_and_administrators_change_a_board(control: Control):
+def test_only_its_owner_and_administrators_change_a_board(control: Services):
     board = make(control, ANN, "exp1")
     for change in (
         lambda: control.boards.stop(board, CARL),
@@ -204,7 +204,7 @@ def test_only_its_owner_and_administrators_change_a_board(control: Control):
     assert recorded == {("ann", "board.create"), ("dora", "board.stop"), ("ann", "board.start")}
 
 
-def test_each_person_has_a_board_of_their_own(control: Control):
+def test_each_person_has_a_board_of_their_own(control: Services):
     assert make(control, ANN, "exp1") == make(control, ANN, "exp1") != make(control, CARL, "exp1")
     assert [board.owner for board in control.boards.list(CARL).items] == ["carl"]
     assert [board.owner for board in control.boards.list(CARL, owner="ann").items] == ["ann"]

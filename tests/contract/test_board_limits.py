@@ -16,8 +16,8 @@ from aboard.model.boards import Board
 from aboard.model.people import Access
 from aboard.model.states import UnitState
 from aboard.model.times import now
-from aboard.services.boards.expiry import BoardKeeper
-from aboard.services.services import Control, ControlOptions
+from aboard.services.boards.expiry import BoardExpiry
+from aboard.services.services import ServiceOptions, Services
 from support.catalog_runs import make_run
 
 SOMEONE = Access.whole("someone")
@@ -25,16 +25,16 @@ HOUR = 3600.0
 
 
 @pytest.fixture
-def control(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Control]:
+def control(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Services]:
     """With run1 and run2."""
     monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
     catalog.runs.put_many([make_run(name="one"), make_run(name="two")])
-    made = Control(catalog, ControlOptions())
+    made = Services(catalog, ServiceOptions())
     yield made
     made.close()
 
 
-def look_at(control: Control, *, hours: float) -> list[str]:
+def look_at(control: Services, *, hours: float) -> list[str]:
     """The ids of the boards that a keeper ends which looks at them so much later."""
     ended: list[str] = []
 
@@ -42,17 +42,17 @@ def look_at(control: Control, *, hours: float) -> list[str]:
         ended.append(board.id)
 
     ahead = timedelta()
-    keeper = BoardKeeper(control.catalog, control.hosting, note, lambda _: None, clock=lambda: now() + ahead)
+    keeper = BoardExpiry(control.catalog, control.hosting, note, lambda _: None, clock=lambda: now() + ahead)
     ahead = timedelta(hours=hours)  # after the keeper began: boards are not idle before there is a server
     keeper.round()
     return ended
 
 
-def make(control: Control, source: str, **fields: Any) -> str:
+def make(control: Services, source: str, **fields: Any) -> str:
     return control.boards.create(NewBoard(sources=(source,), **fields), SOMEONE)[0].board.id
 
 
-def test_a_board_that_nobody_uses_ends_and_one_in_use_goes_on(control: Control) -> None:
+def test_a_board_that_nobody_uses_ends_and_one_in_use_goes_on(control: Services) -> None:
     used, unused = (make(control, source, idle_timeout=HOUR) for source in ("run1", "run2"))
     for board in (used, unused):
         control.hosting.use(board, SOMEONE)
@@ -67,7 +67,7 @@ def test_a_board_that_nobody_uses_ends_and_one_in_use_goes_on(control: Control) 
     assert going_on.last_used > ended.created
 
 
-def test_a_board_ends_after_its_longest_time_though_it_is_used(control: Control) -> None:
+def test_a_board_ends_after_its_longest_time_though_it_is_used(control: Services) -> None:
     board = make(control, "run1", max_runtime=HOUR)
     control.hosting.use(board, SOMEONE)
     assert look_at(control, hours=0.9) == []

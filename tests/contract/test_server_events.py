@@ -20,7 +20,7 @@ from aboard.client.client import Client
 from aboard.model.people import Access, Role
 from aboard.model.states import RunState
 from aboard.server.routes.events import EventStream
-from aboard.services.changes import Changes
+from aboard.services.changes import ChangeBus
 from aboard.store import Store, open_store
 from support.processes import until
 from support.stored_runs import TOKEN, put_manifest, serving_runs, store_run
@@ -144,7 +144,7 @@ def test_streams_end_with_the_server(tmp_path: Path, store: Store):
 
 
 def test_a_watcher_hears_nothing_of_what_it_may_not_see():
-    changes = Changes()
+    changes = ChangeBus()
     access = Access(name="ann", roles={"open": Role.VIEWER})
     stream = EventStream(changes, access)
     changes.tell("run", "secret", {"name": "hidden"})
@@ -155,7 +155,7 @@ def test_a_watcher_hears_nothing_of_what_it_may_not_see():
 
 
 def test_who_falls_behind_is_told_so():
-    changes = Changes(kept=3)
+    changes = ChangeBus(kept=3)
     for number in range(5):
         changes.tell("run", "", {"n": number})
     assert [one.facts["n"] for one in changes.since(2).changes] == [2, 3, 4]

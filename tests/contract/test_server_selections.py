@@ -18,8 +18,8 @@ from aboard.errors import Conflict, InvalidValue, QueryError, UnknownName
 from aboard.model.people import Access
 from aboard.model.selections import NumberKind, parse_selection
 from aboard.model.states import RunState
-from aboard.services.services import Control, ControlOptions
-from aboard.services.user_scope import SeenControl
+from aboard.services.services import ServiceOptions, Services
+from aboard.services.user_scope import UserScope
 from aboard.store import Store, open_store
 from support.catalog_runs import make_run
 from support.stored_runs import folder_uri, serving_runs, store_run
@@ -119,11 +119,11 @@ def test_the_same_selection_is_known_again_whatever_it_was_called(client: Client
 def test_runs_that_join_later_are_in_experiments_patterns_and_filters_and_not_in_lists(
     client: Client, catalog: Catalog, store: Store
 ):
-    with contextlib.closing(Control(catalog, ControlOptions())) as opened:
+    with contextlib.closing(Services(catalog, ServiceOptions())) as opened:
         _joins_later(opened.seen_by(Access.whole("tester")), client, catalog, store)
 
 
-def _joins_later(control: SeenControl, client: Client, catalog: Catalog, store: Store) -> None:
+def _joins_later(control: UserScope, client: Client, catalog: Catalog, store: Store) -> None:
     kept = [
         control.selections.settle(parse_selection(words, where))
         for words, where in ((["digits"], ""), (["ws1/base*"], ""), (["run2", "run4"], ""), ([], "hparams.lr > 0.85"))

@@ -17,7 +17,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.config.server import ServeSettings
 from aboard.errors import UnknownName
 from aboard.model.people import Role
-from aboard.services.services import Control
+from aboard.services.services import Services
 from support.attacked_server import attacked_server, me
 from support.processes import until
 from support.team_servers import BOSS, TeamServer, team_server
@@ -152,7 +152,7 @@ def test_large_responses_of_one_person_wait_for_each_other(server: TeamServer, m
             under_way.append(under_way[-1] - 1)
         raise UnknownName("there is no such run")
 
-    monkeypatch.setattr(Control, "curves", slow)
+    monkeypatch.setattr(Services, "curves", slow)
     with ThreadPoolExecutor(13) as pool:
         asked = [pool.submit(server.ask, "/api/v1/series?run=run1&points=0", who="vic") for _ in range(12)]
         try:

@@ -25,14 +25,14 @@ from aboard.jobs.records import JobRecords
 from aboard.model.runs import Run
 from aboard.model.states import RunState, UnitState
 from aboard.model.units import UnitHandle
-from aboard.services.services import Control, ControlOptions
-from aboard.services.stores.jobs import JobPace, JobReconciler
+from aboard.services.services import ServiceOptions, Services
+from aboard.services.stores.jobs import JobCheckIntervals, JobReconciler
 from support.job_home import job_home
 from support.kept_runs import kept_run
 from support.processes import finish, start, until
 
 PATIENCE = 90.0
-PACE = JobPace(rest=0.1, upload_time=timedelta(0))
+PACE = JobCheckIntervals(rest=0.1, upload_time=timedelta(0))
 TRAINING = """
     import os, time
     from aboard import SummaryWriter
@@ -61,10 +61,10 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 
 @contextlib.contextmanager
-def looked_after(catalog: Catalog, home: Path) -> Iterator[Control]:
+def looked_after(catalog: Catalog, home: Path) -> Iterator[Services]:
     """What a server does about jobs, without the server."""
-    control = Control(
-        catalog, ControlOptions(own_store=home / "store", folder_interval=0.1, jobs_home=home, job_pace=PACE)
+    control = Services(
+        catalog, ServiceOptions(own_store=home / "store", folder_interval=0.1, jobs_home=home, job_pace=PACE)
     )
     control.keep_boards()
     try:

@@ -13,7 +13,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.config.server import LoginSettings, OidcSettings
 from aboard.model.people import Role
 from aboard.server.auth.oidc import OidcProvider, ProviderUnavailable
-from aboard.services.people.login_attempts import FailureLimit
+from aboard.services.people.login_attempts import FailureRateLimit
 from support.object_servers import free_ports
 from support.openid import CLIENT_SECRET, Browser, Page, openid_provider, why_no_provider
 from support.processes import needs
@@ -90,7 +90,7 @@ def test_a_name_that_is_taken_does_not_make_one_somebody_else(server: TeamServer
 
 
 def test_failed_logins_of_others_do_not_lock_people_out(server: TeamServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(server.control.login_tries, "_addresses", FailureLimit(30, 3600))
+    monkeypatch.setattr(server.control.login_tries, "_addresses", FailureRateLimit(30, 3600))
     statuses = [server.ask("/login/oidc/callback?state=x&code=y").status for _ in range(31)]
     assert statuses == [401] * 30 + [429]
     assert _come(server, "s-ann")[1].status == 200

@@ -17,7 +17,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.model.people import Role
 from aboard.server.app import api_app
 from aboard.server.routes.operations import Asking
-from aboard.services.services import Control, ControlOptions
+from aboard.services.services import ServiceOptions, Services
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run
@@ -31,7 +31,7 @@ HIDDEN = "topsecret"
 
 
 def _routes(catalog: Catalog) -> list[tuple[str, str, APIRoute]]:
-    control = Control(catalog, ControlOptions())
+    control = Services(catalog, ServiceOptions())
     try:
         app = api_app(control, personal=False, private=False, remember=lambda _: None)
         found = [route for route in app.routes if isinstance(route, APIRoute)]

@@ -24,8 +24,8 @@ from aboard.server.app import api_app
 from aboard.server.auth.shared_token import AccessGuard
 from aboard.server.http.listening import listen
 from aboard.server.http.logging import RequestLog
-from aboard.services.boards.selection import BoardPace
-from aboard.services.services import Control, ControlOptions
+from aboard.services.boards.selection import BoardRefreshIntervals
+from aboard.services.services import ServiceOptions, Services
 from aboard.store import Store
 from aboard.store.run.documents import AttemptClaim, Manifest, Summary
 from aboard.store.run.file_rows import FileRow
@@ -41,7 +41,7 @@ QUICK: Mapping[str, Any] = {
     "bucket_interval": 0.2,
     "fresh_seconds": 0.0,
     "look_seconds": 30.0,
-    "board_pace": BoardPace(live=0.2, fixed=0.2),
+    "board_pace": BoardRefreshIntervals(live=0.2, fixed=0.2),
 }
 """Options of a server of which tests need not wait for the usual pauses."""
 SERVER_COUNT = int(os.environ.get("SERVERS_UNDER_TEST", "1"))
@@ -114,7 +114,7 @@ def serving_runs(catalog: Catalog, *stores: str, personal: bool = True, **option
 def _serving(catalog: Catalog, *stores: str, personal: bool, delay: float = 0, **options: Any) -> Iterator[int]:
     given = {**QUICK, **options}
     given["may_add_stores"] = personal
-    control = Control(catalog, ControlOptions(stores=stores, **given))
+    control = Services(catalog, ServiceOptions(stores=stores, **given))
     app = api_app(control, personal=personal, private=False, actor="tester", remember=lambda _: None)
     guarded = AccessGuard(app, hosts=frozenset({"127.0.0.1"}), token=TOKEN, cookie="aboard_test")
     guarded = RequestLog(guarded, app.state.metrics, access_log=True)

@@ -26,7 +26,7 @@ from aboard.server.http.listening import ByPort, listen, url_of
 from aboard.server.http.serving import server_config
 from aboard.server.setup import Place, board_origin, connection_limits, guarded, login_options, second_origin
 from aboard.services.people.accounts import ensure_administrator
-from aboard.services.services import Control, ControlOptions
+from aboard.services.services import ServiceOptions, Services
 from support.processes import until
 from support.stored_runs import QUICK
 
@@ -56,7 +56,7 @@ class Answer:
 class TeamServer:
     port: int
     catalog: Catalog
-    control: Control
+    control: Services
     token: str
     """Of the account that runs it."""
     tokens: dict[str, str] = field(default_factory=dict)
@@ -142,7 +142,7 @@ def team_server(
     """A server with logins by tokens, unless `login` says something else; its administrator is `BOSS`."""
     settings = Settings(home=home, login=login or LoginSettings(mode="tokens"), serve=serve or ServeSettings())
     given = {**QUICK, **(options or {})}
-    control = Control(catalog, ControlOptions(stores=stores, logins=login_options(settings), **given))
+    control = Services(catalog, ServiceOptions(stores=stores, logins=login_options(settings), **given))
     listener, second = listen("127.0.0.1", port), listen("127.0.0.1", 0)
     boards_port: int = second.getsockname()[1]
     app = api_app(

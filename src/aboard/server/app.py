@@ -27,13 +27,13 @@ from aboard.server.routes.people import PeopleRoutes
 from aboard.server.routes.runs import RunRoutes, SelectionRoutes
 from aboard.server.routes.series import AnnotationRoutes, ChartRoutes, SeriesRoutes
 from aboard.server.routes.server import HealthRoutes, ServerRoutes
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 _THREADS = 100
 
 
 def api_app(
-    control: Control,
+    control: Services,
     *,
     personal: bool,
     private: bool,

@@ -23,7 +23,7 @@ from aboard.server.http.limits import RequestsUnderWay
 from aboard.server.http.security_headers import SecurityHeaders
 from aboard.server.http.serving import ConnectionLimits
 from aboard.services.people.logins import LoginOptions
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 _NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
 
@@ -45,7 +45,7 @@ class Place:
     """Of the second origin."""
 
 
-def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mode: str) -> ASGIApp:
+def guarded(app: ASGIApp, control: Services, settings: Settings, place: Place, mode: str) -> ASGIApp:
     """The application behind its guard."""
     serve, login = settings.serve, settings.login
     names = OwnNames.of(
@@ -79,7 +79,7 @@ def guarded(app: ASGIApp, control: Control, settings: Settings, place: Place, mo
     return BelowPrefix(SecurityHeaders(guard, is_secure=names.is_secure, origins=origins), names.prefix)
 
 
-def board_origin(control: Control, settings: Settings, place: Place, port: int) -> BoardOrigin:
+def board_origin(control: Services, settings: Settings, place: Place, port: int) -> BoardOrigin:
     """The application of the second origin, which listens on `port`; `place` is that of the first one."""
     serve = settings.serve
     if serve.boards_url and urlsplit(serve.boards_url)[:2] == urlsplit(serve.url)[:2]:

@@ -30,7 +30,7 @@ _MOST_WATCHERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeEvent:
     """Something that changed. `workspace` says who may hear of it; empty: everybody.
 
     Who may not look into all workspaces `beside` it either hears nothing.
@@ -44,26 +44,26 @@ class Change:
     beside: tuple[str, ...] = ()
 
 
-class News(NamedTuple):
+class ChangeBatch(NamedTuple):
     """What came behind a position, and the new position; `is_whole` is False where something was missed."""
 
-    changes: list[Change]
+    changes: list[ChangeEvent]
     position: int
     is_whole: bool
 
 
-class Changes:
+class ChangeBus:
     """The bus. Safe to use from any thread."""
 
     def __init__(self, *, kept: int = _KEPT, most_watchers: int = _MOST_WATCHERS) -> None:
-        self._kept: deque[Change] = deque(maxlen=kept)
+        self._kept: deque[ChangeEvent] = deque(maxlen=kept)
         self._most_watchers = most_watchers
         self._lock = threading.Lock()
         self._position = 0
         self._watchers: dict[int, Callable[[], None]] = {}
         self._next_watcher = 0
         self._is_closed = False
-        self._passed_on: Callable[[Change], None] | None = None
+        self._passed_on: Callable[[ChangeEvent], None] | None = None
         self._life = secrets.token_hex(6)  # positions of another process, or of another life, mean nothing here
 
     @property
@@ -84,18 +84,18 @@ class Changes:
 
     def tell_heard(
         self, kind: str, workspace: str, facts: Mapping[str, object], beside: tuple[str, ...] = ()
-    ) -> Change:
+    ) -> ChangeEvent:
         """Let the watchers of this process know of a change."""
         with self._lock:
             self._position += 1
-            change = Change(self._position, kind, workspace, facts, beside)
+            change = ChangeEvent(self._position, kind, workspace, facts, beside)
             self._kept.append(change)
             watchers = list(self._watchers.values())
         for wake in watchers:
             wake()
         return change
 
-    def pass_on(self, to: Callable[[Change], None]) -> None:
+    def pass_on(self, to: Callable[[ChangeEvent], None]) -> None:
         """Have changes of this process told elsewhere; `to` must not wait for anything."""
         self._passed_on = to
 
@@ -125,14 +125,14 @@ class Changes:
 
         return end
 
-    def since(self, position: int) -> News:
+    def since(self, position: int) -> ChangeBatch:
         """All that came behind a position."""
         with self._lock:
             missed = self._position - position
             if missed < 0 or missed > len(self._kept):
-                return News([], self._position, False)
+                return ChangeBatch([], self._position, False)
             kept = len(self._kept)
-            return News([self._kept[kept - missed + at] for at in range(missed)], self._position, True)
+            return ChangeBatch([self._kept[kept - missed + at] for at in range(missed)], self._position, True)
 
     def position_of(self, text: str) -> int | None:
         """The position that `text_of` made; None when it is of another life of the server."""
@@ -169,10 +169,10 @@ class _Known(NamedTuple):
     document: int
 
 
-class RunNews:
+class RunChangePublisher:
     """Remembers the runs that changed last. Safe to use from any thread."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: ChangeBus) -> None:
         self._changes = changes
         self._lock = threading.Lock()
         self._known: OrderedDict[str, _Known] = OrderedDict()
@@ -238,13 +238,13 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 PEOPLE, ALIVE, TRIES = "people", "alive", "tries"
 """For servers alone: rights of people have changed, a run gave a sign of life, somebody tried what opens nothing."""
 
-Heard = Callable[[str, Mapping[str, Any]], None]
+OnRemoteChange = Callable[[str, Mapping[str, Any]], None]
 
 
 class ChangeBridge:
     """Two threads: one sends, one hears. `heard` is told what changed through other processes."""
 
-    def __init__(self, notices: Notices, changes: Changes, heard: Heard) -> None:
+    def __init__(self, notices: Notices, changes: ChangeBus, heard: OnRemoteChange) -> None:
         self._notices, self._changes, self._heard = notices, changes, heard
         self._own = secrets.token_hex(6)
         self._waiting: queue.Queue[str] = queue.Queue(_MOST_WAITING)
@@ -272,7 +272,7 @@ class ChangeBridge:
         """Let other processes know what no client is told."""
         self._put(json.dumps({"from": self._own, "kind": kind, "facts": facts}))
 
-    def _take(self, change: Change) -> None:
+    def _take(self, change: ChangeEvent) -> None:
         message = json.dumps(
             {
                 "from": self._own,

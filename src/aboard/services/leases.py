@@ -16,7 +16,7 @@ from typing import Any
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import CatalogUnavailable
-from aboard.services.periodic_task import RepeatedRounds
+from aboard.services.periodic_task import PeriodicTask
 
 _log = logging.getLogger("aboard.services")
 _SECONDS = 8.0
@@ -51,7 +51,7 @@ class LeaseKeeper:
         self._catalog = catalog
         self._holder = secrets.token_hex(8)
         self._leases: list[Lease] = []
-        self._rounds = RepeatedRounds(
+        self._rounds = PeriodicTask(
             "aboard-leases", self._prolong, looks_after="leases", rest_after_failure=_EVERY, first_after=_EVERY
         )
         if catalog.is_shared:
@@ -101,7 +101,7 @@ _HOST_EVERY, _HOST_STEADY = 5.0, 15.0
 _LONG_AGO = 86400.0
 
 
-class BoardHost:
+class HostLease:
     """The host of this process. Its methods are called by one thread."""
 
     def __init__(self, catalog: Catalog, name: str) -> None:

@@ -14,7 +14,7 @@ _log = logging.getLogger("aboard.services")
 _LONGEST_REST = 300.0
 
 
-class RepeatedRounds:
+class PeriodicTask:
     """Calls `work`, which says in how many seconds to call it again. Nothing happens before `start`."""
 
     def __init__(

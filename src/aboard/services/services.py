@@ -25,26 +25,26 @@ from aboard.model.runs import Run
 from aboard.model.selections import SelectedRun
 from aboard.model.states import RunState, UnitState
 from aboard.model.times import now
-from aboard.services.boards.expiry import BoardKeeper
+from aboard.services.boards.expiry import BoardExpiry
 from aboard.services.boards.folders import OpenFolders, check_roots_apart
 from aboard.services.boards.hosting import Hosting
-from aboard.services.boards.lifecycle import BoardNews, BoardRules, BoardUses
+from aboard.services.boards.lifecycle import BoardChangePublisher, BoardRules, BoardService
 from aboard.services.boards.process_boards import ProcessBoards, ProcessOptions
-from aboard.services.boards.selection import BoardPace
-from aboard.services.changes import ALIVE, PEOPLE, TRIES, ChangeBridge, Changes, RunNews
+from aboard.services.boards.selection import BoardRefreshIntervals
+from aboard.services.changes import ALIVE, PEOPLE, TRIES, ChangeBridge, ChangeBus, RunChangePublisher
 from aboard.services.leases import LeaseKeeper
-from aboard.services.people.accounts import PeopleDesk
-from aboard.services.people.login_attempts import LoginTries
+from aboard.services.people.accounts import AccountService
+from aboard.services.people.login_attempts import LoginAttempts
 from aboard.services.people.logins import LoginOptions, Logins
 from aboard.services.runs.editing import RunEditor
 from aboard.services.runs.files import annotations_of
 from aboard.services.runs.media import Media
-from aboard.services.runs.open_runs import OpenRuns, ReadingPatience, RunPlace, readable_runs
-from aboard.services.runs.series import CurvesAsked, FoundCurves, WholeSeries, curves_of, run_series
+from aboard.services.runs.open_runs import OpenRuns, ReadingPatience, RunLocation, readable_runs
+from aboard.services.runs.series import CurveQuery, CurveSet, WholeSeries, curves_of, run_series
 from aboard.services.stores.following import StoreFollower
-from aboard.services.stores.indexing import Reindexing, RunIndexer
-from aboard.services.stores.jobs import JobPace, JobReconciler
-from aboard.services.user_scope import SeenControl
+from aboard.services.stores.indexing import Reindexer, RunIndexer
+from aboard.services.stores.jobs import JobCheckIntervals, JobReconciler
+from aboard.services.user_scope import UserScope
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 from aboard.store.run.run_folder import RunFolder
@@ -58,7 +58,7 @@ _PATIENCE = Patience(connect_seconds=5, stall_seconds=20, request_seconds=60, re
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControlOptions:
+class ServiceOptions:
     """How a server goes about its stores."""
 
     stores: Sequence[str] = ()
@@ -80,37 +80,37 @@ class ControlOptions:
     roots: Sequence[str] | None = None
     """Folders and URIs below which boards may show plain event files; None for anywhere: the server of one person."""
     boards: BoardRules = field(default_factory=BoardRules)
-    board_pace: BoardPace = field(default_factory=BoardPace)
+    board_pace: BoardRefreshIntervals = field(default_factory=BoardRefreshIntervals)
     template: str = "{workspace}_{run}_{logdir}"
     """How boards call runs of the catalog."""
     process_home: Path | None = None
     """Where boards that are processes keep copies of their runs, on a disk of this machine; None: there are none."""
     jobs_home: Path | None = None
     """The home folder whose jobs are looked after; None: nobody's."""
-    job_pace: JobPace = field(default_factory=JobPace)
+    job_pace: JobCheckIntervals = field(default_factory=JobCheckIntervals)
     login_clock: Callable[[], float] = time.monotonic
     """By which failed login attempts are forgiven."""
 
 
-class Control:
+class Services:
     """All that is done with runs. Its parts may be used by several threads at once."""
 
-    def __init__(self, catalog: Catalog, options: ControlOptions) -> None:
+    def __init__(self, catalog: Catalog, options: ServiceOptions) -> None:
         check_roots_apart(options.roots or (), [*options.stores, *map(str, filter(None, [options.own_store]))])
         self.catalog = catalog
         self.logins = Logins(catalog, options.logins)
-        self.login_tries = LoginTries(clock=options.login_clock)
+        self.login_tries = LoginAttempts(clock=options.login_clock)
         self.leases = LeaseKeeper(catalog)
         self._options = options
-        self.changes = Changes()
-        self._news = RunNews(self.changes)
+        self.changes = ChangeBus()
+        self._news = RunChangePublisher(self.changes)
         self._indexer = RunIndexer(catalog, self._news.tell)
         self._editor = RunEditor(catalog, self._indexer, self._store, self._forget)
-        self._reindexing = Reindexing(catalog)
+        self._reindexing = Reindexer(catalog)
         self._followers: dict[str, StoreFollower] = {}
         self.open_runs = OpenRuns(patience=options.reading_patience)
         self._folders = OpenFolders(options.roots)
-        self._board_news = news = BoardNews(self.changes)
+        self._board_news = news = BoardChangePublisher(self.changes)
         self.hosting = Hosting(
             catalog,
             self.open_runs,
@@ -132,9 +132,9 @@ class Control:
             ),
             news.tell,
         )
-        self._keeper = BoardKeeper(catalog, self.hosting, news.tell, self.processes.used_at)
+        self._keeper = BoardExpiry(catalog, self.hosting, news.tell, self.processes.used_at)
         rules = replace(options.boards, has_processes=self.processes.can_start)
-        self.boards = BoardUses(
+        self.boards = BoardService(
             catalog, self.hosting, self._folders, rules, self.processes.preview, self._tell_of_board
         )
         self._jobs: JobReconciler | None = None
@@ -155,13 +155,13 @@ class Control:
         for uri in options.stores:
             self._follow(uri)
 
-    def seen_by(self, access: Access) -> SeenControl:
+    def seen_by(self, access: Access) -> UserScope:
         """What this person may see and do. The methods here ask nobody who they are."""
-        return SeenControl(self, access, self._indexer, self._editor)
+        return UserScope(self, access, self._indexer, self._editor)
 
-    def people_for(self, access: Access) -> PeopleDesk:
+    def people_for(self, access: Access) -> AccountService:
         """What this person may see and change of people."""
-        return PeopleDesk(access, self.catalog, self.logins)
+        return AccountService(access, self.catalog, self.logins)
 
     def close(self) -> None:
         """Leave off following; the catalog is the caller's to close."""
@@ -274,11 +274,11 @@ class Control:
         """How far a reindexing is."""
         return self._reindexing.state(task)
 
-    def place_of(self, run: Run | SelectedRun) -> RunPlace:
+    def place_of(self, run: Run | SelectedRun) -> RunLocation:
         """Where the files of a run are, for the pool of open runs; only a store that is followed is ever opened."""
         if not run.store:
             raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
-        return RunPlace(self._store(run.store).uri, run.uid)
+        return RunLocation(self._store(run.store).uri, run.uid)
 
     def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
         """Every point of curves of a run."""
@@ -304,7 +304,7 @@ class Control:
             named, lambda run: self._with_files_of(run, RunFolder.read_summary) if run.store else None
         )
 
-    def curves(self, runs: Sequence[str], asked: CurvesAsked, access: Access) -> FoundCurves:
+    def curves(self, runs: Sequence[str], asked: CurveQuery, access: Access) -> CurveSet:
         """Curves of several runs at once; of the only one that is named it is an error if it has no files."""
         named = self.seen_by(access).references.selected(runs)
         found = readable_runs(named, self.place_of)

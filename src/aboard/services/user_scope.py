@@ -18,28 +18,28 @@ from aboard.model.names import check_workspace_name
 from aboard.model.people import Access, Role
 from aboard.model.runs import Run
 from aboard.model.states import RunState
-from aboard.services.runs.editing import RunChanges, RunEditor
-from aboard.services.runs.groups import GroupChanges, SavedViewChanges
+from aboard.services.runs.editing import RunEditor, RunEdits
+from aboard.services.runs.groups import GroupEdits, SavedViewEdits
 from aboard.services.runs.references import References, Selections
 from aboard.services.runs.retention import retain
 from aboard.services.runs.series import WholeSeries
 from aboard.services.stores.indexing import RunIndexer
 
 if TYPE_CHECKING:
-    from aboard.services.services import Control
+    from aboard.services.services import Services
 
 
-class SeenControl:
+class UserScope:
     """The use cases for one request. Making it costs next to nothing; what may not be seen does not exist in it."""
 
-    def __init__(self, control: Control, access: Access, indexer: RunIndexer, editor: RunEditor) -> None:
+    def __init__(self, control: Services, access: Access, indexer: RunIndexer, editor: RunEditor) -> None:
         self.access = access
         self.catalog = control.catalog.seen_by(access.seen)
         self.references = References(self.catalog)
         self.selections = Selections(self.catalog, self.references)
-        self.runs = RunChanges(access, self.catalog, self.references, editor)
-        self.groups = GroupChanges(access, self.catalog, self.references, indexer, editor)
-        self.saved_views = SavedViewChanges(access, self.catalog)
+        self.runs = RunEdits(access, self.catalog, self.references, editor)
+        self.groups = GroupEdits(access, self.catalog, self.references, indexer, editor)
+        self.saved_views = SavedViewEdits(access, self.catalog)
         self._control = control
 
     def retain(self, asked: RetentionAsked) -> RetentionResult:

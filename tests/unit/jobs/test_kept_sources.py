@@ -26,7 +26,7 @@ from aboard.jobs.sources import (
     need_source,
 )
 from aboard.model.ids import new_uid
-from aboard.services.runs.retention import RegularRetention
+from aboard.services.runs.retention import RetentionTask
 from aboard.services.stores.jobs import clean_stores
 from aboard.store import Patience, Store, open_store
 from aboard.store.store import Entry
@@ -256,7 +256,7 @@ def test_a_server_cleans_its_stores_whatever_rules_it_has(store: Store, folder: 
     old = time.time() - 8 * DAY
     os.utime(folder / "_cancelled" / "ended", (old, old))
     stores = [str(folder.parent / "absent"), "nowhere://at/all", str(folder)]
-    retention = RegularRetention(
+    retention = RetentionTask(
         lambda asked: pytest.fail("asked"), [], first_after=0.01, chores=[lambda: clean_stores(stores)]
     )
     until(lambda: not store.exists(sent.key) and not list(store.list("_cancelled")))

@@ -110,11 +110,11 @@ def api_over(store: Store, folder: Path) -> Generator[Ask]:
     from aboard.catalog.catalog import Catalog
     from aboard.server.app import api_app
     from aboard.server.auth.shared_token import AccessGuard
-    from aboard.services.services import Control, ControlOptions
+    from aboard.services.services import ServiceOptions, Services
 
     with Catalog.open(folder / "catalog.sqlite") as catalog:
-        options = ControlOptions(stores=[store.uri], may_add_stores=True, look_seconds=60)
-        with contextlib.closing(Control(catalog, options)) as control:
+        options = ServiceOptions(stores=[store.uri], may_add_stores=True, look_seconds=60)
+        with contextlib.closing(Services(catalog, options)) as control:
             control.look_now()
             app = api_app(control, personal=True, private=False, actor="tester", remember=lambda _: None)
             guarded = AccessGuard(app, hosts=frozenset({"127.0.0.1"}), token="secret", cookie="aboard_test")

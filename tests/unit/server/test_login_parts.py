@@ -9,12 +9,12 @@ from aboard.server.auth.authenticator import Cookie
 from aboard.server.auth.oidc import OidcPeople
 from aboard.server.http.addresses import OwnNames, Proxies, local_path, network_of
 from aboard.services.people import login_attempts
-from aboard.services.people.login_attempts import FailureLimit
+from aboard.services.people.login_attempts import FailureRateLimit
 
 
 def test_failures_are_forgiven_with_time():
     moment = 1000.0
-    limit = FailureLimit(3, 60, clock=lambda: moment)
+    limit = FailureRateLimit(3, 60, clock=lambda: moment)
     for _ in range(3):
         assert limit.wait_seconds("a") == 0
         limit.failed("a")
@@ -31,7 +31,7 @@ def test_failures_are_forgiven_with_time():
 
 
 def test_a_flood_from_everywhere_takes_bounded_memory():
-    limit = FailureLimit(3, 60)
+    limit = FailureRateLimit(3, 60)
     for number in range(login_attempts._MOST_KEPT + 500):
         limit.failed(str(number))
     assert len(limit._forgiven) == login_attempts._MOST_KEPT

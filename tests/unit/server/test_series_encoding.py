@@ -23,7 +23,7 @@ from aboard.model.selections import SelectedRun
 from aboard.model.states import RunState
 from aboard.reader.run import RunReader
 from aboard.server.routes.series_encoding import Pieces, as_columns, as_csv, as_json, response_of, whole_json
-from aboard.services.runs.series import FoundCurve, FoundCurves, WholeSeries
+from aboard.services.runs.series import CurvePoints, CurveSet, WholeSeries
 
 COUNT = 150_000
 LARGEST_PIECE = 8 << 20
@@ -43,10 +43,10 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> Points:
 
 
 @pytest.fixture
-def curves(points: Points) -> FoundCurves:
+def curves(points: Points) -> CurveSet:
     run = SelectedRun(uid="U", number=1, name="base", workspace="default", status=RunState.COMPLETED)
-    found = [FoundCurve(run, "", "loss", COUNT, points), FoundCurve(run, "val", "loss", COUNT, points)]
-    return cast(FoundCurves, SimpleNamespace(points=lambda: found, problems=()))
+    found = [CurvePoints(run, "", "loss", COUNT, points), CurvePoints(run, "val", "loss", COUNT, points)]
+    return cast(CurveSet, SimpleNamespace(points=lambda: found, problems=()))
 
 
 def joined(pieces: Pieces) -> bytes:
@@ -64,7 +64,7 @@ def check(item: dict[str, Any], points: Points) -> None:
     assert item["wall_times"] == points.wall_times.tolist()
 
 
-def test_json_in_pieces_is_one_document(curves: FoundCurves, points: Points) -> None:
+def test_json_in_pieces_is_one_document(curves: CurveSet, points: Points) -> None:
     document = json.loads(joined(as_json(curves)))
     assert [one["logdir"] for one in document["items"]] == ["", "val"]
     assert document["problems"] == []
@@ -74,14 +74,14 @@ def test_json_in_pieces_is_one_document(curves: FoundCurves, points: Points) -> 
     check(page["items"][0], points)
 
 
-def test_columns_in_pieces_are_whole(curves: FoundCurves, points: Points) -> None:
+def test_columns_in_pieces_are_whole(curves: CurveSet, points: Points) -> None:
     found, _ = read_columns(joined(as_columns(curves)))
     assert len(found) == 2
     assert np.array_equal(np.frombuffer(found[1].steps, np.int64), points.steps)
     assert np.array_equal(np.frombuffer(found[1].values), points.values, equal_nan=True)
 
 
-def test_csv_in_pieces_has_one_head(curves: FoundCurves) -> None:
+def test_csv_in_pieces_has_one_head(curves: CurveSet) -> None:
     rows = list(csv.DictReader(joined(as_csv(curves)).decode().splitlines()))
     assert len(rows) == 2 * COUNT
     assert rows[COUNT]["step"] == "0"

@@ -16,7 +16,7 @@ from aboard.model.boards import Board, BoardKind
 from aboard.model.ids import new_uid
 from aboard.model.times import now
 from aboard.services.boards.executors import BoardExecutors
-from aboard.services.boards.tensorboard_unit import TensorBoardPlace, tensorboard_unit
+from aboard.services.boards.tensorboard_unit import TensorBoardLocation, tensorboard_unit
 
 TEAM: dict[str, Any] = {
     "allowed": ("local", "docker:pull=never", "slurm:partition=cpu,folder=/shared/units"),
@@ -153,7 +153,7 @@ def test_a_pod_sees_the_copies_of_its_board_alone_and_asks_for_no_gpu():
     )
     import kubernetes_validate
 
-    place = TensorBoardPlace(executor=executor, logs=logs, home=Path("/here"), rules=rules)
+    place = TensorBoardLocation(executor=executor, logs=logs, home=Path("/here"), rules=rules)
     service, deployment = executor.manifests(tensorboard_unit(board, new_uid(), place))
     for manifest in (deployment, service):
         kubernetes_validate.validate(manifest, "1.31", strict=True)

@@ -16,8 +16,8 @@ from aboard.foundation.files import LinkFound
 from aboard.reader.run import RunReader
 from aboard.services.boards.folders import OpenFolder, OpenFolders, check_roots_apart
 from aboard.services.boards.mirror import StoredRunSource, files_below
-from aboard.services.runs.open_runs import OpenRuns, RunPlace
-from aboard.services.services import Control, ControlOptions
+from aboard.services.runs.open_runs import OpenRuns, RunLocation
+from aboard.services.services import ServiceOptions, Services
 from aboard.store import Store, open_store
 from aboard.store.run.run_folder import RunFolder
 from support.logged_runs import logged_run, tb_folder
@@ -73,7 +73,7 @@ def test_a_run_shows_nothing_of_another_through_a_link(
 ):
     own, other = (logged_run(store, curves={tag: [1.0]}) for tag in ("mine", "secret"))
     link(tb_folder(store, own), tb_folder(store, other))
-    with pool.fresh([RunPlace(store.uri, own)]) as (run,):
+    with pool.fresh([RunLocation(store.uri, own)]) as (run,):
         assert tags(run.logdirs) == ({"mine"} if tb_folder(store, own).resolve().parent.name == own else set())
     files = []
     with contextlib.suppress(AccessDenied, LinkFound):  # the folder of the run itself is a link
@@ -90,7 +90,7 @@ def test_a_text_is_not_read_through_a_link_that_came_after_the_reading(store: St
     (mine,), (theirs,) = tb_folder(store, own).iterdir(), tb_folder(store, other).iterdir()
     theirs.write_bytes(mine.read_bytes())
     theirs.rename(theirs.with_name(mine.name))
-    with pool.fresh([RunPlace(store.uri, own)]) as (run,):
+    with pool.fresh([RunLocation(store.uri, own)]) as (run,):
         (reader,) = run.logdirs.values()
         tag = reader.by_plugin("text")["note/text_summary"]
         (entry,) = tag.entries()
@@ -199,8 +199,8 @@ def test_roots_beside_a_store_are_allowed(tmp_path: Path):
 def test_a_server_refuses_roots_that_overlap_at_its_start_and_when_a_store_is_added(tmp_path: Path, store: Store):
     with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
         with pytest.raises(InvalidValue, match="overlaps with the store"):
-            Control(catalog, ControlOptions(stores=[store.uri], roots=[str(tmp_path)]))
-        control = Control(catalog, ControlOptions(roots=[str(tmp_path / "logs")], may_add_stores=True))
+            Services(catalog, ServiceOptions(stores=[store.uri], roots=[str(tmp_path)]))
+        control = Services(catalog, ServiceOptions(roots=[str(tmp_path / "logs")], may_add_stores=True))
         try:
             with pytest.raises(InvalidValue, match="overlaps with the store"):
                 control.add_store(str(tmp_path / "logs" / "store"))

@@ -14,7 +14,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.model.ids import new_uid
 from aboard.services.runs.editing import RunEditor
 from aboard.services.stores import indexing
-from aboard.services.stores.indexing import Reindexing, RunIndexer
+from aboard.services.stores.indexing import Reindexer, RunIndexer
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run
@@ -67,7 +67,7 @@ def test_a_reindexing_goes_on_after_a_hostile_run(tmp_path: Path):
     named = {**json.loads(store.get(f"{bad}/run.json")), "name": "a\ud800\n/\0", "revision": 2**63 - 1}
     store.put(f"{bad}/run.json", json.dumps(named).encode())
     with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
-        reindexing = Reindexing(catalog)
+        reindexing = Reindexer(catalog)
         task = reindexing.start(store).id
         until(lambda: reindexing.state(task).is_over)
         assert (reindexing.state(task).state, reindexing.state(task).written) == ("done", 2)

@@ -14,23 +14,23 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import InvalidValue, StoreUnreachable, UnknownName
 from aboard.model.people import Access
 from aboard.model.states import RunState
-from aboard.services.runs.retention import ACTOR, RegularRetention
-from aboard.services.services import Control, ControlOptions
+from aboard.services.runs.retention import ACTOR, RetentionTask
+from aboard.services.services import ServiceOptions, Services
 from aboard.store import open_store
 from support.processes import until
 from support.stored_runs import store_run
 
 
 @pytest.fixture
-def control(tmp_path: Path) -> Generator[Control]:
+def control(tmp_path: Path) -> Generator[Services]:
     (tmp_path / "store").mkdir()
     with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
-        control = Control(catalog, ControlOptions(stores=[str(tmp_path / "store")], look_seconds=30))
+        control = Services(catalog, ServiceOptions(stores=[str(tmp_path / "store")], look_seconds=30))
         yield control
         control.close()
 
 
-def test_rules_are_applied_in_turn_and_again(control: Control, tmp_path: Path) -> None:
+def test_rules_are_applied_in_turn_and_again(control: Services, tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "store"))
     failed, done = store_run(store, status=RunState.FAILED), store_run(store)
     control.look_now()
@@ -38,7 +38,7 @@ def test_rules_are_applied_in_turn_and_again(control: Control, tmp_path: Path) -
         RetentionAsked(where='status == "failed"'),
         RetentionAsked(in_bin=True, older_than_seconds=0, files=True),
     ]
-    retention = RegularRetention(control.seen_by(Access.whole(ACTOR)).retain, rules, first_after=0.01, every=0.05)
+    retention = RetentionTask(control.seen_by(Access.whole(ACTOR)).retain, rules, first_after=0.01, every=0.05)
 
     def is_gone(uid: str) -> bool:
         try:
@@ -66,7 +66,7 @@ def test_a_rule_that_fails_is_told_and_stops_no_other(caplog: pytest.LogCaptureF
         return RetentionResult(dry_run=False, items=(), bytes=0)
 
     rules = [RetentionAsked(keep_newest=1), RetentionAsked(keep_newest=2)]
-    retention = RegularRetention(retain, rules, first_after=0.01, every=60)
+    retention = RetentionTask(retain, rules, first_after=0.01, every=60)
     assert applied.wait(60)
     retention.stop()
     assert "s3://x does not answer" in caplog.text
@@ -74,4 +74,4 @@ def test_a_rule_that_fails_is_told_and_stops_no_other(caplog: pytest.LogCaptureF
 
 def test_a_rule_that_cannot_be_understood_is_refused_at_once() -> None:
     with pytest.raises(InvalidValue, match="hparams"):
-        RegularRetention(lambda asked: pytest.fail("asked"), [RetentionAsked(where="hparams. <")])
+        RetentionTask(lambda asked: pytest.fail("asked"), [RetentionAsked(where="hparams. <")])

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from aboard.errors import CatalogUnavailable
-from aboard.services.periodic_task import RepeatedRounds
+from aboard.services.periodic_task import PeriodicTask
 from support.processes import until
 from support.shipping import Hands
 
@@ -25,7 +25,7 @@ def test_it_goes_on_after_failures_and_tells_them(caplog: pytest.LogCaptureFixtu
             raise ZeroDivisionError
         return 60.0
 
-    rounds = RepeatedRounds("test", work, looks_after="test things", rest_after_failure=0.01)
+    rounds = PeriodicTask("test", work, looks_after="test things", rest_after_failure=0.01)
     with caplog.at_level(logging.WARNING, "aboard.services"):
         rounds.start()
         until(lambda: len(calls) == 3)
@@ -44,7 +44,7 @@ def test_a_wake_or_a_stop_during_a_round_is_not_lost():
         assert go_on.acquire(timeout=60)
         return 60.0
 
-    rounds = RepeatedRounds("test", work, looks_after="test things", rest_after_failure=60.0)
+    rounds = PeriodicTask("test", work, looks_after="test things", rest_after_failure=60.0)
     rounds.start()
     assert begun.acquire(timeout=60)
     rounds.wake()
@@ -78,7 +78,7 @@ def test_it_rests_for_longer_after_a_long_round():
         clock.move(seconds or 0.0)
         return 7.0
 
-    rounds = RepeatedRounds(
+    rounds = PeriodicTask(
         "test",
         work,
         looks_after="test things",

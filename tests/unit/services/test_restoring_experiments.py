@@ -12,7 +12,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, Forbidden, UnknownName
 from aboard.model.people import Access, Role
 from aboard.services.runs.editing import RunEditor
-from aboard.services.runs.groups import GroupChanges
+from aboard.services.runs.groups import GroupEdits
 from aboard.services.runs.references import References
 from aboard.services.stores.indexing import RunIndexer
 from aboard.store import open_store
@@ -28,10 +28,10 @@ def catalog(tmp_path: Path) -> Generator[Catalog]:
         yield catalog
 
 
-def _changes(catalog: Catalog, access: Access) -> GroupChanges:
+def _changes(catalog: Catalog, access: Access) -> GroupEdits:
     indexer = RunIndexer(catalog)
     seen = catalog.seen_by(access.seen)
-    return GroupChanges(access, seen, References(seen), indexer, RunEditor(catalog, indexer, open_store))
+    return GroupEdits(access, seen, References(seen), indexer, RunEditor(catalog, indexer, open_store))
 
 
 def test_an_experiment_is_restored_by_name_or_number(catalog: Catalog) -> None:

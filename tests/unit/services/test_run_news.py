@@ -12,15 +12,15 @@ from aboard.model.ids import new_uid
 from aboard.model.runs import Note, Run
 from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.services.changes import Changes, RunNews
+from aboard.services.changes import ChangeBus, RunChangePublisher
 
 RUN = Run(uid=new_uid(), workspace="vision", created=now(), number=1, name="first")
 
 
 def published(*versions: Run) -> list[tuple[str, str, Any]]:
     """The workspace that is notified, the name, and what changed, for every version after the first."""
-    changes = Changes()
-    news = RunNews(changes)
+    changes = ChangeBus()
+    news = RunChangePublisher(changes)
     news.tell([versions[0]])
     before = changes.position
     for run in versions[1:]:

@@ -34,8 +34,8 @@ from aboard.server.setup import Place, board_origin, connection_limits, guarded,
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.services.people.accounts import code_for, ensure_administrator, has_named_administrator, has_way_in
-from aboard.services.runs.retention import ACTOR, RegularRetention
-from aboard.services.services import Control, ControlOptions
+from aboard.services.runs.retention import ACTOR, RetentionTask
+from aboard.services.services import ServiceOptions, Services
 from aboard.services.stores.jobs import clean_stores
 
 _ANY_NUMBER = 10**9
@@ -128,13 +128,13 @@ class CatalogServer:
         """
         return self._mode == "personal" or (self._mode != "header" and not catalog.people.administrators())
 
-    def _control(self, catalog: Catalog, stack: contextlib.ExitStack) -> Control:
+    def _control(self, catalog: Catalog, stack: contextlib.ExitStack) -> Services:
         default = self._settings.home / "store"
         own_store: Path | None = default if self._is_personal else None
         stores = self._settings.serve.stores or [self._settings.store]
         if not self._is_personal and stores == [str(default)]:
             _make_folder(default)
-        options = ControlOptions(
+        options = ServiceOptions(
             stores=stores,
             own_store=own_store,
             may_add_stores=self._is_personal,
@@ -145,10 +145,10 @@ class CatalogServer:
             process_home=machine_folder(self._settings.home),
             jobs_home=self._settings.home,
         )
-        control = Control(catalog, options)
+        control = Services(catalog, options)
         stack.callback(control.close)
         upkeep = control.leases.lease("retention")
-        retention = RegularRetention(
+        retention = RetentionTask(
             control.seen_by(Access.whole(ACTOR)).retain,
             [_asked(rule) for rule in self._settings.retention],
             is_ours=lambda: upkeep.is_held,
@@ -169,7 +169,7 @@ class CatalogServer:
             executors=board_executors(limits, is_personal=self._is_personal),
         )
 
-    def _announce(self, url: str, boards_port: int, control: Control, person: str, *, is_first: bool) -> None:
+    def _announce(self, url: str, boards_port: int, control: Services, person: str, *, is_first: bool) -> None:
         catalog, stores = str(control.catalog), [one.uri for one in control.stores()]
         url = self._settings.serve.url or url
         if self._options.private:
@@ -222,7 +222,7 @@ def board_executors(settings: BoardSettings, *, is_personal: bool) -> BoardExecu
     return made
 
 
-def _follow_again(control: Control, uris: list[str]) -> None:
+def _follow_again(control: Services, uris: list[str]) -> None:
     """A store that can no longer be opened is no reason not to serve the others."""
     for uri in uris:
         try:

@@ -16,7 +16,7 @@ from aboard.model.names import check_name
 from aboard.model.people import Access
 from aboard.server.http.addresses import Proxies, network_of
 from aboard.server.http.asgi import Scope
-from aboard.services.people.login_attempts import LoginTries
+from aboard.services.people.login_attempts import LoginAttempts
 from aboard.services.people.logins import Logins
 
 _T = TypeVar("_T")
@@ -58,7 +58,7 @@ class Doors:
     def __init__(
         self,
         logins: Logins,
-        tries: LoginTries,
+        tries: LoginAttempts,
         cookie: Cookie,
         proxies: Proxies,
         *,

@@ -27,7 +27,7 @@ from aboard.model.names import usable_name
 from aboard.model.people import Role
 from aboard.server.auth.authenticator import Cookie
 from aboard.server.http.asgi import ShortAnswer
-from aboard.services.people.logins import OutsidePerson
+from aboard.services.people.logins import ExternalIdentity
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures by a key that only the provider has; `none` and shared secrets are not among them."""
@@ -200,14 +200,14 @@ class OidcPeople:
     administrators: Sequence[str] = ()
     roles: Sequence[str] = ()
 
-    def person(self, issuer: str, claims: Mapping[str, object]) -> OutsidePerson:
+    def person(self, issuer: str, claims: Mapping[str, object]) -> ExternalIdentity:
         """Who it is, or an error for who may not come in."""
         subject = claims.get("sub")
         if not isinstance(subject, str) or not subject:
             raise Unauthorized("the provider does not say who this is")
         groups = self._groups(claims)
         self._check(claims, groups)
-        return OutsidePerson(
+        return ExternalIdentity(
             subject=f"{issuer}#{subject}",
             name=self._name(claims, subject),
             display_name=str(claims.get("name") or "")[:200],
@@ -309,7 +309,7 @@ class OidcLogin:
         headers = [("location", f"{address}{joint}{urlencode(query)}"), self.cookie.header(begun.text(), _MINUTES * 60)]
         return ShortAnswer(303, headers=[*headers, ("cache-control", "no-store")])
 
-    def arrive(self, headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[OutsidePerson, str]:
+    def arrive(self, headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[ExternalIdentity, str]:
         """Who has come back, and where they wanted to go."""
         begun = _Begun.read(self.cookie.read(headers))
         state = query.get("state", "")

@@ -23,7 +23,7 @@ from aboard.server.boards.second_origin import CODE
 from aboard.server.boards.wsgi import ENVIRONMENT, TURN, Environment, WSGIBridge
 from aboard.server.http.asgi import Receive, Scope, Send, ShortAnswer, headers_of, text_answer
 from aboard.services.boards.hosting import check_running
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 if TYPE_CHECKING:
     from aboard.services.boards.hosted_board import HostedBoard
@@ -42,7 +42,7 @@ class BoardPages:
 
     def __init__(
         self,
-        control: Control,
+        control: Services,
         access_of: Callable[[Scope], Awaitable[Access]],
         second_origin: Callable[[str], str] | None = None,
     ) -> None:

@@ -22,7 +22,7 @@ from aboard.server.auth.middleware import Misdirected, check_path
 from aboard.server.http.addresses import BelowPrefix, OwnNames
 from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, text_answer
 from aboard.server.http.limits import Limited, RequestsUnderWay, TooManyRequests, watched
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 if TYPE_CHECKING:
     from aboard.server.boards.forwarding import Forwarding
@@ -57,7 +57,7 @@ class BoardOrigin:
     """An ASGI application. What it needs to know of people it asks of the same doors as the first origin."""
 
     def __init__(
-        self, control: Control, doors: Doors, place: OriginPlace, framed_by: str, under_way: RequestsUnderWay
+        self, control: Services, doors: Doors, place: OriginPlace, framed_by: str, under_way: RequestsUnderWay
     ) -> None:
         self._control, self._doors, self._place, self._framed_by = control, doors, place, framed_by
         self._under_way = under_way

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from aboard import __version__
 from aboard.errors import AboardError
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -23,7 +23,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 class ServerMetrics:
     """The counters of one server; each has its own, so that several in one process do not mix."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._registry = CollectorRegistry()
         labels = ["method", "route", "status"]
         self._requests = Counter("aboard_requests", "Requests that were answered.", labels, registry=self._registry)
@@ -56,7 +56,7 @@ class ServerMetrics:
 class _State(Collector):
     """What is asked when somebody looks, rather than counted."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._control = control
 
     def collect(self) -> Iterable[Metric]:

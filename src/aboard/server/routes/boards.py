@@ -21,7 +21,7 @@ from aboard.server.routes.operations import Asking, Operations, sent
 from aboard.server.routes.parameters import After, Limit, Workspaces
 from aboard.services.boards.lifecycle import SORTED_BY
 from aboard.services.boards.selection import kept_selection, named_numbers
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 _MOST_LINES = 1000
 
@@ -38,7 +38,7 @@ Moment = Annotated[str | None, Query(description="RFC 3339.")]
 class BoardRoutes:
     """Answers questions about boards. `is_fresh`: stores are looked at before a board is made, for one person only."""
 
-    def __init__(self, control: Control, *, is_fresh: bool) -> None:
+    def __init__(self, control: Services, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
     def routes(self) -> list[APIRoute]:

@@ -22,8 +22,8 @@ from aboard.model.people import Access
 from aboard.server.http.asgi import ASGIApp, Message, Receive, Scope, Send
 from aboard.server.routes.operations import Asking, Operations
 from aboard.server.routes.parameters import Workspaces
-from aboard.services.changes import Change, Changes, News
-from aboard.services.services import Control
+from aboard.services.changes import ChangeBatch, ChangeBus, ChangeEvent
+from aboard.services.services import Services
 
 HEARTBEAT_SECONDS = 15.0
 _SLOWEST_SECONDS = 20.0  # a client that takes nothing for so long is let go; it comes back when it can
@@ -43,7 +43,7 @@ class EventStream(Response):
 
     def __init__(
         self,
-        changes: Changes,
+        changes: ChangeBus,
         access: Access,
         *,
         last_id: str = "",
@@ -91,7 +91,7 @@ class EventStream(Response):
             if not done:
                 await self._send(send, b": still here\n\n")
 
-    def _told(self, news: News) -> bytes:
+    def _told(self, news: ChangeBatch) -> bytes:
         self._position = news.position
         identity = self._changes.text_of(news.position)
         if not news.is_whole:
@@ -103,7 +103,7 @@ class EventStream(Response):
         ]
         return b"".join(parts)
 
-    def _may_hear(self, change: Change) -> bool:
+    def _may_hear(self, change: ChangeEvent) -> bool:
         if not change.workspace:
             return True
         is_wanted = not self._workspaces or folded(change.workspace) in self._workspaces
@@ -126,7 +126,7 @@ def _event(kind: str, identity: str, facts: object) -> bytes:
 class EventRoutes:
     """Answers who wants to be told."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._control = control
 
     def routes(self) -> list[APIRoute]:
@@ -164,7 +164,7 @@ _HEADER = b"x-changes"
 class KnownChanges:
     """Passes requests on, and adds the position of the bus to their answers."""
 
-    def __init__(self, app: ASGIApp, changes: Changes) -> None:
+    def __init__(self, app: ASGIApp, changes: ChangeBus) -> None:
         self._app, self._changes = app, changes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,8 +18,8 @@ from aboard.server.http.security_headers import harmless_headers
 from aboard.server.routes.operations import Asking, Operations
 from aboard.server.routes.parameters import RunName
 from aboard.services.runs.files import StoredFile, find_file, list_files, read_log
-from aboard.services.runs.media import BINARY, MediaAsked
-from aboard.services.services import Control
+from aboard.services.runs.media import BINARY, MediaQuery
+from aboard.services.services import Services
 
 _BINARY = "application/octet-stream"
 _TEXTS = (
@@ -44,7 +44,7 @@ _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 class FileRoutes:
     """Answers questions about files of runs."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._control = control
 
     def routes(self) -> list[APIRoute]:
@@ -145,7 +145,7 @@ _TYPES = (
 class MediaRoutes:
     """Answers questions about pictures, sounds, texts, histograms, graphs and arrays."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._control = control
 
     def routes(self) -> list[APIRoute]:
@@ -161,7 +161,7 @@ class MediaRoutes:
         self, run: RunName, tag: _Tag, access: Asking, logdir: _Logdir = "", kind: _Kind = ""
     ) -> Page[MediaEntry]:
         """The steps at which a tag has something."""
-        return Page(tuple(self._control.media(run, access).entries(MediaAsked(tag, logdir, kind))))
+        return Page(tuple(self._control.media(run, access).entries(MediaQuery(tag, logdir, kind))))
 
     def content(
         self,
@@ -177,7 +177,7 @@ class MediaRoutes:
 
         `X-Step` and `X-Samples` say which step it is, and how many samples that step has.
         """
-        found = self._control.media(run, access).content(MediaAsked(tag, logdir, kind), step, sample)
+        found = self._control.media(run, access).content(MediaQuery(tag, logdir, kind), step, sample)
         is_file = found.content_type == BINARY
         headers = harmless_headers(save_as=tag.rpartition("/")[2] or "value" if is_file else None)
         headers |= {"X-Step": str(found.step), "X-Samples": str(found.samples)}
@@ -187,10 +187,10 @@ class MediaRoutes:
         self, run: RunName, tag: _Tag, access: Asking, logdir: _Logdir = "", count: _Count = 50
     ) -> Page[HistogramEntry]:
         """Histograms of a tag, over time."""
-        return Page(tuple(self._control.media(run, access).histograms(MediaAsked(tag, logdir), count)))
+        return Page(tuple(self._control.media(run, access).histograms(MediaQuery(tag, logdir), count)))
 
     def texts(
         self, run: RunName, tag: _Tag, access: Asking, logdir: _Logdir = "", count: _Count = 50
     ) -> Page[TextEntry]:
         """Texts of a tag, over time."""
-        return Page(tuple(self._control.media(run, access).texts(MediaAsked(tag, logdir), count)))
+        return Page(tuple(self._control.media(run, access).texts(MediaQuery(tag, logdir), count)))

@@ -20,13 +20,13 @@ from aboard.api.wire import Page
 from aboard.model.groups import Experiment, SavedView, Workspace
 from aboard.server.routes.operations import Asking, Operations, sent
 from aboard.server.routes.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 
 class GroupRoutes:
     """Answers questions about workspaces and experiments; `is_fresh` as for runs."""
 
-    def __init__(self, control: Control, *, is_fresh: bool) -> None:
+    def __init__(self, control: Services, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
     def routes(self) -> list[APIRoute]:
@@ -117,7 +117,7 @@ _Id = Annotated[int, Path(ge=0, le=2**63 - 1, description="The id that the list 
 class SavedViewRoutes:
     """Answers questions about saved views."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._control = control
 
     def routes(self) -> list[APIRoute]:

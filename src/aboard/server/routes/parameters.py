@@ -17,7 +17,7 @@ from aboard.model.people import Access
 from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import And, Column, ColumnKind, Comparison, Order
 from aboard.model.query.tree import Query as Filter
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 _DAY_MINUTES = 24 * 60
 
@@ -71,7 +71,7 @@ class RunsAsked:
     zone: int
     in_bin: bool
 
-    def filter(self, control: Control, access: Access) -> Filter | None:
+    def filter(self, control: Services, access: Access) -> Filter | None:
         """What the runs must be like, beside being in the workspaces; None when all are meant."""
         where: Filter | None = None
         seen = control.seen_by(access)

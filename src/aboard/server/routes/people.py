@@ -30,7 +30,7 @@ from aboard.model.people import Access, Token
 from aboard.server.http.addresses import local_path
 from aboard.server.routes.operations import Asking, Operations, sent
 from aboard.server.routes.parameters import After, Identifier, Limit, WorkspaceName
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 _PersonName = Annotated[str, Query(alias="person", description="Whose; of an administrator only. Else one's own.")]
 
@@ -38,7 +38,7 @@ _PersonName = Annotated[str, Query(alias="person", description="Whose; of an adm
 class PeopleRoutes:
     """Answers questions about people. `mode` is how they log in."""
 
-    def __init__(self, control: Control, mode: str) -> None:
+    def __init__(self, control: Services, mode: str) -> None:
         self._control, self._mode = control, mode
 
     def routes(self) -> list[APIRoute]:

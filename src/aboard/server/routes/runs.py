@@ -40,8 +40,8 @@ from aboard.server.routes.operations import Asking, Operations, sent
 from aboard.server.routes.parameters import After, Identifier, InBin, Limit, RunName, Which, Workspaces, said
 from aboard.server.routes.series_encoding import response_of, whole_json
 from aboard.services.runs.comparison import compare
-from aboard.services.runs.editing import Edited
-from aboard.services.services import Control
+from aboard.services.runs.editing import EditResult
+from aboard.services.services import Services
 
 _Columns = Annotated[
     list[str],
@@ -62,7 +62,7 @@ _Compared = Annotated[
 class RunRoutes:
     """Answers questions about runs. `is_fresh`: stores are looked at before lists are given, for one person only."""
 
-    def __init__(self, control: Control, *, is_fresh: bool) -> None:
+    def __init__(self, control: Services, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
     def routes(self) -> Sequence[APIRoute]:
@@ -248,7 +248,7 @@ def _fields(columns: Sequence[str]) -> tuple[Sequence[str] | None, Sequence[str]
     return hparams, [field.name for field in fields if isinstance(field, Metric)]
 
 
-def _told(edited: Edited) -> RunsChanged:
+def _told(edited: EditResult) -> RunsChanged:
     return RunsChanged(items=tuple(edited.runs), problems=tuple(edited.problems))
 
 
@@ -258,7 +258,7 @@ _DAY_MINUTES = 24 * 60
 class SelectionRoutes:
     """Answers what selections mean. `is_fresh`: stores are looked at before, for one person only."""
 
-    def __init__(self, control: Control, *, is_fresh: bool) -> None:
+    def __init__(self, control: Services, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
     def routes(self) -> list[APIRoute]:

@@ -18,9 +18,9 @@ from aboard.server.routes.operations import Asking, Operations
 from aboard.server.routes.parameters import Limit, RunName, Which, said
 from aboard.server.routes.series_encoding import ENCODERS, as_columns, response_of
 from aboard.services.runs.open_runs import readable_runs, selected_from
-from aboard.services.runs.series import CurvesAsked, FirstAsked, curve_windows, first_charts
-from aboard.services.runs.tags import TagsAsked, list_tags, shared_tags
-from aboard.services.services import Control
+from aboard.services.runs.series import CurveQuery, FirstChartsQuery, curve_windows, first_charts
+from aboard.services.runs.tags import TagQuery, list_tags, shared_tags
+from aboard.services.services import Services
 
 _MOST_POINTS = 1_000_000
 _MOST_TAGS = 10_000
@@ -78,7 +78,7 @@ _SUPERSEDED = (
 class SeriesRoutes:
     """Answers questions about points."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._control = control
 
     def routes(self) -> list[APIRoute]:
@@ -111,7 +111,7 @@ class SeriesRoutes:
 
         With the `ETag` of an earlier answer in `If-None-Match`, 304 when there is nothing new.
         """
-        asked = CurvesAsked(
+        asked = CurveQuery(
             tags=tags,
             prefixes=prefixes,
             pattern=pattern,
@@ -140,7 +140,7 @@ class SeriesRoutes:
     ) -> Page[TagInfo]:
         """The tags of a run by logdir and name: what each holds, and how far it has come."""
         place = self._control.place_of(self._control.seen(run, access))
-        return list_tags(self._control.open_runs, place, TagsAsked(prefix=prefix, kind=kind, limit=limit, after=after))
+        return list_tags(self._control.open_runs, place, TagQuery(prefix=prefix, kind=kind, limit=limit, after=after))
 
 
 def _accepted(accept: str) -> SeriesFormat:
@@ -166,7 +166,7 @@ _Pinned = Annotated[
 class ChartRoutes:
     """Answers what the charts of a comparison need, in few questions."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._control = control
 
     def routes(self) -> list[APIRoute]:
@@ -211,7 +211,7 @@ class ChartRoutes:
         plotted = [selected_from(run) for run in page.items if run.number not in hidden]
         runs, pool = readable_runs(plotted, self._control.place_of), self._control.open_runs
         tags = shared_tags(pool, runs)
-        wanted = FirstAsked(charts=charts, points=points, means=means, pinned=pinned)
+        wanted = FirstChartsQuery(charts=charts, points=points, means=means, pinned=pinned)
         first = first_charts(pool, runs, tags, wanted)
         head = {"runs": to_wire(Page(tuple(page.items), page.next)), "tags": tags, "charts": first.tags}
         return response_of(as_columns(first.curves, head), COLUMNS_TYPE)
@@ -225,7 +225,7 @@ _AnnotatedRuns = Annotated[
 class AnnotationRoutes:
     """Answers questions about annotations."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Services) -> None:
         self._control = control
 
     def routes(self) -> list[APIRoute]:

@@ -21,14 +21,14 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import COLUMNS_TYPE, MAGIC, VERSION
 from aboard.api.wire import to_wire
 from aboard.model.documents import to_json_number
-from aboard.services.runs.series import FoundCurve, FoundCurves, WholeSeries
+from aboard.services.runs.series import CurvePoints, CurveSet, WholeSeries
 
 _EXACT = 2**53
 _PIECE_POINTS = 1 << 16
 _WHOLE_BYTES = 1 << 20
 
 Pieces = Iterator[bytes]
-Encoder = Callable[[FoundCurves], Pieces]
+Encoder = Callable[[CurveSet], Pieces]
 
 
 def response_of(pieces: Pieces, content_type: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -43,7 +43,7 @@ def response_of(pieces: Pieces, content_type: str, headers: Mapping[str, str] | 
     return Response(b"".join(begin), headers=headers, media_type=content_type)
 
 
-def as_json(curves: FoundCurves) -> Pieces:
+def as_json(curves: CurveSet) -> Pieces:
     """One document, with a list for each column."""
     found = curves.points()
     yield b'{"items":['
@@ -61,7 +61,7 @@ def whole_json(series: Sequence[WholeSeries]) -> Pieces:
     yield b'],"next":null}'
 
 
-def as_columns(curves: FoundCurves, told: Mapping[str, object] | None = None) -> Pieces:
+def as_columns(curves: CurveSet, told: Mapping[str, object] | None = None) -> Pieces:
     """A head in JSON, and the columns behind it, little-endian. `told` stands in the head too."""
     rows: list[dict[str, object]] = []
     columns: list[tuple[NDArray[Any], str]] = []
@@ -82,7 +82,7 @@ def as_columns(curves: FoundCurves, told: Mapping[str, object] | None = None) ->
             yield column[begin : begin + _PIECE_POINTS].astype(kind, copy=False).tobytes()
 
 
-def as_csv(curves: FoundCurves) -> Pieces:
+def as_csv(curves: CurveSet) -> Pieces:
     """One line for each point."""
     found = curves.points()
     yield b"run,workspace,name,logdir,tag,step,wall_time,value\n"
@@ -105,7 +105,7 @@ ENCODERS: dict[str, tuple[str, Encoder]] = {
 }
 
 
-def _about(one: FoundCurve) -> dict[str, object]:
+def _about(one: CurvePoints) -> dict[str, object]:
     run = one.run
     return {
         "run": run.number,

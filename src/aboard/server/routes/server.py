@@ -20,13 +20,13 @@ from aboard.model.times import now
 from aboard.server.http.metrics import CONTENT_TYPE, ServerMetrics
 from aboard.server.routes.operations import Asking, Operations, encoded, sent
 from aboard.server.routes.parameters import Identifier
-from aboard.services.services import Control
+from aboard.services.services import Services
 
 
 class ServerRoutes:
     """Answers questions about the server. A private one ends when it is asked to; others have whoever runs them."""
 
-    def __init__(self, control: Control, *, private: bool, remember: Callable[[str], None]) -> None:
+    def __init__(self, control: Services, *, private: bool, remember: Callable[[str], None]) -> None:
         self._control, self._private, self._remember = control, private, remember
         self._started = now()
 
@@ -90,7 +90,7 @@ def _end() -> None:
 class HealthRoutes:
     """Answers how the server is. The first two need no token, and so tell nothing of what is in the server."""
 
-    def __init__(self, control: Control, metrics: ServerMetrics) -> None:
+    def __init__(self, control: Services, metrics: ServerMetrics) -> None:
         self._control, self._metrics = control, metrics
 
     def routes(self) -> list[APIRoute]:

@@ -12,12 +12,12 @@ from aboard.errors import UnknownName
 from aboard.model.boards import Board
 from aboard.model.times import duration_text, now
 from aboard.services.boards.hosting import Hosting, touch_seconds
-from aboard.services.periodic_task import RepeatedRounds
+from aboard.services.periodic_task import PeriodicTask
 
 _LONGEST_REST, _SHORTEST_REST = 5.0, 0.2
 
 
-class BoardKeeper:
+class BoardExpiry:
     """A thread that looks at the boards of a catalog, as often as one may come to its end."""
 
     def __init__(
@@ -33,7 +33,7 @@ class BoardKeeper:
         self._catalog, self._hosting, self._ended = catalog, hosting, ended
         self._process_used_at, self._clock = process_used_at, clock
         self._began = clock()
-        self._rounds = RepeatedRounds(
+        self._rounds = PeriodicTask(
             "aboard-board-keeper", self.round, looks_after="boards", rest_after_failure=_LONGEST_REST
         )
 

@@ -25,8 +25,8 @@ from aboard.model.selections import SelectedRun
 from aboard.model.templates import BOARD_FIELDS, NameTemplate, Value
 from aboard.reader.run import RunReader, indexes_of
 from aboard.services.boards.folders import BoardFolders, OpenFolders
-from aboard.services.boards.selection import BoardPace, BoardSelection, logdir_columns, run_columns
-from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunPlace
+from aboard.services.boards.selection import BoardRefreshIntervals, BoardSelection, logdir_columns, run_columns
+from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunLocation
 
 _LOOK_AGAIN_SECONDS = 60.0  # at a run that has ended: what was left of it may be shipped later
 
@@ -68,7 +68,7 @@ class BoardRuns:
 
     def _kept(self, shown: _Shown | None, selected: SelectedRun) -> _Shown:
         is_live = not selected.status.is_ended
-        place = RunPlace(selected.store, selected.uid)
+        place = RunLocation(selected.store, selected.uid)
         if shown is not None and shown.is_followed == is_live and shown.run.place == place:
             if not is_live:
                 shown.run.want(_LOOK_AGAIN_SECONDS)
@@ -140,7 +140,7 @@ class HostedBoard:
         *,
         plugins: Collection[str] | None,
         default_template: str,
-        pace: BoardPace,
+        pace: BoardRefreshIntervals,
     ) -> None:
         """`plugins` are the installed ones that boards may load now, whatever was allowed when this was made."""
         self.board = board

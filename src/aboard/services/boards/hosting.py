@@ -28,7 +28,7 @@ from aboard.model.people import Access
 from aboard.model.states import UnitState
 from aboard.model.times import now
 from aboard.services.boards.folders import OpenFolders
-from aboard.services.boards.selection import BoardPace, workspaces_of
+from aboard.services.boards.selection import BoardRefreshIntervals, workspaces_of
 from aboard.services.runs.open_runs import OpenRuns
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ class Hosting:
         told: Callable[[Board, str], None],
         plugins: Collection[str] | None,
         default_template: str,
-        pace: BoardPace | None = None,
+        pace: BoardRefreshIntervals | None = None,
         close_seconds: float = _CLOSE_SECONDS,
     ) -> None:
         self._catalog, self._pool, self._folders, self._stores = catalog, pool, folders, stores
         self._told, self._plugins = told, plugins
         self._default_template, self._close_seconds = default_template, close_seconds
-        self._pace = pace or BoardPace()
+        self._pace = pace or BoardRefreshIntervals()
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         self._open: dict[str, HostedBoard] = {}

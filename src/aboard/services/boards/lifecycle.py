@@ -27,14 +27,14 @@ from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.hosting import Hosting, check_running, is_seen
 from aboard.services.boards.selection import BoardSelection, check_found, selections_of, workspaces_of
-from aboard.services.changes import Changes
-from aboard.services.runs.references import Resolved
+from aboard.services.changes import ChangeBus
+from aboard.services.runs.references import ResolvedSelection
 
 
-class BoardNews:
+class BoardChangePublisher:
     """Tells who may see a board what became of it."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: ChangeBus) -> None:
         self._changes = changes
 
     def tell(self, board: Board, changed: str) -> None:
@@ -111,7 +111,7 @@ class BoardRules:
     """Where boards that are processes may run."""
 
 
-class BoardUses:
+class BoardService:
     """The use cases. Each is told who asks; what they may not see is as if it did not exist."""
 
     def __init__(
@@ -127,7 +127,7 @@ class BoardUses:
         self._catalog, self._hosting, self._folders, self._rules = catalog, hosting, folders, rules
         self._preview, self._changed = preview, changed
 
-    def create(self, new: NewBoard, access: Access) -> tuple[Admitted, Resolved]:
+    def create(self, new: NewBoard, access: Access) -> tuple[Admitted, ResolvedSelection]:
         """Make a board, or open the one again that this person has of just the same; and what it shows."""
         board, resolved = self._planned(new, access, may_add_workspace=True)
         for uri in resolved.folders:
@@ -138,7 +138,7 @@ class BoardUses:
         self._record(access, "reopen" if admitted.reopened else "create", admitted.board)
         return admitted, resolved
 
-    def preview(self, new: NewBoard, access: Access) -> tuple[list[dict[str, Any]], Resolved]:
+    def preview(self, new: NewBoard, access: Access) -> tuple[list[dict[str, Any]], ResolvedSelection]:
         """What an executor would be given for a board, and what it would show; checked as for making it, and not made.
 
         Limits are left out: whether one more board may run is known when it is made.
@@ -151,7 +151,7 @@ class BoardUses:
             )
         return self._preview(board), resolved
 
-    def _planned(self, new: NewBoard, access: Access, *, may_add_workspace: bool) -> tuple[Board, Resolved]:
+    def _planned(self, new: NewBoard, access: Access, *, may_add_workspace: bool) -> tuple[Board, ResolvedSelection]:
         """The board that is meant, after all checks; it is in no catalog."""
         kind = BoardKind.PROCESS if new.executor else new.kind
         settings = self._settings(new, kind)
@@ -321,7 +321,7 @@ class BoardUses:
             raise Forbidden(f"the board {board.name} belongs to {board.owner or 'somebody else'}", hint=hint)
         return board
 
-    def _settled(self, new: NewBoard, access: Access) -> tuple[Selection, Resolved]:
+    def _settled(self, new: NewBoard, access: Access) -> tuple[Selection, ResolvedSelection]:
         if not -_DAY_MINUTES < new.zone < _DAY_MINUTES:
             raise InvalidValue(f"zone={new.zone} is no zone", hint="write minutes east of Greenwich, as 120")
         selection = parse_selection(
@@ -343,7 +343,7 @@ class BoardUses:
         seen = tuple(run for run in resolved.runs if access.sees(run.workspace))
         return settled, replace(resolved, runs=seen)
 
-    def _workspace(self, new: NewBoard, resolved: Resolved, access: Access, *, may_add: bool) -> str:
+    def _workspace(self, new: NewBoard, resolved: ResolvedSelection, access: Access, *, may_add: bool) -> str:
         """The one that was named, else that of the first run; a folder alone is shown in one that is always there."""
         if new.workspace:
             name = check_workspace_name(new.workspace)

@@ -30,7 +30,7 @@ from aboard.reader.roots import Root
 from aboard.services.boards.folders import OpenFolders, short_names
 from aboard.services.boards.selection import BoardSelection, logdir_columns, run_columns
 from aboard.services.runs.files import StoredFile
-from aboard.services.runs.open_runs import RunPlace
+from aboard.services.runs.open_runs import RunLocation
 from aboard.store.opening import open_store
 from aboard.store.run.documents import Manifest
 from aboard.store.run.file_rows import FileRow
@@ -63,7 +63,7 @@ class StoredRunSource:
 
     def changed_files(self) -> list[SourceFile] | None:
         """Its event files and profiles; None when nothing has changed since they were all copied."""
-        place = RunPlace(self.run.store.uri, self.run.uid)
+        place = RunLocation(self.run.store.uri, self.run.uid)
         if not place.is_remote:
             with contextlib.suppress(DamagedDocument):
                 self._manifest()

@@ -31,7 +31,7 @@ from aboard.services.boards.mirror import BoardMirror
 from aboard.services.boards.tensorboard_unit import (
     PORT,
     UNSEEN,
-    TensorBoardPlace,
+    TensorBoardLocation,
     end_unit,
     executor_for,
     handle_of,
@@ -163,7 +163,7 @@ class ProcessBoard:
     def _submitted(self, board: Board, unit: BoardUnit) -> UnitHandle:
         make_private_folder(self._folder)
         executor, logs = executor_for(unit), self._refresh(board, unit).logs
-        place = TensorBoardPlace(executor=executor, logs=logs, home=self._folder, rules=self._executors)
+        place = TensorBoardLocation(executor=executor, logs=logs, home=self._folder, rules=self._executors)
         spec = tensorboard_unit(board, board.unit, place)
         self._note(unit)  # copying takes time
         handle = executor.submit(spec)

@@ -37,9 +37,9 @@ from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.hosting import check_running, check_seen, touch_seconds
 from aboard.services.boards.mirror import LOGS, BoardMirror
 from aboard.services.boards.process_board import ProcessBoard
-from aboard.services.boards.tensorboard_unit import PORT, TensorBoardPlace, board_preview, executor_for, handle_of
-from aboard.services.leases import BoardHost
-from aboard.services.periodic_task import RepeatedRounds
+from aboard.services.boards.tensorboard_unit import PORT, TensorBoardLocation, board_preview, executor_for, handle_of
+from aboard.services.leases import HostLease
+from aboard.services.periodic_task import PeriodicTask
 from aboard.store.store import Store
 
 _log = logging.getLogger("aboard.services")
@@ -63,7 +63,7 @@ class ProcessOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ProxyTarget:
     """Where a board answers, as it was known at a moment."""
 
     board: Board
@@ -72,7 +72,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Route:
     """How a unit was reached, at a moment."""
 
     handle: UnitHandle
@@ -106,16 +106,16 @@ class ProcessBoards:
         self.host = f"{socket.gethostname()}:{self._place}"
         own = hashlib.sha256(self.host.encode()).hexdigest()[:12]
         self._executors = replace(options.executors, owner=f"aboard-boards-{own}")
-        self._host = BoardHost(catalog, self.host)
+        self._host = HostLease(catalog, self.host)
         self._kept: dict[str, _Kept] = {}
-        self._known: dict[str, Target] = {}
-        self._ways: dict[str, _Way] = {}
+        self._known: dict[str, ProxyTarget] = {}
+        self._ways: dict[str, _Route] = {}
         self._judged: dict[str, float] = {}
         self._used: dict[str, float] = {}
         self._noted: dict[str, float] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_THREADS, "aboard-process-boards")
-        self._rounds = RepeatedRounds(
+        self._rounds = PeriodicTask(
             "aboard-process-keeper", self._round, looks_after="boards that are processes", rest_after_failure=_REST
         )
 
@@ -136,7 +136,9 @@ class ProcessBoards:
         executor = self._executors.of(board)
         folder = self._place / board.id
         logs = self._executors.mirror_place(executor, folder) / LOGS
-        return board_preview(board, TensorBoardPlace(executor=executor, logs=logs, home=folder, rules=self._executors))
+        return board_preview(
+            board, TensorBoardLocation(executor=executor, logs=logs, home=folder, rules=self._executors)
+        )
 
     def wake(self) -> None:
         """Look soon: something is to be started or stopped."""
@@ -152,14 +154,14 @@ class ProcessBoards:
         for one in kept:
             one.lock.release()
 
-    def find(self, board_id: str, access: Access) -> Target:
+    def find(self, board_id: str, access: Access) -> ProxyTarget:
         """Where a board answers, for a request of this person; it may wait for the catalog. It counts as used."""
         known = self.find_known(board_id, access)
         if known is not None:
             return known
         try:
             board = self._catalog.boards.get(board_id)
-            found = Target(board, self._endpoint(board), time.monotonic())
+            found = ProxyTarget(board, self._endpoint(board), time.monotonic())
             self._known[board_id] = found
         except CatalogUnavailable:
             found = self._known.get(board_id)
@@ -170,7 +172,7 @@ class ProcessBoards:
             raise
         return self._checked(found, access)
 
-    def find_known(self, board_id: str, access: Access) -> Target | None:
+    def find_known(self, board_id: str, access: Access) -> ProxyTarget | None:
         """As `find`, of what was known a moment ago, without waiting for anything."""
         known = self._known.get(board_id)
         if known is None or known.endpoint is None or time.monotonic() - known.at > _KNOWN_SECONDS:
@@ -191,7 +193,7 @@ class ProcessBoards:
         """Note that somebody looks at a board."""
         self._used[board_id] = time.monotonic()
 
-    def _checked(self, target: Target, access: Access) -> Target:
+    def _checked(self, target: ProxyTarget, access: Access) -> ProxyTarget:
         board = target.board
         check_seen(board, (), access)
         check_running(board)
@@ -223,7 +225,7 @@ class ProcessBoards:
             handle = handle_of(unit)
             found = None if handle is None else executor_of(handle).endpoint(handle, PORT)
             if handle is not None and found is not None:
-                self._ways[board.id] = _Way(handle, found, time.monotonic())
+                self._ways[board.id] = _Route(handle, found, time.monotonic())
         return found
 
     def _round(self) -> float:

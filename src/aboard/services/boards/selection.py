@@ -31,7 +31,7 @@ from aboard.model.selections import (
 )
 from aboard.model.templates import NameTemplate, Value
 from aboard.model.times import time_text
-from aboard.services.runs.references import References, Resolved, Selections
+from aboard.services.runs.references import References, ResolvedSelection, Selections
 
 
 def selections_of(catalog: Catalog, access: Access) -> Selections:
@@ -40,7 +40,7 @@ def selections_of(catalog: Catalog, access: Access) -> Selections:
     return Selections(seen, References(seen))
 
 
-def check_found(settled: Selection, resolved: Resolved) -> None:
+def check_found(settled: Selection, resolved: ResolvedSelection) -> None:
     """Refuse what selects nothing, as long as no experiment or store is meant, whose runs will come."""
     awaited = {str(one) for one in settled.entries if isinstance(one, Folder) or _is_experiment(one)}
     missed = [word for word in resolved.empty if word not in awaited]
@@ -177,7 +177,7 @@ def _plain(value: object) -> Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardPace:
+class BoardRefreshIntervals:
     """Seconds between two looks at the catalog. A look that takes long is followed by a longer rest."""
 
     live: float = 1.0

@@ -38,7 +38,7 @@ _ELSEWHERE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TensorBoardPlace:
+class TensorBoardLocation:
     """Where a TensorBoard is to run, and over what."""
 
     executor: Executor
@@ -48,7 +48,7 @@ class TensorBoardPlace:
     rules: BoardExecutors
 
 
-def tensorboard_unit(board: Board, unit: str, place: TensorBoardPlace) -> UnitSpec:
+def tensorboard_unit(board: Board, unit: str, place: TensorBoardLocation) -> UnitSpec:
     """The unit of a board. Its process gets nothing of the server's environment, which may hold secrets, and no GPU.
 
     The server ends it in time; where there is none any more, it ends a little later by itself.
@@ -78,7 +78,7 @@ def prefix_of(board_id: str) -> str:
     return f"/boards/{board_id}"
 
 
-def _process(board: Board, settings: ProcessSettings, place: TensorBoardPlace) -> tuple[str, ...]:
+def _process(board: Board, settings: ProcessSettings, place: TensorBoardLocation) -> tuple[str, ...]:
     here = place.rules.own_program
     if place.executor.is_here:
         kept = [f"{name}={os.environ[name]}" for name in _KEPT_VARIABLES if os.environ.get(name)]
@@ -91,14 +91,14 @@ def _process(board: Board, settings: ProcessSettings, place: TensorBoardPlace) -
     return ("/bin/sh", "-c", _ELSEWHERE, str(place.logs), *program, *flags)
 
 
-def _contained(board: Board, settings: ProcessSettings, place: TensorBoardPlace) -> tuple[str, ...]:
+def _contained(board: Board, settings: ProcessSettings, place: TensorBoardLocation) -> tuple[str, ...]:
     logs = _LOGS_INSIDE if place.executor.takes_mounts else str(place.logs)
     program = tuple(shlex.split(place.rules.program)) or ("tensorboard",)
     looking = ("/bin/sh", "-c", _IN_POD, logs) if not place.executor.takes_mounts else ()
     return (*looking, *program, *_flags(board, settings, logs, _ALL))
 
 
-def _mounts(settings: ProcessSettings, place: TensorBoardPlace) -> tuple[Mount, ...]:
+def _mounts(settings: ProcessSettings, place: TensorBoardLocation) -> tuple[Mount, ...]:
     if not place.executor.takes_mounts:
         # Pods see it through a claim, and nothing else of that. A node makes the folder where the claim does not have
         # it, so it is the one above the copies: they are then missed.
@@ -117,7 +117,7 @@ def _flags(board: Board, settings: ProcessSettings, logs: str, host: str) -> lis
     return [*flags, *settings.arguments]
 
 
-def board_preview(board: Board, place: TensorBoardPlace) -> list[dict[str, Any]]:
+def board_preview(board: Board, place: TensorBoardLocation) -> list[dict[str, Any]]:
     """The documents for one TensorBoard. The executor is asked nothing, and no unit is written down."""
     unit = tensorboard_unit(board, new_uid(), place)
     # The program is a line of the server's settings, in which anything may stand.

@@ -22,7 +22,7 @@ _LONGEST_SECONDS = 100 * 366 * 86400
 _CODE_LIFETIME = timedelta(minutes=10)
 
 
-class PeopleDesk:
+class AccountService:
     """What one person may see and change of people."""
 
     def __init__(self, access: Access, catalog: Catalog, logins: Logins) -> None:

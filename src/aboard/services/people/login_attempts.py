@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 _MOST_KEPT = 20_000
 
 
-class FailureLimit:
+class FailureRateLimit:
     """Counts failures by who caused them. `most` may come at once; one is forgiven every `seconds` / `most`."""
 
     def __init__(self, most: int, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -39,12 +39,12 @@ _MINUTE = 60.0
 _PER_ADDRESS, _PER_TOKEN = 30, 10
 
 
-class LoginTries:
+class LoginAttempts:
     """Counts by the address that asks, and by the token that it means to have. Safe to use from any thread."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._addresses = FailureLimit(_PER_ADDRESS, _MINUTE, clock=clock)
-        self._tokens = FailureLimit(_PER_TOKEN, _MINUTE, clock=clock)
+        self._addresses = FailureRateLimit(_PER_ADDRESS, _MINUTE, clock=clock)
+        self._tokens = FailureRateLimit(_PER_TOKEN, _MINUTE, clock=clock)
         self._told: Callable[[Mapping[str, str]], None] = lambda _: None
 
     def pass_on(self, to: Callable[[Mapping[str, str]], None]) -> None:

@@ -37,7 +37,7 @@ class LoginOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutsidePerson:
+class ExternalIdentity:
     """Somebody as an outside login describes them."""
 
     subject: str
@@ -115,7 +115,7 @@ class Logins:
         """The person of that name, whom somebody else has vouched for; who comes for the first time is made known."""
 
         def find() -> Access | None:
-            person = OutsidePerson(subject=name_subject(name), name=name)
+            person = ExternalIdentity(subject=name_subject(name), name=name)
             return self._access(self._person(person).name)
 
         return self._remembered(f"name {digest(folded(name))}", find)
@@ -141,7 +141,7 @@ class Logins:
         found = self._catalog.login_codes.redeem(code)
         return None if found is None else self._begin(found.user, "link", found.token_id)
 
-    def begin_outside(self, person: OutsidePerson, origin: str) -> str:
+    def begin_outside(self, person: ExternalIdentity, origin: str) -> str:
         """The secret of a new session for who has logged in elsewhere; their roles become what was said of them."""
         user = self._person(person)
         if person.is_administrator is not None and person.is_administrator != user.is_administrator:
@@ -194,7 +194,7 @@ class Logins:
         self._catalog.audit.record(user, "login", f"person {user}", {"by": origin})
         return secret
 
-    def _person(self, outside: OutsidePerson) -> User:
+    def _person(self, outside: ExternalIdentity) -> User:
         found = self._catalog.people.by_subject(outside.subject)
         if found is None:
             found = self._first_time(outside)
@@ -202,7 +202,7 @@ class Logins:
             raise Forbidden(f"{found.name} may not log in", hint="an administrator of the server can allow it again")
         return found
 
-    def _first_time(self, outside: OutsidePerson) -> User:
+    def _first_time(self, outside: ExternalIdentity) -> User:
         """A name that is somebody else's already gets a number, unless that one is waiting for their outside login.
 
         An administrator is not waiting: whoever makes somebody one for a login by name sets their subject. Otherwise a

@@ -35,7 +35,7 @@ _AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditResult:
     """Runs as they are now, and those that stayed as they were."""
 
     runs: list[Run]
@@ -75,7 +75,7 @@ class RunEditor:
             self._indexer.put(loaded.run or replace(changed, store=run.store), was_known=True)
         return self._catalog.runs.by_uid(run.uid)
 
-    def edit_all(self, runs: Sequence[Run], change: Edit) -> Edited:
+    def edit_all(self, runs: Sequence[Run], change: Edit) -> EditResult:
         """Change many runs, several at a time. What fails for one is told and does not keep the others from it."""
 
         def attempt(run: Run) -> Run | RunProblem:
@@ -85,9 +85,9 @@ class RunEditor:
                 return problem_of(run, error)
 
         if len(runs) == 1:
-            return Edited([self.edit(runs[0], change)], [])
+            return EditResult([self.edit(runs[0], change)], [])
         with self._indexer.changing(run.uid for run in runs), ThreadPoolExecutor(_AT_ONCE) as threads:
-            return gathered(threads.map(attempt, runs))
+            return collect_results(threads.map(attempt, runs))
 
     def delete_files(self, run: Run) -> None:
         """Delete everything of a run; the document by which it is known goes last, so that nothing is left nameless."""
@@ -98,9 +98,9 @@ class RunEditor:
             self._forget(run.uid)
 
 
-def gathered(results: Iterable[Run | RunProblem]) -> Edited:
+def collect_results(results: Iterable[Run | RunProblem]) -> EditResult:
     """Results, told apart."""
-    edited = Edited([], [])
+    edited = EditResult([], [])
     for one in results:
         if isinstance(one, Run):
             edited.runs.append(one)
@@ -130,13 +130,13 @@ _LONGEST_TEXT = 100_000
 _LONGEST_TAG = 250
 
 
-class RunChanges:
+class RunEdits:
     """What one person does with runs; what they may not do is refused before the first run is touched."""
 
     def __init__(self, access: Access, catalog: SeenCatalog, references: References, editor: RunEditor) -> None:
         self._access, self._catalog, self._references, self._editor = access, catalog, references, editor
 
-    def change(self, asked: RunChange) -> Edited:
+    def change(self, asked: RunChange) -> EditResult:
         """Change some runs; what is asked is checked before the first of them is touched."""
         checked = self._checked(asked)
         runs = self._references.runs(asked.runs)
@@ -149,7 +149,7 @@ class RunChanges:
         self._record("change", edited.runs, _given_fields(checked))
         return edited
 
-    def delete(self, runs: Sequence[Run], *, files: bool) -> Edited:
+    def delete(self, runs: Sequence[Run], *, files: bool) -> EditResult:
         """Put runs into the bin; with `files` they are gone for good."""
         self._check(Role.ADMIN if files else Role.EDITOR, runs)
         if files:
@@ -159,26 +159,26 @@ class RunChanges:
         self._record("delete", edited.runs, {})
         return edited
 
-    def restore(self, runs: Sequence[Run]) -> Edited:
+    def restore(self, runs: Sequence[Run]) -> EditResult:
         """Take runs out of the bin."""
         self._check(Role.EDITOR, runs)
         edited = self._editor.edit_all(runs, lambda run: replace(run, deleted=None))
         self._catalog.bin.restore_runs([run.number or 0 for run in edited.runs])
         self._record("restore", edited.runs, {})
-        return Edited([replace(run, deleted=None) for run in edited.runs], edited.problems)
+        return EditResult([replace(run, deleted=None) for run in edited.runs], edited.problems)
 
     def _check(self, role: Role, runs: Sequence[Run]) -> None:
         for workspace in {run.workspace for run in runs}:
             self._access.check(role, workspace)
 
-    def _delete_files(self, runs: Sequence[Run]) -> Edited:
+    def _delete_files(self, runs: Sequence[Run]) -> EditResult:
         for run in runs:
             if is_live(run):
                 raise Conflict(
                     f"{run_name(run.number or 0)} is {run.status}; its files are still written",
                     hint="end it first, or delete it without its files",
                 )
-        edited = gathered(self._without_files(run) for run in runs)
+        edited = collect_results(self._without_files(run) for run in runs)
         self._record("delete files", edited.runs, {})
         return edited
 

@@ -36,7 +36,7 @@ from aboard.services.stores.indexing import RunIndexer
 _PAGE = 1000
 
 
-class GroupChanges:
+class GroupEdits:
     """What one person does with workspaces and experiments."""
 
     def __init__(
@@ -181,7 +181,7 @@ def _partly(problems: list[RunProblem], count: int) -> StoreError:
     )
 
 
-class SavedViewChanges:
+class SavedViewEdits:
     """What one person does with saved views."""
 
     def __init__(self, access: Access, catalog: SeenCatalog) -> None:

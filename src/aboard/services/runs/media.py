@@ -19,7 +19,7 @@ from aboard.errors import InvalidValue, UnknownName
 from aboard.model.documents import to_json_number
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
 from aboard.reader.run import Entry, Tag
-from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunPlace
+from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunLocation
 from aboard.services.runs.tags import kind_of
 
 _LARGEST_ARRAY = 1_000_000
@@ -28,7 +28,7 @@ BINARY = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)
-class MediaAsked:
+class MediaQuery:
     """Which tag of which logdir; a kind narrows where two tags have one name."""
 
     tag: str
@@ -49,35 +49,35 @@ class MediaContent:
 class Media:
     """Reads values of one run. Whatever needs its store goes through the store's own threads."""
 
-    def __init__(self, pool: OpenRuns, place: RunPlace) -> None:
+    def __init__(self, pool: OpenRuns, place: RunLocation) -> None:
         self._pool, self._place = pool, place
 
-    def entries(self, asked: MediaAsked) -> list[MediaEntry]:
+    def entries(self, asked: MediaQuery) -> list[MediaEntry]:
         """All entries of a tag, in ascending steps."""
         return self._with_tag(asked, lambda tag: [_entry(one) for one in tag.entries()])
 
-    def histograms(self, asked: MediaAsked, count: int) -> list[HistogramEntry]:
+    def histograms(self, asked: MediaQuery, count: int) -> list[HistogramEntry]:
         """Histograms of at most `count` steps, spread over all."""
 
         def read(tag: Tag) -> list[HistogramEntry]:
             return [_histogram(Histogram(tag, one)) for one in _spread(tag.entries(), count)]
 
-        return self._with_tag(MediaAsked(asked.tag, asked.logdir, "histogram"), read)
+        return self._with_tag(MediaQuery(asked.tag, asked.logdir, "histogram"), read)
 
-    def texts(self, asked: MediaAsked, count: int) -> list[TextEntry]:
+    def texts(self, asked: MediaQuery, count: int) -> list[TextEntry]:
         """Texts of at most `count` steps, spread over all."""
 
         def read(tag: Tag) -> list[TextEntry]:
             found = [Text(tag, one) for one in _spread(tag.entries(), count)]
             return [TextEntry(step=one.step, wall_time=one.wall_time, text=one.text) for one in found]
 
-        return self._with_tag(MediaAsked(asked.tag, asked.logdir, "text"), read)
+        return self._with_tag(MediaQuery(asked.tag, asked.logdir, "text"), read)
 
-    def content(self, asked: MediaAsked, step: int | None, sample: int) -> MediaContent:
+    def content(self, asked: MediaQuery, step: int | None, sample: int) -> MediaContent:
         """One value; the last one without a step."""
         return self._with_tag(asked, lambda tag: _content(tag, _at(tag, step), sample))
 
-    def _with_tag(self, asked: MediaAsked, read: Callable[[Tag], _T]) -> _T:
+    def _with_tag(self, asked: MediaQuery, read: Callable[[Tag], _T]) -> _T:
         with self._pool.fresh([self._place]) as (run,):
             if (failure := run.failure) is not None:
                 raise failure
@@ -85,7 +85,7 @@ class Media:
             return run.call(lambda: read(tag))
 
 
-def _tag_of(run: OpenRun, asked: MediaAsked) -> Tag:
+def _tag_of(run: OpenRun, asked: MediaQuery) -> Tag:
     logdir = "" if asked.logdir == "." else asked.logdir
     reader = run.logdirs.get(logdir)
     if reader is None:

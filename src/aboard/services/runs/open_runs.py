@@ -36,7 +36,7 @@ _WAITING = 24
 _T = TypeVar("_T")
 
 
-class StoreReaders:
+class StoreReadPool:
     """Reads from one store. Who would be one too many to wait is told so at once: threads that answer are few."""
 
     def __init__(self, *, threads: int = _THREADS, waiting: int = _WAITING) -> None:
@@ -88,7 +88,7 @@ _RUN_BYTES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class RunPlace:
+class RunLocation:
     """Where the files of a run are: the URI of a store, or its folder, and the run's uid."""
 
     store: str
@@ -126,7 +126,7 @@ class ReadingPatience:
 class OpenRun:
     """A run of the pool. `leases` and `followers` are the pool's, under its lock."""
 
-    def __init__(self, place: RunPlace, readers: StoreReaders, patience: ReadingPatience) -> None:
+    def __init__(self, place: RunLocation, readers: StoreReadPool, patience: ReadingPatience) -> None:
         self.place = place
         self._patience = patience
         self.leases = 0
@@ -269,12 +269,12 @@ class OpenRuns:
         self._memory_limit, self._most_open = memory_limit, most_open
         self._follow_seconds, self._patience = follow_seconds, patience
         self._lock = threading.Lock()
-        self._runs: OrderedDict[RunPlace, OpenRun] = OrderedDict()
-        self._stores: dict[str, StoreReaders] = {}
+        self._runs: OrderedDict[RunLocation, OpenRun] = OrderedDict()
+        self._stores: dict[str, StoreReadPool] = {}
         self._ended = threading.Event()
         self._follower: threading.Thread | None = None
 
-    def take(self, place: RunPlace, *, follow: bool = False) -> OpenRun:
+    def take(self, place: RunLocation, *, follow: bool = False) -> OpenRun:
         """A run that stays open until `give_back`. Never waits: the reading of a run that was not open begins.
 
         With `follow` it is kept up to date in the background, as boards want it.
@@ -305,7 +305,7 @@ class OpenRuns:
 
     @contextmanager
     def fresh(
-        self, places: Sequence[RunPlace], *, max_age: float = _FOLLOW_SECONDS, patience: float = _FIRST_SECONDS
+        self, places: Sequence[RunLocation], *, max_age: float = _FOLLOW_SECONDS, patience: float = _FIRST_SECONDS
     ) -> Generator[list[OpenRun]]:
         """Runs as they were at most `max_age` seconds ago, where their stores answer, and else as they were read last.
 
@@ -324,7 +324,7 @@ class OpenRuns:
         finally:
             self._give_back(runs, follow=False)
 
-    def readers(self, store: str) -> StoreReaders:
+    def readers(self, store: str) -> StoreReadPool:
         """The threads that read from a store."""
         with self._lock:
             return self._readers(store)
@@ -358,10 +358,10 @@ class OpenRuns:
         with self._lock:
             return sum(run.memory for run in self._runs.values())
 
-    def _readers(self, store: str) -> StoreReaders:
+    def _readers(self, store: str) -> StoreReadPool:
         readers = self._stores.get(store)
         if readers is None:
-            readers = self._stores[store] = StoreReaders()
+            readers = self._stores[store] = StoreReadPool()
         return readers
 
     def _follow(self) -> None:
@@ -392,11 +392,11 @@ _MOST_RUNS = 500
 class ReadableRuns(NamedTuple):
     """Runs that can be opened, and what keeps others from it."""
 
-    places: dict[RunPlace, SelectedRun]
+    places: dict[RunLocation, SelectedRun]
     problems: list[RunProblem]
 
 
-def readable_runs(runs: Sequence[SelectedRun], place_of: Callable[[SelectedRun], RunPlace]) -> ReadableRuns:
+def readable_runs(runs: Sequence[SelectedRun], place_of: Callable[[SelectedRun], RunLocation]) -> ReadableRuns:
     """The runs of a selection; `place_of` raises for one without files."""
     if len(runs) > _MOST_RUNS:
         raise InvalidValue(f"{len(runs)} runs are named", hint=f"ask for at most {_MOST_RUNS} at once")

@@ -93,7 +93,7 @@ class References:
             # Capitals tell runs apart that differ in nothing else.
             found = [run for run in found if run.name == entry.name] or found
             if len(found) > 1:
-                raise several("runs", str(entry), [in_workspace(run) for run in found])
+                raise ambiguous_name("runs", str(entry), [in_workspace(run) for run in found])
             return found[0] if found else None
         found = self._catalog.selected.numbered([entry.first], in_bin=in_bin).get(entry.first)
         if found is not None:
@@ -161,7 +161,7 @@ class References:
         found = self._catalog.experiments.all_named(entry.name, workspace=entry.workspace, in_bin=in_bin)
         if len(found) > 1:
             what = "experiments in the trash" if in_bin else "experiments"
-            raise several(what, str(entry), [in_workspace(one) for one in found])
+            raise ambiguous_name(what, str(entry), [in_workspace(one) for one in found])
         return found
 
     def _hint_by_name(self, entry: Numbers | Named) -> str:
@@ -192,7 +192,7 @@ class References:
         return entry
 
 
-def several(what: str, text: str, places: Sequence[str]) -> Conflict:
+def ambiguous_name(what: str, text: str, places: Sequence[str]) -> Conflict:
     """The error for a name that several have."""
     some = ", ".join(places[:10]) + (" …" if len(places) > 10 else "")
     return Conflict(f"{len(places)} {what} are called {text!r}", hint=f"name one by its number: {some}")
@@ -210,7 +210,7 @@ def _as_name(text: str) -> Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedSelection:
     """What a selection means at this moment."""
 
     runs: tuple[SelectedRun, ...]
@@ -253,7 +253,7 @@ class Selections:
                     settled.append(self._folder(entry, has_filter=bool(selection.where)))
         return selection.with_entries(settled)
 
-    def resolve(self, settled: Selection, *, in_bin: bool = False) -> Resolved:
+    def resolve(self, settled: Selection, *, in_bin: bool = False) -> ResolvedSelection:
         """The runs that are meant now."""
         where = parse_query(settled.where) if settled.where else None
         known = self._selected.numbered(_single_runs(settled), where, in_bin=in_bin)
@@ -277,7 +277,7 @@ class Selections:
             runs = {run.number: run for run in self._selected.all(where, in_bin=in_bin)}
         if settled.where:
             empty = [] if runs else [settled.where]
-        return Resolved(tuple(runs.values()), tuple(folders), tuple(empty))
+        return ResolvedSelection(tuple(runs.values()), tuple(folders), tuple(empty))
 
     def _found(self, entry: Entry, where: Query | None, *, in_bin: bool) -> list[SelectedRun]:
         try:
@@ -316,7 +316,9 @@ class Selections:
         groups = self._catalog.experiments.all_named(entry.name, workspace=entry.workspace)
         if len(groups) + (found is not None) > 1:
             what = "experiments" if found is None else "runs and experiments"
-            raise several(what, str(entry), [in_workspace(one) for one in [*([found] if found else []), *groups]])
+            raise ambiguous_name(
+                what, str(entry), [in_workspace(one) for one in [*([found] if found else []), *groups]]
+            )
         if found is not None:
             return _number(found)
         if groups:

@@ -22,14 +22,14 @@ from aboard.model.people import Access, Role
 from aboard.model.query.parser import parse_query
 from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.services.periodic_task import RepeatedRounds
-from aboard.services.runs.editing import RunChanges, is_live
+from aboard.services.periodic_task import PeriodicTask
+from aboard.services.runs.editing import RunEdits, is_live
 
 _PAGE = 1000
 _LONGEST_SECONDS = 100 * 366 * 86400
 
 
-def retain(access: Access, catalog: SeenCatalog, changes: RunChanges, asked: RetentionAsked) -> RetentionResult:
+def retain(access: Access, catalog: SeenCatalog, changes: RunEdits, asked: RetentionAsked) -> RetentionResult:
     """Delete what a rule names; with `dry_run` only tell it. It is about workspaces in which one may delete so."""
     if not (asked.where or asked.older_than_seconds is not None or asked.keep_newest):
         raise InvalidValue(
@@ -93,7 +93,7 @@ _LOOK_SECONDS = 2.0  # whether the lease has come here
 _log = logging.getLogger("aboard.services")
 
 
-class RegularRetention:
+class RetentionTask:
     """A thread that asks `retain` for each rule. Raises QueryError at once for a rule that cannot be understood."""
 
     def __init__(
@@ -114,7 +114,7 @@ class RegularRetention:
         self._chores = tuple(chores)
         self._rules = [replace(rule, dry_run=False) for rule in rules]
         self._every = every
-        self._rounds = RepeatedRounds(
+        self._rounds = PeriodicTask(
             "aboard-retention",
             self._round,
             looks_after="rules of retention",

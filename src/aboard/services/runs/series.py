@@ -22,7 +22,7 @@ from aboard.errors import InvalidValue, UnknownName
 from aboard.model.runs import Run
 from aboard.model.selections import SelectedRun
 from aboard.reader.run import DataClass, RunReader, Tag
-from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunPlace
+from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunLocation
 from aboard.services.runs.tags import in_sections
 
 Edge = TypeVar("Edge")
@@ -101,7 +101,7 @@ _PROCESS = secrets.token_hex(8)  # versions count from the start of a process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurvesAsked:
+class CurveQuery:
     """Which curves; what is empty or None does not narrow."""
 
     tags: Sequence[str] = ()
@@ -130,7 +130,7 @@ class CurvesAsked:
         return dict(zip(uids, self.windows, strict=True))
 
 
-class PartMeans(NamedTuple):
+class BucketMeans(NamedTuple):
     """For each point of a reduced curve the mean of the finite values since the one before, and how many these are."""
 
     means: NDArray[np.float64]
@@ -138,7 +138,7 @@ class PartMeans(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCurve:
+class CurvePoints:
     """One curve, its points as columns."""
 
     run: SelectedRun
@@ -146,14 +146,14 @@ class FoundCurve:
     tag: str
     total: int
     points: Points
-    parts: PartMeans | None = None
+    parts: BucketMeans | None = None
     """Where the curve was reduced and they were asked for."""
 
 
-class FoundCurves:
+class CurveSet:
     """Curves that were found, and runs that could not be read. Points are looked at when they are asked for."""
 
-    def __init__(self, asked: CurvesAsked, curves: Sequence[_Curve], problems: Sequence[RunProblem]) -> None:
+    def __init__(self, asked: CurveQuery, curves: Sequence[_Curve], problems: Sequence[RunProblem]) -> None:
         self._asked, self._curves, self.problems = asked, curves, problems
 
     @property
@@ -166,7 +166,7 @@ class FoundCurves:
         said = repr((_PROCESS, self._asked, known, self.problems))
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    def points(self) -> list[FoundCurve]:
+    def points(self) -> list[CurvePoints]:
         """The points of all curves, in their windows, reduced."""
         found = [part for one in self._curves for part in one.cut(self._asked)]
         told = sum(len(one.points) for one in found)
@@ -179,11 +179,11 @@ class FoundCurves:
 
 
 def curves_of(
-    pool: OpenRuns, readable: ReadableRuns, asked: CurvesAsked, windows: Mapping[str, CurveWindow] | None = None
-) -> FoundCurves:
+    pool: OpenRuns, readable: ReadableRuns, asked: CurveQuery, windows: Mapping[str, CurveWindow] | None = None
+) -> CurveSet:
     """The curves of runs, in windows by their uids. Those that cannot be read are told beside the others."""
     runs = readable.places
-    wanted = _Wanted(asked)
+    wanted = _TagFilter(asked)
     with pool.fresh(list(runs)) as opened:
         failed = {run.place: error for run in opened if (error := run.failure) is not None}
         if failed and len(failed) == len(opened):
@@ -199,13 +199,13 @@ def curves_of(
     if len(found) > _MOST_CURVES:
         raise InvalidValue(f"these are {len(found)} curves", hint=f"ask for at most {_MOST_CURVES}; name fewer tags")
     problems = [RunProblem(run=runs[place].name, code=one.code, message=one.message) for place, one in failed.items()]
-    return FoundCurves(asked, found, [*readable.problems, *problems])
+    return CurveSet(asked, found, [*readable.problems, *problems])
 
 
-class _Wanted:
+class _TagFilter:
     """Says which tags are meant."""
 
-    def __init__(self, asked: CurvesAsked) -> None:
+    def __init__(self, asked: CurveQuery) -> None:
         self._tags, self._prefixes = frozenset(asked.tags), tuple(asked.prefixes)
         self._pattern = TagPattern(asked.pattern) if asked.pattern else None
         self._all = not (self._tags or self._prefixes or self._pattern)
@@ -228,17 +228,17 @@ class _Curve:
     tag: Tag
     window: CurveWindow
 
-    def cut(self, asked: CurvesAsked) -> Iterator[FoundCurve]:
+    def cut(self, asked: CurveQuery) -> Iterator[CurvePoints]:
         """The curve in its window, downsampled; of superseded points one for each stretch of ascending steps."""
         for whole in self.tag.superseded() if asked.superseded else [self.tag.points()]:
             points, parts = self.window.of(whole), None
             total = len(points)
             if asked.points and total > asked.points and asked.means:
                 points, *columns = points.reduced_with_means(asked.points)
-                parts = PartMeans(*columns)
+                parts = BucketMeans(*columns)
             elif asked.points and total > asked.points:
                 points = points.reduced(asked.points)
-            yield FoundCurve(self.run, self.logdir, self.tag.name, total, points, parts)
+            yield CurvePoints(self.run, self.logdir, self.tag.name, total, points, parts)
 
 
 def scalar_tags(reader: RunReader) -> dict[str, Tag]:
@@ -250,7 +250,7 @@ def scalar_tags(reader: RunReader) -> dict[str, Tag]:
     return found
 
 
-def _meant(opened: OpenRun, wanted: _Wanted) -> Iterator[tuple[str, Tag]]:
+def _meant(opened: OpenRun, wanted: _TagFilter) -> Iterator[tuple[str, Tag]]:
     """By logdir and name."""
     for logdir, reader in sorted(opened.logdirs.items()):
         if wanted.logdir(logdir):
@@ -258,7 +258,7 @@ def _meant(opened: OpenRun, wanted: _Wanted) -> Iterator[tuple[str, Tag]]:
             yield from ((logdir, tags[name]) for name in sorted(tags))
 
 
-def _refuse_unknown(asked: CurvesAsked, opened: Sequence[OpenRun], found: Sequence[_Curve]) -> None:
+def _refuse_unknown(asked: CurveQuery, opened: Sequence[OpenRun], found: Sequence[_Curve]) -> None:
     """A tag that none of the runs has is an error that tells the nearest; one that some lack is not."""
     has = {one.tag.name for one in found}
     for wanted in asked.tags:
@@ -282,7 +282,7 @@ _SYSTEM = re.compile(r"system(/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstAsked:
+class FirstChartsQuery:
     """How many charts, of how many points a curve; tags that are pinned come first."""
 
     charts: int
@@ -295,16 +295,16 @@ class FirstCharts(NamedTuple):
     """Curves, and which tags they are all of."""
 
     tags: Sequence[str]
-    curves: FoundCurves
+    curves: CurveSet
 
 
-def first_charts(pool: OpenRuns, runs: ReadableRuns, tags: SharedTags, asked: FirstAsked) -> FirstCharts:
+def first_charts(pool: OpenRuns, runs: ReadableRuns, tags: SharedTags, asked: FirstChartsQuery) -> FirstCharts:
     """The curves of the charts that are seen first, of fewer where there are many runs; none while runs are read."""
     charts = min(asked.charts, max(1, _MOST_FIRST_POINTS // max(1, len(runs.places) * asked.points)))
     wanted = _in_sight(tags.items, asked.pinned)[:charts] if tags.read == tags.wanted else []
-    question = CurvesAsked(tags=wanted, points=asked.points, means=asked.means)
+    question = CurveQuery(tags=wanted, points=asked.points, means=asked.means)
     if not wanted:
-        return FirstCharts((), FoundCurves(question, (), ()))
+        return FirstCharts((), CurveSet(question, (), ()))
     return FirstCharts(wanted, curves_of(pool, runs, question))
 
 
@@ -323,7 +323,7 @@ class WholeSeries(NamedTuple):
 
 
 def run_series(
-    pool: OpenRuns, place: RunPlace, run: Run, tags: Sequence[str], logdirs: Sequence[str]
+    pool: OpenRuns, place: RunLocation, run: Run, tags: Sequence[str], logdirs: Sequence[str]
 ) -> list[WholeSeries]:
     """The named curves, or all; a name that the run does not have is an error that tells the nearest."""
     logdirs = ["" if logdir == "." else logdir for logdir in logdirs]

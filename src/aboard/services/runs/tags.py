@@ -14,7 +14,7 @@ from aboard.api.series import SharedTag, SharedTags, TagInfo
 from aboard.api.wire import Page
 from aboard.errors import InvalidValue
 from aboard.reader.run import DataClass, Tag
-from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunPlace
+from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunLocation
 
 _KINDS = {"images": "image", "audio": "audio", "text": "text", "histograms": "histogram"}
 KINDS = ("scalar", *_KINDS.values(), "graph", "tensor")
@@ -22,7 +22,7 @@ _SEPARATOR = "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TagsAsked:
+class TagQuery:
     """Which tags."""
 
     prefix: str = ""
@@ -40,7 +40,7 @@ def kind_of(tag: Tag) -> str:
     return _KINDS.get(tag.meaning.plugin, "tensor")
 
 
-def list_tags(pool: OpenRuns, place: RunPlace, asked: TagsAsked) -> Page[TagInfo]:
+def list_tags(pool: OpenRuns, place: RunLocation, asked: TagQuery) -> Page[TagInfo]:
     """One page of the tags of a run."""
     if asked.kind and asked.kind not in KINDS:
         raise InvalidValue(f"there is no kind {asked.kind!r} of tags", hint=f"kinds are {', '.join(KINDS)}")
@@ -56,7 +56,7 @@ def list_tags(pool: OpenRuns, place: RunPlace, asked: TagsAsked) -> Page[TagInfo
         return Page(tuple(infos), page[-1][0] if more else None)
 
 
-def _wanted(run: OpenRun, asked: TagsAsked) -> Iterator[tuple[str, str, Tag]]:
+def _wanted(run: OpenRun, asked: TagQuery) -> Iterator[tuple[str, str, Tag]]:
     for logdir, reader in run.logdirs.items():
         for tag in reader.tags():
             if tag.name.startswith(asked.prefix) and asked.kind in ("", kind_of(tag)):

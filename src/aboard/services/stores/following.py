@@ -27,7 +27,7 @@ from aboard.model.ids import uid_time
 from aboard.model.states import RunState
 from aboard.model.times import now, time_text
 from aboard.services.leases import Lease
-from aboard.services.periodic_task import RepeatedRounds
+from aboard.services.periodic_task import PeriodicTask
 from aboard.services.stores.indexing import RunIndexer, parts
 from aboard.store.run.listing import CLOCK_DIFFERENCE, RunListing
 from aboard.store.run.loading import LoadedRun
@@ -123,7 +123,7 @@ class StoreFollower:
         self._state = threading.Condition()
         self._lease = lease(f"store {store.uri}", self._facts)
         self._pause = interval
-        self._repeated = RepeatedRounds(
+        self._repeated = PeriodicTask(
             f"aboard-follow {store.uri}", self._follow, looks_after=f"runs of {store.uri}", rest_after_failure=interval
         )
 

@@ -130,7 +130,7 @@ _MOST_KEPT = 100
 _TELL_SECONDS = 1.0
 
 
-class Reindexing:
+class Reindexer:
     """The reindexings of this server, those that are over too."""
 
     def __init__(self, catalog: Catalog) -> None:

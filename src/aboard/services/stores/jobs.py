@@ -25,7 +25,7 @@ from aboard.model.runs import Run
 from aboard.model.states import RunState, UnitState
 from aboard.model.times import now, parse_time
 from aboard.model.units import EndReason, UnitStatus
-from aboard.services.periodic_task import RepeatedRounds
+from aboard.services.periodic_task import PeriodicTask
 from aboard.store import open_store
 
 _log = logging.getLogger("aboard.services")
@@ -53,7 +53,7 @@ _ENDS = {
 
 
 @dataclass(frozen=True)
-class JobPace:
+class JobCheckIntervals:
     """How often jobs are checked, and how soon what an executor says of an end counts."""
 
     rest: float = 3.0
@@ -71,15 +71,15 @@ class JobReconciler:
         records: JobRecords,
         told: Callable[[Run], None],
         *,
-        pace: JobPace | None = None,
+        pace: JobCheckIntervals | None = None,
         clock: Callable[[], datetime] = now,
     ) -> None:
         """`told` hears of runs whose state was changed here."""
         self._catalog, self._records, self._told = catalog, records, told
-        self._pace, self._clock = pace or JobPace(), clock
+        self._pace, self._clock = pace or JobCheckIntervals(), clock
         self._lock_name = f"jobs {socket.gethostname()}:{records.folder}"
         self._settled: set[str] = set()
-        self._rounds = RepeatedRounds(
+        self._rounds = PeriodicTask(
             "aboard-jobs",
             self._round,
             looks_after="jobs",
