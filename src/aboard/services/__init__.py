@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The use cases: what is done with runs, in stores first and then in the catalog; `control.Control` is the door."""
+"""The use cases of a server: stores are changed first, then the catalog. `services.Services` is the facade."""

@@ -6,12 +6,11 @@ Every request goes through this module, so that no use case can skip the permiss
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from aboard.api.runs import NewRun, RetentionAsked, RetentionResult
 from aboard.api.server import ReindexState, StoreStatus
+from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, UnknownName
 from aboard.model.ids import check_uid
 from aboard.model.names import check_workspace_name
@@ -22,33 +21,34 @@ from aboard.services.runs.editing import RunEditor, RunEdits
 from aboard.services.runs.groups import GroupEdits, SavedViewEdits
 from aboard.services.runs.references import References, Selections
 from aboard.services.runs.retention import retain
-from aboard.services.runs.series import WholeSeries
-from aboard.services.stores.indexing import RunIndexer
-
-if TYPE_CHECKING:
-    from aboard.services.services import Services
+from aboard.services.stores.followed_stores import FollowedStores
+from aboard.services.stores.indexing import Reindexer, RunIndexer
 
 
 class UserScope:
-    """The use cases for one request. Making it costs next to nothing; what may not be seen does not exist in it."""
+    """The use cases for one request. It is cheap to make; resources the user cannot access do not exist in it."""
 
-    def __init__(self, control: Services, access: Access, indexer: RunIndexer, editor: RunEditor) -> None:
+    def __init__(
+        self,
+        access: Access,
+        catalog: Catalog,
+        stores: FollowedStores,
+        indexer: RunIndexer,
+        editor: RunEditor,
+        reindexer: Reindexer,
+    ) -> None:
         self.access = access
-        self.catalog = control.catalog.seen_by(access.seen)
+        self.catalog = catalog.seen_by(access.seen)
         self.references = References(self.catalog)
         self.selections = Selections(self.catalog, self.references)
         self.runs = RunEdits(access, self.catalog, self.references, editor)
         self.groups = GroupEdits(access, self.catalog, self.references, indexer, editor)
         self.saved_views = SavedViewEdits(access, self.catalog)
-        self._control = control
+        self._stores, self._indexer, self._reindexer = stores, indexer, reindexer
 
     def retain(self, asked: RetentionAsked) -> RetentionResult:
         """Delete what a rule names."""
         return retain(self.access, self.catalog, self.runs, asked)
-
-    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
-        """Curves of a run that `references` has found."""
-        return self._control.series(run, tags, logdirs)
 
     def register(self, new: NewRun) -> Run:
         """Give a run that is about to begin its number; a workspace that is not there is made for administrators."""
@@ -57,7 +57,7 @@ class UserScope:
             self.access.check(Role.EDITOR, self.catalog.workspaces.get(new.workspace).name)
         else:
             self.access.check(Role.EDITOR, new.workspace)
-        run = self._control.register(new)
+        run = self._indexer.register(new)
         if not self.access.sees(run.workspace):
             raise Conflict(f"The uid {new.uid} is in use.", hint="Register the run with a new uid.")
         self.access.check(Role.EDITOR, run.workspace)  # a run that was there before may be elsewhere
@@ -66,11 +66,11 @@ class UserScope:
     def heartbeat(self, uid: str) -> RunState:
         """Note a sign of life."""
         self.access.check(Role.EDITOR, self.catalog.runs.by_uid(check_uid(uid)).workspace)
-        return self._control.heartbeat(uid)
+        return self._stores.heartbeat(uid)
 
     def stores(self) -> list[StoreStatus]:
         """The stores that are followed; who does not administer the server is told of those with runs that they see."""
-        found = self._control.stores()
+        found = self._stores.statuses()
         if self.access.is_administrator:
             return found
         shown = [one for one in found if self.catalog.selected.has_store(one.uri)]
@@ -78,20 +78,20 @@ class UserScope:
 
     def run_store(self) -> str:
         """Where who asks puts new runs: the first store, for who may write."""
-        return self._control.run_store if self.access.writes else ""
+        return self._stores.run_store if self.access.writes else ""
 
     def add_store(self, uri: str) -> StoreStatus:
         """Follow another store."""
         self.access.check_administrator()
-        return self._control.add_store(uri)
+        return self._stores.add(uri).status()
 
     def reindex(self, uri: str) -> ReindexState:
         """Read all runs of a store anew."""
         self.access.check_administrator()
-        return self._control.reindex(uri)
+        return self._reindexer.start(self._stores.add(uri).store)
 
     def reindex_state(self, task: str) -> ReindexState:
         """How far a reindexing is."""
         if not self.access.is_administrator:
             raise UnknownName(f"there is no reindexing {task!r}")
-        return self._control.reindex_state(task)
+        return self._reindexer.state(task)

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Accounts, logins, and the rate limit of failed login attempts."""

@@ -20,16 +20,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 
+from aboard.api.runs import NewRun
 from aboard.api.server import Problem, ReindexState
 from aboard.api.wire import from_wire, to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, CatalogUnavailable, UnknownName
-from aboard.model.ids import new_uid
+from aboard.model.ids import check_uid, new_uid
+from aboard.model.names import check_name, check_workspace_name
 from aboard.model.runs import Run, run_to_document
+from aboard.model.times import now
 from aboard.store.run.listing import RunListing
 from aboard.store.run.loading import LoadedRun, load_run
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
+from aboard.store.uri import parse_uri
 
 _log = logging.getLogger("aboard.services")
 _AT_ONCE = 16
@@ -69,6 +73,30 @@ class RunIndexer:
             put = self._catalog.runs.put(run)
         self._told([put], was_known)
         return put
+
+    def register(self, new: NewRun) -> Run:
+        """Give a run that is about to begin its number, and a name where it has none."""
+        check_uid(new.uid)
+        check_workspace_name(new.workspace)
+        if new.experiment:
+            check_name(new.experiment, "an experiment")
+        if new.name:
+            check_name(new.name, "a run")
+        try:
+            return self._catalog.runs.by_uid(new.uid)  # a retry: the first response was lost
+        except UnknownName:
+            pass
+        run = Run(
+            uid=new.uid,
+            workspace=new.workspace,
+            experiment=new.experiment or None,
+            name=new.name,
+            user=new.user,
+            host=new.host,
+            store=parse_uri(new.store).uri if new.store else "",
+            created=now(),
+        )
+        return self.put(run)
 
     def noticed(self, run: Run) -> None:
         """Let those know who want to hear of changes, of one that was made in the catalog alone."""
