@@ -170,7 +170,7 @@ class _Known(NamedTuple):
 
 
 class RunChangePublisher:
-    """Remembers the runs that changed last. Safe to use from any thread."""
+    """Publishes what changed about runs; it remembers those that changed last. Safe to use from any thread."""
 
     def __init__(self, changes: ChangeBus) -> None:
         self._changes = changes
@@ -236,7 +236,7 @@ _MOST_WAITING = 1000
 _MOST_AT_ONCE = 100
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 PEOPLE, ALIVE, TRIES = "people", "alive", "tries"
-"""For servers alone: rights of people have changed, a run gave a sign of life, somebody tried what opens nothing."""
+"""Only between servers: permissions changed, a run sent a heartbeat, a login attempt failed."""
 
 OnRemoteChange = Callable[[str, Mapping[str, Any]], None]
 

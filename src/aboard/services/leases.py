@@ -30,8 +30,8 @@ class Lease:
 
     def __init__(self, name: str, facts: Callable[[], Mapping[str, Any]] = dict, *, is_ours: bool = False) -> None:
         self.name, self.facts = name, facts
-        self.told: Mapping[str, Any] = {}
-        """What the process that has it said last."""
+        self.holder_facts: Mapping[str, Any] = {}
+        """The newest facts of the process that holds it."""
         self._until = float("inf") if is_ours else float("-inf")
 
     @property
@@ -51,11 +51,11 @@ class LeaseKeeper:
         self._catalog = catalog
         self._holder = secrets.token_hex(8)
         self._leases: list[Lease] = []
-        self._rounds = PeriodicTask(
+        self._task = PeriodicTask(
             "aboard-leases", self._prolong, looks_after="leases", rest_after_failure=_EVERY, first_after=_EVERY
         )
         if catalog.is_shared:
-            self._rounds.start()
+            self._task.start()
 
     def lease(self, name: str, facts: Callable[[], Mapping[str, Any]] = dict) -> Lease:
         """Try to get a lease from now on; where nobody has it, it is there at once."""
@@ -67,10 +67,10 @@ class LeaseKeeper:
 
     def stop(self, seconds: float) -> None:
         """Leave everything to the others."""
-        self._rounds.stop()
+        self._task.stop()
         if not self._catalog.is_shared:
             return
-        self._rounds.join(seconds)
+        self._task.join(seconds)
         for lease in self._leases:
             lease.hold(float("-inf"))
         try:
@@ -89,7 +89,7 @@ class LeaseKeeper:
             if self._catalog.leases.take(lease.name, self._holder, _SECONDS, lease.facts()):
                 lease.hold(at + _SAFELY)
             else:
-                lease.told = self._catalog.leases.facts(lease.name)
+                lease.holder_facts = self._catalog.leases.facts(lease.name)
         except CatalogUnavailable:
             return  # what is held runs out, as nothing can be done without the catalog
         except Exception:
@@ -102,12 +102,12 @@ _LONG_AGO = 86400.0
 
 
 class HostLease:
-    """The host of this process. Its methods are called by one thread."""
+    """The lease of the host of this process. Its methods are called by one thread."""
 
     def __init__(self, catalog: Catalog, name: str) -> None:
         self.name = name
         self._catalog = catalog
-        self._said = self._since = float("-inf")
+        self._renewed = self._since = float("-inf")
 
     @property
     def is_alone(self) -> bool:
@@ -115,16 +115,16 @@ class HostLease:
         return not self._catalog.is_shared
 
     def stay(self) -> None:
-        """Say that it is there, often enough."""
+        """Renew the lease, often enough."""
         at = time.monotonic()
-        if self.is_alone or at - self._said < _HOST_EVERY:
+        if self.is_alone or at - self._renewed < _HOST_EVERY:
             return
         lease = _host_lease(self.name)
         self._catalog.leases.take(lease, lease, _HOST_SECONDS, {})
-        if at - self._said > _HOST_STEADY:
+        if at - self._renewed > _HOST_STEADY:
             self._since = at
             self._catalog.leases.clear(_LONG_AGO)
-        self._said = at
+        self._renewed = at
 
     def others_that_live(self) -> set[str] | None:
         """The other hosts that are there; None as long as that cannot be told.
@@ -134,7 +134,7 @@ class HostLease:
         if self.is_alone:
             return set()
         at = time.monotonic()
-        if at - self._since < _HOST_SECONDS or at - self._said > _HOST_STEADY:
+        if at - self._since < _HOST_SECONDS or at - self._renewed > _HOST_STEADY:
             return None
         return {name.removeprefix(_host_lease("")) for name in self._catalog.leases.held()}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that does the same work again and again, rests in between, and outlives every failure of it."""
+"""A periodic background task. Exceptions are logged and the loop continues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_REST = 300.0
 
 
 class PeriodicTask:
-    """Calls `work`, which says in how many seconds to call it again. Nothing happens before `start`."""
+    """Calls `work` on a thread, which returns the seconds until the next call. Nothing happens before `start`."""
 
     def __init__(
         self,
@@ -29,9 +29,10 @@ class PeriodicTask:
         monotonic: Callable[[], float] = time.monotonic,
         woken: threading.Event | None = None,
     ) -> None:
-        """`looks_after` stands in the log. It rests at least `rest_share` times as long as a round took.
+        """`looks_after` names the subject of the task in the log. `first_after` delays the first call.
 
-        It measures rounds with `monotonic` and rests by waiting for `woken`.
+        The pause between two calls is at least `rest_share` times as long as the last call took. Calls are timed with
+        `monotonic`, and pauses are waits for `woken`.
         """
         self._work, self._looks_after = work, looks_after
         self._rest_after_failure, self._first_after, self._rest_share = rest_after_failure, first_after, rest_share
@@ -39,28 +40,28 @@ class PeriodicTask:
         self._woken = woken or threading.Event()
         self._thread = threading.Thread(target=self._repeat, name=name, daemon=True)
         self.is_stopped = False
-        """For work that takes long: nothing more is to be begun."""
+        """For long calls of `work`: start nothing more."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Have the next round now; one that is under way is followed by another at once."""
+        """Make the next call now, or directly after one that is under way."""
         self._woken.set()
 
     def stop(self) -> None:
-        """Begin no other round."""
+        """Make no further call."""
         self.is_stopped = True
         self._woken.set()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has begun and not ended."""
+        """Whether the thread has started and not ended."""
         return self._thread.is_alive()
 
     def join(self, seconds: float) -> None:
-        """Wait for the end of what is being done, but no longer than this."""
+        """Wait for the end of a call that is under way, at most so long."""
         if self.is_alive:
             self._thread.join(seconds)
 
@@ -68,15 +69,15 @@ class PeriodicTask:
         rest = self._first_after
         while True:
             self._woken.wait(rest)
-            self._woken.clear()  # before the look at `is_stopped`, or a stop in between would wait for a whole rest
+            self._woken.clear()  # before `is_stopped` is read, or a stop in between would wait for a whole pause
             if self.is_stopped:
                 return
             began = self._monotonic()
-            rest = self._round()
+            rest = self._call()
             if self._rest_share:
                 rest = max(rest, min((self._monotonic() - began) * self._rest_share, _LONGEST_REST))
 
-    def _round(self) -> float:
+    def _call(self) -> float:
         try:
             return self._work()
         except AboardError as error:

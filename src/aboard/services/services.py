@@ -90,7 +90,7 @@ class Services:
             self.open_runs,
             self._folders,
             self._stores.by_uri,
-            told=news.tell,
+            on_change=news.tell,
             plugins=options.boards.plugins,
             default_template=options.template,
             pace=options.board_pace,
@@ -106,7 +106,7 @@ class Services:
             ),
             news.tell,
         )
-        self._keeper = BoardExpiry(catalog, self.hosting, news.tell, self.processes.used_at)
+        self._expiry = BoardExpiry(catalog, self.hosting, news.tell, self.processes.used_at)
         rules = replace(options.boards, has_processes=self.processes.can_start)
         self.boards = BoardService(
             catalog, self.hosting, self._folders, rules, self.processes.preview, self._tell_of_board
@@ -139,7 +139,7 @@ class Services:
         if self._bridge is not None:
             self._bridge.stop(_LEAVE_SECONDS)
         self._reindexer.stop()
-        self._keeper.stop(_LEAVE_SECONDS)
+        self._expiry.stop(_LEAVE_SECONDS)
         self.processes.stop(_LEAVE_SECONDS)
         if self._jobs is not None:
             self._jobs.stop(_LEAVE_SECONDS)
@@ -155,7 +155,7 @@ class Services:
         if kind in ("", PEOPLE):
             self.logins.forget_here()
         if kind in ("", "board"):
-            self._keeper.wake()
+            self._expiry.wake()
             self.processes.wake()
         if kind == "board":
             board_id = str(facts.get("id", ""))
@@ -172,14 +172,14 @@ class Services:
             self.login_tries.hear(facts)
 
     def _tell_of_board(self, board: Board, changed: str) -> None:
-        self._keeper.wake()  # it may end at another time than before
+        self._expiry.wake()  # it may end at another time than before
         if board.kind is BoardKind.PROCESS:
             self.processes.wake()
         self._board_news.tell(board, changed)
 
     def keep_boards(self) -> None:
         """Look after boards and jobs from now on: those whose time is over end, and processes start and stop."""
-        self._keeper.start()
+        self._expiry.start()
         self.processes.start()
         if self._jobs is not None:
             self._jobs.start()

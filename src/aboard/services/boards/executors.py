@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where boards that are processes may run: what the server allows, and whether the copies of their runs are seen there.
+"""Which executors process boards may use, with which options, images and mounts, and where their mirrors are.
 
-Options of an executor can reach far: folders of the machine, lines of shell, other logins. On a server of several
-people they are the server's, apart from a few that say no more than which part of a cluster is meant.
+Options of an executor can reach far: folders of the machine, lines of shell, other logins. On a server with several
+users the server sets them, apart from a few that only choose a part of a cluster.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends boards whose time is over, notes when boards were used, and closes those that nobody looks at."""
+"""Board expiry: ends boards that reached a time limit, records when boards were used, and closes unused ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_REST, _SHORTEST_REST = 5.0, 0.2
 
 
 class BoardExpiry:
-    """A thread that looks at the boards of a catalog, as often as one may come to its end."""
+    """A background task that checks the time limits of boards, as often as one may be reached."""
 
     def __init__(
         self,
@@ -29,26 +29,26 @@ class BoardExpiry:
         *,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """`ended` is told of boards that came to their end. `process_used_at`: when a board elsewhere was asked."""
+        """`ended` is called with each board that was ended; `process_used_at` returns when a process was used last."""
         self._catalog, self._hosting, self._ended = catalog, hosting, ended
         self._process_used_at, self._clock = process_used_at, clock
         self._began = clock()
-        self._rounds = PeriodicTask(
+        self._task = PeriodicTask(
             "aboard-board-keeper", self.round, looks_after="boards", rest_after_failure=_LONGEST_REST
         )
 
     def start(self) -> None:
         """Begin."""
-        self._rounds.start()
+        self._task.start()
 
     def wake(self) -> None:
         """Look soon: there is a board with another end than before."""
-        self._rounds.wake()
+        self._task.wake()
 
     def stop(self, seconds: float) -> None:
         """End; what is being done is waited for, but no longer than this."""
-        self._rounds.stop()
-        self._rounds.join(seconds)
+        self._task.stop()
+        self._task.join(seconds)
 
     def round(self) -> float:
         """Look once; in how many seconds to look again."""

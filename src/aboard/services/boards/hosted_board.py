@@ -148,7 +148,7 @@ class HostedBoard:
         self.shown: frozenset[str] = frozenset()
         """Folded names of the workspaces whose runs it shows."""
         self.used_at = time.monotonic()
-        self.told_problems: list[str] = []
+        self.reported_problems: list[str] = []
         self.has_looked = False
         self._catalog, self._pace = catalog, pace
         self._selection = BoardSelection(board, catalog)

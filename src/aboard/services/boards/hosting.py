@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boards that are open in this process: opened when somebody asks for them, closed when nobody does for long.
+"""The boards that are open in this process: opened on request, closed when unused for long.
 
-A board that is open answers from what was read of its runs; the catalog is asked in the background which these are now.
-Where it does not answer, open boards go on with what they had.
+An open board answers from what was read of its runs. In the background the catalog is asked which runs it shows now.
+While the catalog does not answer, open boards go on with what they had.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ _CLOSE_SECONDS = 600.0
 
 
 class Hosting:
-    """Opens boards and keeps them up to date. `stores` are those whose runs may be read; `told` hears of other runs."""
+    """Opens boards and keeps them up to date.
+
+    `stores` are those whose runs may be read; `on_change` is called when a board shows other runs.
+    """
 
     def __init__(
         self,
@@ -52,14 +55,14 @@ class Hosting:
         folders: OpenFolders,
         stores: Callable[[], Container[str]],
         *,
-        told: Callable[[Board, str], None],
+        on_change: Callable[[Board, str], None],
         plugins: Collection[str] | None,
         default_template: str,
         pace: BoardRefreshIntervals | None = None,
         close_seconds: float = _CLOSE_SECONDS,
     ) -> None:
         self._catalog, self._pool, self._folders, self._stores = catalog, pool, folders, stores
-        self._told, self._plugins = told, plugins
+        self._on_change, self._plugins = on_change, plugins
         self._default_template, self._close_seconds = default_template, close_seconds
         self._pace = pace or BoardRefreshIntervals()
         self._lock = threading.Lock()
@@ -250,7 +253,7 @@ class Hosting:
         if (joined or left) and is_news:
             self._catalog.boards.note_shown(board.id, shown, count)
             hosted.board = replace(board, shown=shown, run_count=count)
-            self._told(hosted.board, "runs")
+            self._on_change(hosted.board, "runs")
         # Another process that has the board open may have written it down already.
         if not is_first and (is_news or not self._catalog.is_shared):
             for numbers, what in ((joined, "joined"), (left, "left")):
@@ -261,11 +264,11 @@ class Hosting:
     def _tell_problems(self, hosted: HostedBoard) -> None:
         problems = hosted.problems
         for problem in problems:
-            if problem not in hosted.told_problems:
+            if problem not in hosted.reported_problems:
                 self._catalog.board_lines.add(hosted.board.id, problem, LineLevel.WARNING)
-        if hosted.told_problems and not problems:
+        if hosted.reported_problems and not problems:
             self._catalog.board_lines.add(hosted.board.id, "everything can be read again")
-        hosted.told_problems = problems
+        hosted.reported_problems = problems
 
 
 def check_seen(board: Board, shown: Iterable[str], access: Access) -> None:

@@ -32,13 +32,13 @@ from aboard.services.runs.references import ResolvedSelection
 
 
 class BoardChangePublisher:
-    """Tells who may see a board what became of it."""
+    """Publishes changes of boards to the users who may see them."""
 
     def __init__(self, changes: ChangeBus) -> None:
         self._changes = changes
 
     def tell(self, board: Board, changed: str) -> None:
-        """Let watchers know; `board` is as it is now."""
+        """Publish a change; `board` is as it is now."""
         facts = {
             "id": board.id,
             "name": board.name,
@@ -112,7 +112,7 @@ class BoardRules:
 
 
 class BoardService:
-    """The use cases. Each is told who asks; what they may not see is as if it did not exist."""
+    """The use cases of boards. Each takes the access of a user; boards they cannot access do not exist for them."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One board that is a process, looked after by this server process: its mirror, its unit, and what becomes of both.
+"""One board with a TensorBoard process of its own: its mirror, its unit, and their state.
 
-The catalog says what is wanted and which unit there may be, and the executor what it does. Each step here brings these
-one step closer to each other, and may be the last before a crash: the next step, of this or another server process,
-goes on from whatever it finds.
+The catalog holds the desired state and the unit; the executor knows the actual state. Each step reconciles them a
+little further, and may be the last before a crash: the next step, of this or another server process, continues from
+whatever it finds.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class ProcessBoard:
         self._mirror: BoardMirror | None = None
         self._unit: BoardUnit | None = None
         self._next_refresh = self._next_look = self._next_asking = 0.0
-        self._told_problems: list[str] = []
-        self._told_wait = self._told_trouble = ""
+        self._reported_problems: list[str] = []
+        self._reported_wait = self._reported_trouble = ""
         self._pause = _FIRST_PAUSE
         self._starting_since = time.monotonic()
 
@@ -105,7 +105,7 @@ class ProcessBoard:
         if not self._may_ask(unit):
             return False
         has_changed = self._brought_up(board, unit)
-        self._told_trouble = ""
+        self._reported_trouble = ""
         return has_changed
 
     def _may_ask(self, unit: BoardUnit) -> bool:
@@ -129,8 +129,8 @@ class ProcessBoard:
         if status.state is UnitState.PENDING:
             self._wait(board, status)
             return False
-        if self._told_wait:
-            self._told_wait, self._pause, self._next_look = "", _FIRST_PAUSE, 0.0  # its turn has come
+        if self._reported_wait:
+            self._reported_wait, self._pause, self._next_look = "", _FIRST_PAUSE, 0.0  # its turn has come
         endpoint = executor_of(handle).endpoint(handle, PORT)
         if endpoint is not None and _answers(endpoint, board.id):
             self._check_plugins(board, unit, endpoint)
@@ -176,8 +176,8 @@ class ProcessBoard:
         """In a queue; the time to start begins behind it."""
         self._starting_since = time.monotonic()
         said = "waits for its turn" + (f": {status.message}" if status.message else "")
-        if said != self._told_wait:
-            self._told_wait = said
+        if said != self._reported_wait:
+            self._reported_wait = said
             self._catalog.board_lines.add(board.id, said)
 
     def _unavailable(self, board: Board, unit: BoardUnit, error: AboardError) -> bool:
@@ -190,8 +190,8 @@ class ProcessBoard:
 
     def _complain(self, said: str) -> None:
         """Once, as long as it is the same."""
-        if said != self._told_trouble:
-            self._told_trouble = said
+        if said != self._reported_trouble:
+            self._reported_trouble = said
             _log.warning("%s", said)
 
     def _look_after(self, board: Board, unit: BoardUnit) -> bool:
@@ -204,7 +204,7 @@ class ProcessBoard:
             status = executor_of(handle).status(handle)
             if _is_over(status):
                 return self._has_ended(board, unit, handle, status)
-            self._told_trouble = ""
+            self._reported_trouble = ""
         if time.monotonic() >= self._next_refresh:
             if self._mirror is None and not Path(unit.mirror).is_dir():
                 reason = (
@@ -279,9 +279,9 @@ class ProcessBoard:
         self._mirror.refresh()
         self._note_shown(board, self._mirror)
         for problem in self._mirror.problems[:10]:
-            if problem not in self._told_problems:
+            if problem not in self._reported_problems:
                 self._catalog.board_lines.add(board.id, problem, LineLevel.WARNING)
-        self._told_problems = self._mirror.problems
+        self._reported_problems = self._mirror.problems
         took = time.monotonic() - began
         self._next_refresh = time.monotonic() + max(_MIRROR_SECONDS, took * _SHARE)
         return self._mirror
@@ -322,8 +322,8 @@ def _answers(endpoint: Endpoint, board_id: str) -> bool:
 
 def _lists_profiles(endpoint: Endpoint, board_id: str) -> bool:
     """Whether it has the plugin for profiles; one that does not say is believed to have it."""
-    told = _get(endpoint, board_id, "plugins_listing", _PLUGIN_SECONDS)
-    return not told or b'"profile"' in told
+    plugins = _get(endpoint, board_id, "plugins_listing", _PLUGIN_SECONDS)
+    return not plugins or b'"profile"' in plugins
 
 
 def _get(endpoint: Endpoint, board_id: str, what: str, seconds: float) -> bytes | None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boards that are processes: started, watched, ended, and found for who wants to look at them.
+"""The boards with processes of their own: started, watched, ended, and located for the proxy.
 
 Of all server processes of a host one looks after a board: the one that holds the lock beside its folder. When that
 process dies, the system drops the lock and another takes over. A unit that was claimed on one host is left alone by the
-others for as long as that host says that it is there. Then another takes it over, if it can reach it.
+other hosts while the lease of that host is valid. Then another host takes the unit over, if it can reach it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ProcessOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProxyTarget:
-    """Where a board answers, as it was known at a moment."""
+    """Where the process of a board answers, as of a moment."""
 
     board: Board
     endpoint: Endpoint | None
@@ -73,7 +73,7 @@ class ProxyTarget:
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """How a unit was reached, at a moment."""
+    """How a unit was reached, as of a moment."""
 
     handle: UnitHandle
     endpoint: Endpoint
@@ -96,10 +96,10 @@ class ProcessBoards:
         folders: OpenFolders,
         stores: Callable[[], Mapping[str, Store]],
         options: ProcessOptions,
-        told: Callable[[Board, str], None],
+        on_change: Callable[[Board, str], None],
     ) -> None:
         self._catalog, self._folders, self._stores, self._options = catalog, folders, stores, options
-        self._told = told
+        self._on_change = on_change
         # Servers of other catalogs may have the same home.
         digest = hashlib.sha256(str(catalog).encode()).hexdigest()[:12]
         self._place = None if options.home is None else options.home / "process-boards" / digest
@@ -115,7 +115,7 @@ class ProcessBoards:
         self._noted: dict[str, float] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_THREADS, "aboard-process-boards")
-        self._rounds = PeriodicTask(
+        self._task = PeriodicTask(
             "aboard-process-keeper", self._round, looks_after="boards that are processes", rest_after_failure=_REST
         )
 
@@ -128,7 +128,7 @@ class ProcessBoards:
         """Begin to look after them."""
         if self._place is not None:
             make_private_folder(self._place)
-            self._rounds.start()
+            self._task.start()
 
     def preview(self, board: Board) -> list[dict[str, Any]]:
         """What the executor of a board that was never made would be given; no folder is made for it either."""
@@ -142,12 +142,12 @@ class ProcessBoards:
 
     def wake(self) -> None:
         """Look soon: something is to be started or stopped."""
-        self._rounds.wake()
+        self._task.wake()
 
     def stop(self, seconds: float) -> None:
         """Leave all as it is: units go on, and the next server takes them up."""
-        self._rounds.stop()
-        self._rounds.join(seconds)
+        self._task.stop()
+        self._task.join(seconds)
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             kept, self._kept = list(self._kept.values()), {}
@@ -294,7 +294,7 @@ class ProcessBoards:
     def _tell(self, board_id: str) -> None:
         self._known.pop(board_id, None)
         with contextlib.suppress(UnknownName):
-            self._told(self._catalog.boards.get(board_id), "state")
+            self._on_change(self._catalog.boards.get(board_id), "state")
         self.wake()
 
     def _hand_over(self, units: Sequence[BoardUnit]) -> None:
@@ -333,7 +333,7 @@ class ProcessBoards:
         assert self._place is not None
         with self._lock:
             found = self._kept.get(board_id)
-            if found is not None or self._rounds.is_stopped:
+            if found is not None or self._task.is_stopped:
                 return found
             try:
                 lock = ProcessLock(self._place / f"{board_id}.lock")

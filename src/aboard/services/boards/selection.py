@@ -178,9 +178,9 @@ def _plain(value: object) -> Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRefreshIntervals:
-    """Seconds between two looks at the catalog. A look that takes long is followed by a longer rest."""
+    """Seconds between two queries for the runs of an open board. After a slow query the pause is longer."""
 
     live: float = 1.0
-    """Of a board whose selection may grow, or one of whose runs has not ended."""
+    """For a board whose selection may grow, or one of whose runs has not ended."""
     fixed: float = 3.0
-    """Of all others: their runs are renamed or deleted, which is rare."""
+    """For all others: their runs can only be renamed or deleted, which is rare."""

@@ -39,7 +39,7 @@ _ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorBoardLocation:
-    """Where a TensorBoard is to run, and over what."""
+    """Where a TensorBoard runs, and over which folder."""
 
     executor: Executor
     logs: Path

@@ -23,18 +23,18 @@ _CODE_LIFETIME = timedelta(minutes=10)
 
 
 class AccountService:
-    """What one person may see and change of people."""
+    """The use cases of accounts, scoped to one user."""
 
     def __init__(self, access: Access, catalog: Catalog, logins: Logins) -> None:
         self._access, self._catalog, self._logins = access, catalog, logins
         self._people = catalog.people
 
     def me(self) -> Person:
-        """Who asks."""
+        """The account of the user."""
         found = {folded(user.name): user for user in self._people.list()}.get(folded(self._access.name))
         if found is None:  # the one person of a server without people
             return Person(name=self._access.name, administrator=self._access.is_administrator, most=self._access.most)
-        return self._told(found, most=self._access.most)
+        return self._to_person(found, most=self._access.most)
 
     def list(self) -> list[Person]:
         """All people for an administrator; for others those with whom they share a workspace."""
@@ -43,7 +43,7 @@ class AccountService:
             for workspace in self._catalog.seen_by(self._access.seen).workspaces.list():
                 shown |= set(map(folded, self._people.members(workspace.name)))
         everybody = self._access.is_administrator
-        return [self._told(user) for user in self._people.list() if everybody or folded(user.name) in shown]
+        return [self._to_person(user) for user in self._people.list() if everybody or folded(user.name) in shown]
 
     def get(self, name: str) -> Person:
         """One of those that `list` shows."""
@@ -67,7 +67,7 @@ class AccountService:
         else:
             self._logins.give_first_roles(user.name)
         self._record("add", f"person {user.name}", {"administrator": new.administrator})
-        return self._told(self._people.get(user.name))
+        return self._to_person(self._people.get(user.name))
 
     def change(self, name: str, asked: PersonChange) -> Person:
         """Keep somebody out, let them in again, make them an administrator or take that away."""
@@ -89,7 +89,7 @@ class AccountService:
         given = {"display_name": asked.display_name, "administrator": asked.administrator, "disabled": asked.disabled}
         said = {key: value for key, value in given.items() if value is not None}
         self._record("change", f"person {user.name}", said)
-        return self._told(self._people.get(user.name))
+        return self._to_person(self._people.get(user.name))
 
     def set_role(self, asked: RoleChange) -> Members:
         """Give somebody a role in a workspace, or take it away."""
@@ -180,11 +180,11 @@ class AccountService:
         """A page of the record, newest first."""
         self._access.check_administrator()
         page = self._catalog.audit.list(actor=actor, target=target, limit=limit, after=after)
-        told = [
+        items = [
             Change(id=one.id, at=one.at, actor=one.actor, action=one.action, target=one.target, details=one.details)
             for one in page.items
         ]
-        return Page(tuple(told), page.next)
+        return Page(tuple(items), page.next)
 
     def _check_known(self, name: str) -> None:
         """Without a word of who else there is: that is for administrators."""
@@ -205,7 +205,7 @@ class AccountService:
         subject = name_subject(name)
         return "" if self._people.by_subject(subject) else subject
 
-    def _told(self, user: User, *, most: Role = Role.ADMIN) -> Person:
+    def _to_person(self, user: User, *, most: Role = Role.ADMIN) -> Person:
         roles = self._people.roles(user.name)
         is_me = folded(user.name) == folded(self._access.name)
         return Person(

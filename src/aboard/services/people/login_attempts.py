@@ -12,7 +12,7 @@ _MOST_KEPT = 20_000
 
 
 class FailureRateLimit:
-    """Counts failures by who caused them. `most` may come at once; one is forgiven every `seconds` / `most`."""
+    """A token bucket per key: `most` failures may come at once, and one more every `seconds` / `most`."""
 
     def __init__(self, most: int, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._each, self._clock = most, seconds / most, clock
@@ -40,28 +40,28 @@ _PER_ADDRESS, _PER_TOKEN = 30, 10
 
 
 class LoginAttempts:
-    """Counts by the address that asks, and by the token that it means to have. Safe to use from any thread."""
+    """Counts failed login attempts by client address and by token. Safe to use from any thread."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._addresses = FailureRateLimit(_PER_ADDRESS, _MINUTE, clock=clock)
         self._tokens = FailureRateLimit(_PER_TOKEN, _MINUTE, clock=clock)
-        self._told: Callable[[Mapping[str, str]], None] = lambda _: None
+        self._pass_on: Callable[[Mapping[str, str]], None] = lambda _: None
 
     def pass_on(self, to: Callable[[Mapping[str, str]], None]) -> None:
-        """Have `to` called for each try, so that other processes can `hear` of it."""
-        self._told = to
+        """Have `to` called for each failed attempt, so that other processes can `hear` of it."""
+        self._pass_on = to
 
     def wait_seconds(self, address: str, token: str = "") -> float:
         """How long to wait before the next try; 0 for now."""
         return max(self._addresses.wait_seconds(address), self._tokens.wait_seconds(token) if token else 0.0)
 
     def failed(self, address: str, token: str = "") -> None:
-        """Note a try that opened nothing."""
+        """Count a failed attempt."""
         self._count(address, token)
-        self._told({"address": address, "token": token})
+        self._pass_on({"address": address, "token": token})
 
     def hear(self, facts: Mapping[str, object]) -> None:
-        """Note a try through another process."""
+        """Count a failed attempt at another process."""
         self._count(str(facts.get("address", "")), str(facts.get("token", "")))
 
     def _count(self, address: str, token: str) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who somebody is: by a token, a session, a code that works once, or the word of an outside login.
+"""Authentication: users by token, session, one-time code, or an external login.
 
-What was found is kept for a second, so that a page which asks for much at once costs one look at the catalog, and
-longer while the catalog does not answer. Whatever changes people here makes it forgotten at once.
+Results are cached for a second, so that a page with many requests costs one query of the catalog, and longer while the
+catalog does not answer. Any change of users, roles or tokens clears the cache at once.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class LoginOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalIdentity:
-    """Somebody as an outside login describes them."""
+    """A user as an external login describes them."""
 
     subject: str
-    """Who they are there, for ever."""
+    """Their permanent id there."""
     name: str
     display_name: str = ""
     is_administrator: bool | None = None
-    """None: the outside login does not say."""
+    """None: the external login does not say."""
     roles: Mapping[str, Role | None] = field(default_factory=dict[str, "Role | None"])
     """By workspace; None takes a role away. Workspaces that are not here stay as they are."""
 
@@ -56,20 +56,20 @@ def name_subject(name: str) -> str:
 
 
 class Logins:
-    """Finds out who asks."""
+    """Authenticates users."""
 
     def __init__(self, catalog: Catalog, options: LoginOptions) -> None:
         self._catalog, self._options = catalog, options
         self._known: OrderedDict[str, tuple[Access, float]] = OrderedDict()
         self._due: set[str] = set()
         self._changes = 0
-        self._told: Callable[[], None] = lambda: None
+        self._pass_on: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
 
     def forget(self) -> None:
         """Look everybody up anew, because somebody's rights have changed; in other server processes too."""
         self.forget_here()
-        self._told()
+        self._pass_on()
 
     def forget_here(self) -> None:
         """Look everybody up anew, because another process says so."""
@@ -101,7 +101,7 @@ class Logins:
 
     def pass_on(self, to: Callable[[], None]) -> None:
         """Have `to` called when somebody's rights have changed."""
-        self._told = to
+        self._pass_on = to
 
     def of_token(self, text: str) -> Access | None:
         """Whose token it is."""

@@ -36,7 +36,7 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """Runs as they are now, and those that stayed as they were."""
+    """Runs as they are now, and problems of those that were not changed."""
 
     runs: list[Run]
     problems: list[RunProblem]
@@ -99,7 +99,7 @@ class RunEditor:
 
 
 def collect_results(results: Iterable[Run | RunProblem]) -> EditResult:
-    """Results, told apart."""
+    """Edited runs and problems, separated."""
     edited = EditResult([], [])
     for one in results:
         if isinstance(one, Run):
@@ -131,7 +131,7 @@ _LONGEST_TAG = 250
 
 
 class RunEdits:
-    """What one person does with runs; what they may not do is refused before the first run is touched."""
+    """Edits of runs by one user. Permissions are checked before the first run is touched."""
 
     def __init__(self, access: Access, catalog: SeenCatalog, references: References, editor: RunEditor) -> None:
         self._access, self._catalog, self._references, self._editor = access, catalog, references, editor

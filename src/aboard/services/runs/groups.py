@@ -37,7 +37,7 @@ _PAGE = 1000
 
 
 class GroupEdits:
-    """What one person does with workspaces and experiments."""
+    """Edits of workspaces and experiments by one user."""
 
     def __init__(
         self, access: Access, catalog: SeenCatalog, references: References, indexer: RunIndexer, editor: RunEditor
@@ -182,7 +182,7 @@ def _partly(problems: list[RunProblem], count: int) -> StoreError:
 
 
 class SavedViewEdits:
-    """What one person does with saved views."""
+    """Edits of saved views by one user."""
 
     def __init__(self, access: Access, catalog: SeenCatalog) -> None:
         self._access, self._catalog = access, catalog

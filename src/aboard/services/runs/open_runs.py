@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 class StoreReadPool:
-    """Reads from one store. Who would be one too many to wait is told so at once: threads that answer are few."""
+    """The threads that read from one store. When too many callers wait, the next one gets an error at once."""
 
     def __init__(self, *, threads: int = _THREADS, waiting: int = _WAITING) -> None:
         self._threads = ThreadPoolExecutor(threads, "aboard-reading")

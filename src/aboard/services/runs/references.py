@@ -267,7 +267,7 @@ class Selections:
                 folders.append(entry.uri)
                 continue
             else:
-                found = self._found(entry, where, in_bin=in_bin)
+                found = self._runs_of(entry, where, in_bin=in_bin)
             if not found:
                 empty.append(str(entry))
             runs |= {run.number: run for run in found}
@@ -279,7 +279,7 @@ class Selections:
             empty = [] if runs else [settled.where]
         return ResolvedSelection(tuple(runs.values()), tuple(folders), tuple(empty))
 
-    def _found(self, entry: Entry, where: Query | None, *, in_bin: bool) -> list[SelectedRun]:
+    def _runs_of(self, entry: Entry, where: Query | None, *, in_bin: bool) -> list[SelectedRun]:
         try:
             match entry:
                 case Numbers():

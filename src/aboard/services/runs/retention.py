@@ -94,7 +94,7 @@ _log = logging.getLogger("aboard.services")
 
 
 class RetentionTask:
-    """A thread that asks `retain` for each rule. Raises QueryError at once for a rule that cannot be understood."""
+    """Calls `retain` for each rule, in the background. Raises QueryError at once for a rule with an invalid filter."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class RetentionTask:
         self._chores = tuple(chores)
         self._rules = [replace(rule, dry_run=False) for rule in rules]
         self._every = every
-        self._rounds = PeriodicTask(
+        self._task = PeriodicTask(
             "aboard-retention",
             self._round,
             looks_after="rules of retention",
@@ -122,19 +122,19 @@ class RetentionTask:
             first_after=first_after,
         )
         if rules or chores:
-            self._rounds.start()
+            self._task.start()
 
     def stop(self) -> None:
         """Begin nothing more."""
-        self._rounds.stop()
+        self._task.stop()
 
     def _round(self) -> float:
         rest = self._every if self._is_ours() else min(self._every, _LOOK_SECONDS)
         for rule in self._rules:
-            if not self._rounds.is_stopped and self._is_ours():
+            if not self._task.is_stopped and self._is_ours():
                 self._apply(rule)
         for chore in self._chores:
-            if not self._rounds.is_stopped and self._is_ours():
+            if not self._task.is_stopped and self._is_ours():
                 chore()
         return rest
 

@@ -102,7 +102,7 @@ _PROCESS = secrets.token_hex(8)  # versions count from the start of a process
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurveQuery:
-    """Which curves; what is empty or None does not narrow."""
+    """Which curves. Empty and None fields do not narrow the query."""
 
     tags: Sequence[str] = ()
     prefixes: Sequence[str] = ()
@@ -131,7 +131,7 @@ class CurveQuery:
 
 
 class BucketMeans(NamedTuple):
-    """For each point of a reduced curve the mean of the finite values since the one before, and how many these are."""
+    """For each point of a downsampled curve the mean and the count of the finite values since the point before."""
 
     means: NDArray[np.float64]
     counts: NDArray[np.float64]
@@ -147,11 +147,11 @@ class CurvePoints:
     total: int
     points: Points
     parts: BucketMeans | None = None
-    """Where the curve was reduced and they were asked for."""
+    """For a downsampled curve, if the query asked for them."""
 
 
 class CurveSet:
-    """Curves that were found, and runs that could not be read. Points are looked at when they are asked for."""
+    """Curves that match a query, and runs that could not be read. Points are decoded when `points` is called."""
 
     def __init__(self, asked: CurveQuery, curves: Sequence[_Curve], problems: Sequence[RunProblem]) -> None:
         self._asked, self._curves, self.problems = asked, curves, problems
@@ -203,7 +203,7 @@ def curves_of(
 
 
 class _TagFilter:
-    """Says which tags are meant."""
+    """Which tags and logdirs match a query."""
 
     def __init__(self, asked: CurveQuery) -> None:
         self._tags, self._prefixes = frozenset(asked.tags), tuple(asked.prefixes)

@@ -23,7 +23,7 @@ _SEPARATOR = "\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagQuery:
-    """Which tags."""
+    """Which tags of a run, and which page of them."""
 
     prefix: str = ""
     kind: str = ""

@@ -123,27 +123,27 @@ class StoreFollower:
         self._state = threading.Condition()
         self._lease = lease(f"store {store.uri}", self._facts)
         self._pause = interval
-        self._repeated = PeriodicTask(
+        self._task = PeriodicTask(
             f"aboard-follow {store.uri}", self._follow, looks_after=f"runs of {store.uri}", rest_after_failure=interval
         )
 
     def start(self) -> None:
         """Begin."""
-        self._repeated.start()
+        self._task.start()
 
     def stop(self) -> None:
         """End after what is being done."""
-        self._repeated.stop()
+        self._task.stop()
 
     def join(self, seconds: float) -> None:
         """Wait for the end, but no longer than this."""
-        self._repeated.join(seconds)
+        self._task.join(seconds)
 
     def status(self) -> StoreStatus:
         """How the store stands, for whichever process follows it."""
-        told = self._lease.told
-        if not self._lease.is_held and told:
-            return from_wire(StoreStatus, told)
+        facts = self._lease.holder_facts
+        if not self._lease.is_held and facts:
+            return from_wire(StoreStatus, facts)
         return self._own_status()
 
     def _facts(self) -> Mapping[str, Any]:
@@ -168,7 +168,7 @@ class StoreFollower:
             # A round that is under way may have listed already; the one after it has not.
             wanted = self._rounds + (2 if self._is_looking else 1)
             self._is_asked = True
-            self._repeated.wake()
+            self._task.wake()
             if self._round_takes() > seconds:
                 return  # as when thousands of runs are read for the first time
             self._state.wait_for(lambda: self._rounds >= wanted, seconds)
@@ -254,7 +254,7 @@ class StoreFollower:
 
     def _read_waiting(self) -> None:
         for part in parts(list(self._waiting)):
-            if self._repeated.is_stopped:
+            if self._task.is_stopped:
                 return
             done = set(part) - self._read(part)
             self._waiting = [uid for uid in self._waiting if uid not in done]

@@ -44,9 +44,9 @@ _STRIPES = 256
 class RunIndexer:
     """Puts runs into one catalog."""
 
-    def __init__(self, catalog: Catalog, told: Callable[[Sequence[Run], bool], None] = lambda _, __: None) -> None:
-        """`told` hears of all runs that were put, and whether they were there before."""
-        self._catalog, self._told = catalog, told
+    def __init__(self, catalog: Catalog, on_put: Callable[[Sequence[Run], bool], None] = lambda _, __: None) -> None:
+        """`on_put` is called with the runs that were put, and whether they were known before."""
+        self._catalog, self._on_put = catalog, on_put
         self._putting = threading.Lock()
         self._changing: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()
@@ -61,7 +61,7 @@ class RunIndexer:
             with self._putting:
                 untouched = [one for one in loaded if self._is_untouched(one.uid, before)]
                 put = self._catalog.runs.put_many([one.run for one in untouched if one.run is not None])
-            self._told(put, False)
+            self._on_put(put, False)
             results += loaded
             if done is not None:
                 done(len(results))
@@ -71,7 +71,7 @@ class RunIndexer:
         """Put a run that the caller has written itself."""
         with self._putting:
             put = self._catalog.runs.put(run)
-        self._told([put], was_known)
+        self._on_put([put], was_known)
         return put
 
     def register(self, new: NewRun) -> Run:
@@ -100,7 +100,7 @@ class RunIndexer:
 
     def noticed(self, run: Run) -> None:
         """Let those know who want to hear of changes, of one that was made in the catalog alone."""
-        self._told([run], True)
+        self._on_put([run], True)
 
     @contextlib.contextmanager
     def changing(self, uids: Iterable[str]) -> Generator[None]:
@@ -155,18 +155,18 @@ def parts(uids: Iterable[str]) -> Iterator[list[str]]:
 
 
 _MOST_KEPT = 100
-_TELL_SECONDS = 1.0
+_SAVE_SECONDS = 1.0
 
 
 class Reindexer:
-    """The reindexings of this server, those that are over too."""
+    """Reindexes stores, and keeps the state of each reindex, also of those that are over."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._states: dict[str, ReindexState] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._told_at = 0.0
+        self._saved_at = 0.0
 
     def start(self, store: Store) -> ReindexState:
         """Begin with a store; one that is under way is not begun twice."""
@@ -218,8 +218,8 @@ class Reindexer:
         with self._lock:
             state = replace(self._states[task], **news)  # pyright: ignore[reportArgumentType]
             self._states[task] = state
-        if state.is_over or time.monotonic() - self._told_at > _TELL_SECONDS:
-            self._told_at = time.monotonic()
+        if state.is_over or time.monotonic() - self._saved_at > _SAVE_SECONDS:
+            self._saved_at = time.monotonic()
             try:
                 self._catalog.reindexings.tell(task, to_wire(state), is_over=state.is_over)
             except CatalogUnavailable:

@@ -69,17 +69,17 @@ class JobReconciler:
         self,
         catalog: Catalog,
         records: JobRecords,
-        told: Callable[[Run], None],
+        on_change: Callable[[Run], None],
         *,
         pace: JobCheckIntervals | None = None,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """`told` hears of runs whose state was changed here."""
-        self._catalog, self._records, self._told = catalog, records, told
+        """`on_change` is called with runs whose state was changed here."""
+        self._catalog, self._records, self._on_change = catalog, records, on_change
         self._pace, self._clock = pace or JobCheckIntervals(), clock
         self._lock_name = f"jobs {socket.gethostname()}:{records.folder}"
         self._settled: set[str] = set()
-        self._rounds = PeriodicTask(
+        self._task = PeriodicTask(
             "aboard-jobs",
             self._round,
             looks_after="jobs",
@@ -90,12 +90,12 @@ class JobReconciler:
 
     def start(self) -> None:
         """Begin."""
-        self._rounds.start()
+        self._task.start()
 
     def stop(self, seconds: float) -> None:
         """End after what is being done; jobs go on."""
-        self._rounds.stop()
-        self._rounds.join(seconds)
+        self._task.stop()
+        self._task.join(seconds)
 
     def _round(self) -> float:
         with self._catalog.alone(self._lock_name) as is_alone:
@@ -106,7 +106,7 @@ class JobReconciler:
     def look(self) -> None:
         """One round over all jobs of which more is expected."""
         for record in self._records.all():
-            if record.id in self._settled or self._rounds.is_stopped:
+            if record.id in self._settled or self._task.is_stopped:
                 continue
             try:
                 if self._is_settled(record):
@@ -159,7 +159,7 @@ class JobReconciler:
             )
         except Conflict:
             return  # it has said it by itself meanwhile
-        self._told(ended)
+        self._on_change(ended)
 
 
 def clean_stores(stores: Iterable[str]) -> None:

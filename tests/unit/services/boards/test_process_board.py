@@ -14,7 +14,8 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import ExecutorUnavailable
-from aboard.executors import Executor, Local, Slurm
+from aboard.executors import Local, Slurm
+from aboard.executors.executor import Executor
 from aboard.model.boards import Board, BoardKind
 from aboard.model.ids import new_uid
 from aboard.model.states import UnitState

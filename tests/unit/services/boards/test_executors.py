@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from aboard.errors import AboardError, Forbidden, InvalidValue
-from aboard.executors import Docker, Kubernetes, Local, Slurm
+from aboard.executors import Kubernetes, Local, Slurm
+from aboard.executors.docker import Docker
 from aboard.executors.registry import executor_from
 from aboard.model.board_settings import parse_process_settings
 from aboard.model.boards import Board, BoardKind
