@@ -18,9 +18,9 @@ from aboard.model.times import now
 from aboard.store import Store, open_store
 from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder, read_logical
-from aboard.upload.growing import Delivery
+from aboard.upload.growing import SegmentSender
 from aboard.upload.scan import Spool
-from aboard.upload.uploader import Shipper
+from aboard.upload.uploader import Uploader
 
 EVENTS = "tensorboard/train/events.out.tfevents.1794788815.worker-0.17550.0"
 
@@ -40,15 +40,15 @@ def flush_of(size: int, number: int) -> bytes:
 def bytes_sent(store: Store, folder: Path, flushes: int, size: int) -> dict[str, object]:
     """Every flush is shipped on its own, the worst case; a peer that puts the file again sends half its square."""
     spool, claim = new_run(folder)
-    shipper, rolled_up, written = Shipper(spool, store, claim=claim), 0, 0
-    roll_up = Delivery.roll_up
+    shipper, rolled_up, written = Uploader(spool, store, claim=claim), 0, 0
+    roll_up = SegmentSender.roll_up
 
-    def counted(self: Delivery, row: object, last: object, data: bytes) -> object:
+    def counted(self: SegmentSender, row: object, last: object, data: bytes) -> object:
         nonlocal rolled_up
         rolled_up += len(data)
         return roll_up(self, row, last, data)  # type: ignore[arg-type]
 
-    Delivery.roll_up = counted  # type: ignore[method-assign]
+    SegmentSender.roll_up = counted  # type: ignore[method-assign]
     start = time.perf_counter()
     with (spool.output / EVENTS).open("ab") as file:
         for number in range(flushes):
@@ -58,7 +58,7 @@ def bytes_sent(store: Store, folder: Path, flushes: int, size: int) -> dict[str,
     if not shipper.finish("completed").is_sealed:
         raise SystemExit("the run was not sealed")
     seconds = time.perf_counter() - start
-    Delivery.roll_up = roll_up  # type: ignore[method-assign]
+    SegmentSender.roll_up = roll_up  # type: ignore[method-assign]
     run = RunFolder(store, spool.uid)
     read = run.read_manifest()
     if read is None or read_logical(run, read.manifest.files[0]) != (spool.output / EVENTS).read_bytes():
@@ -79,7 +79,7 @@ def bytes_sent(store: Store, folder: Path, flushes: int, size: int) -> dict[str,
 def delays(store: Store, folder: Path, flushes: int) -> dict[str, object]:
     """From a flush until a reader that polls the manifest every half second has the bytes."""
     spool, claim = new_run(folder)
-    shipper, stop, seen = Shipper(spool, store, claim=claim), threading.Event(), list[float]()
+    shipper, stop, seen = Uploader(spool, store, claim=claim), threading.Event(), list[float]()
     thread = threading.Thread(target=shipper.run, args=(stop,), daemon=True)
     thread.start()
     run, size = RunFolder(store, spool.uid), 0

@@ -12,9 +12,9 @@ from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim
 from aboard.upload.destinations import Destinations
 from aboard.upload.restore import restore
-from aboard.upload.retries import Pace
+from aboard.upload.retries import UploadPace
 from aboard.upload.scan import Spool
-from aboard.upload.uploader import Shipper
+from aboard.upload.uploader import Uploader
 from support.clouds import clear_clouds
 from support.processes import until
 from support.shipping import Trip, append, records
@@ -53,7 +53,7 @@ def test_a_whole_life(trip, tmp_path):
     assert (second.output / "checkpoint.pt").read_bytes() == (trip.output / "checkpoint.pt").read_bytes()
     assert (second.output / EVENTS).read_bytes() == (trip.output / EVENTS).read_bytes()
     append(second.output / "tensorboard/train/events.out.tfevents.1794788999.other.8.0", records(step, 5))
-    state = Shipper(second, trip.store, claim=claim).finish("completed", timeout=60)
+    state = Uploader(second, trip.store, claim=claim).finish("completed", timeout=60)
     assert state.is_sealed
     assert state.files_left == 0
     manifest = trip.manifest()
@@ -65,8 +65,8 @@ def test_live_and_to_two_places(trip, tmp_path):
     mirror = open_store(str(tmp_path / "mirror"), create=True)
     destinations = Destinations(
         [
-            Shipper(trip.spool, trip.store, pace=lambda: Pace(0.1)),
-            Shipper(trip.spool, mirror, journal="second", pace=lambda: Pace(0.1)),
+            Uploader(trip.spool, trip.store, pace=lambda: UploadPace(0.1)),
+            Uploader(trip.spool, mirror, journal="second", pace=lambda: UploadPace(0.1)),
         ]
     )
     destinations.start()

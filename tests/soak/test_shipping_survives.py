@@ -12,7 +12,7 @@ import time
 
 from aboard.store import open_store
 from aboard.store.run.run_folder import ManifestOutdated, read_logical
-from aboard.upload.uploader import Shipper
+from aboard.upload.uploader import Uploader
 from support.clouds import clear_clouds, use
 from support.fault_proxy import fault_proxy
 from support.processes import start, until
@@ -142,7 +142,7 @@ def test_killed_again_and_again_with_the_network_cut(s3_server, monkeypatch, tmp
             assert not reader.wrong
         training.stop.set()
         training.join()
-        state = Shipper(trip.spool, store).finish("failed", timeout=60)
+        state = Uploader(trip.spool, store).finish("failed", timeout=60)
         time.sleep(0.3)
     assert not reader.wrong
     assert state.is_sealed

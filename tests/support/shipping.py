@@ -16,7 +16,7 @@ from aboard.store.run.documents import AttemptClaim, Manifest
 from aboard.store.run.file_rows import FileRow
 from aboard.store.run.run_folder import RunFolder, read_logical
 from aboard.upload.scan import Spool
-from aboard.upload.uploader import Shipper
+from aboard.upload.uploader import Uploader
 
 
 class Hands:
@@ -61,10 +61,10 @@ class Trip:
     def folder(self) -> RunFolder:
         return RunFolder(self.store, self.spool.uid)
 
-    def shipper(self, **options: Any) -> Shipper:
+    def shipper(self, **options: Any) -> Uploader:
         """A shipper as a new process would make it."""
         options.setdefault("monotonic", self.clock)
-        return Shipper(self.spool, options.pop("store", self.store), **options)
+        return Uploader(self.spool, options.pop("store", self.store), **options)
 
     def manifest(self) -> Manifest:
         read = self.folder.read_manifest()

@@ -18,7 +18,7 @@ from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload.scan import Spool
-from aboard.upload.uploader import Shipper
+from aboard.upload.uploader import Uploader
 
 
 @dataclass
@@ -27,7 +27,7 @@ class StoredRun:
 
     store: Store
     spool: Spool
-    shipper: Shipper
+    shipper: Uploader
     _writers: dict[str, SummaryWriter] = field(default_factory=dict)
 
     @classmethod
@@ -51,7 +51,7 @@ class StoredRun:
         claim = claim_attempt(RunFolder(store, uid), AttemptClaim(number=0, token=new_uid(), claimed=now()))
         spool = Spool.at(folder / f"attempt-{claim.number}" / uid)
         spool.write_attempt(claim)
-        return cls(store, spool, Shipper(spool, store, claim=claim))
+        return cls(store, spool, Uploader(spool, store, claim=claim))
 
     def again(self, folder: Path) -> StoredRun:
         """Another attempt of the same run, on another machine."""

@@ -24,7 +24,7 @@ from aboard.jobs.command import HPARAMS
 from aboard.jobs.sources import enter_source
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_from_json
 from aboard.model.names import check_name, check_workspace_name
-from aboard.run.supervisor.console import Talk, TalkingHandler
+from aboard.run.supervisor.console import Console, ConsoleHandler
 from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.start import RunRequest
 from aboard.run.supervisor.supervise import supervise
@@ -61,9 +61,9 @@ class RunOptions:
 
 def run(options: RunOptions) -> int:
     """Run the command as a run; the exit code."""
-    talk = Talk(quiet=options.quiet)
+    talk = Console(quiet=options.quiet)
     logger = logging.getLogger("aboard")
-    logger.addHandler(TalkingHandler(talk))
+    logger.addHandler(ConsoleHandler(talk))
     logger.setLevel(logging.INFO)
     logger.propagate = False
     request, source_is_done = request_of(options)

@@ -25,14 +25,14 @@ from aboard.foundation.files import make_private_folder
 from aboard.model.names import LONGEST_NAME, check_name, check_workspace_name
 from aboard.reader.opened.runs import OpenedRuns
 from aboard.run.spool import ATTEMPT, DESTINATION, START
-from aboard.run.supervisor.console import Talk, TalkingHandler
+from aboard.run.supervisor.console import Console, ConsoleHandler
 from aboard.run.supervisor.destination import check_destinations, check_folders
-from aboard.run.supervisor.sync import EarlierRun, Synced, spool_folders, take_over
+from aboard.run.supervisor.sync import EarlierRun, SyncResult, spool_folders, take_over
 from aboard.run.supervisor.sync import sync as ship
 from aboard.store import Store, open_store
 from aboard.store.run.listing import RunListing
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload.packing import Packed, pack_later
+from aboard.upload.packing import PackResult, pack_later
 
 
 def sync(folders: Sequence[str], *, timeout: float, clean: bool, as_json: bool, options: TakeOverOptions) -> int:
@@ -51,13 +51,13 @@ def sync(folders: Sequence[str], *, timeout: float, clean: bool, as_json: bool, 
 
 def listen() -> None:
     """Show what goes wrong meanwhile."""
-    logging.getLogger("aboard").addHandler(TalkingHandler(Talk(), logging.WARNING))
+    logging.getLogger("aboard").addHandler(ConsoleHandler(Console(), logging.WARNING))
     logging.getLogger("aboard").propagate = False
 
 
-def report_synced(items: Iterable[Synced], *, as_json: bool) -> int:
+def report_synced(items: Iterable[SyncResult], *, as_json: bool) -> int:
     """Say what became of each run as it comes; 1 when something is left."""
-    done: list[Synced] = []
+    done: list[SyncResult] = []
     for synced in items:
         done.append(synced)
         if not as_json:
@@ -69,7 +69,7 @@ def report_synced(items: Iterable[Synced], *, as_json: bool) -> int:
     return 0 if all(one.is_well for one in done) else 1
 
 
-def _document(synced: Synced) -> dict[str, object]:
+def _document(synced: SyncResult) -> dict[str, object]:
     return {
         "uid": synced.uid,
         "name": synced.name,
@@ -102,7 +102,7 @@ def is_meant(folders: Sequence[str]) -> bool:
     return folder.is_dir() and not any((folder / name).exists() for name in (ATTEMPT, DESTINATION, START))
 
 
-def taken_over(folder_given: str, store_given: str, options: TakeOverOptions) -> Iterator[Synced]:
+def taken_over(folder_given: str, store_given: str, options: TakeOverOptions) -> Iterator[SyncResult]:
     """Ship one run after the other; the trouble of one does not stop the others."""
     settings = load_settings({"workspace": options.workspace})
     folder = Path(folder_given).expanduser().resolve()
@@ -125,12 +125,12 @@ def taken_over(folder_given: str, store_given: str, options: TakeOverOptions) ->
         yield taken(earlier, store, settings.home, options.timeout)
 
 
-def taken(run: EarlierRun, store: str, home: Path, timeout: float) -> Synced:
+def taken(run: EarlierRun, store: str, home: Path, timeout: float) -> SyncResult:
     """Take one run over; what goes wrong is told as what became of it."""
     try:
         return take_over(run, store, home, timeout)
     except AboardError as error:
-        return Synced(folder=run.folder, uid=run.uid, name=run.name, state="failed", text=str(error))
+        return SyncResult(folder=run.folder, uid=run.uid, name=run.name, state="failed", text=str(error))
 
 
 def run_name_of(text: str) -> str:
@@ -170,18 +170,18 @@ def sync_columns(uris: Sequence[str], *, as_json: bool) -> int:
     for store in [_opened(uri) for uri in uris]:
         for run in _packed(store):
             done.append(run)
-            if not as_json and run.state != Packed.THERE:
+            if not as_json and run.state != PackResult.THERE:
                 typer.echo(f"{run.uid}: {run.state.upper()}{f'  {run.problem}' if run.problem else ''}")
     if as_json:
         typer.echo(json.dumps({"items": [run._asdict() for run in done], "next": None}, ensure_ascii=False))
     else:
-        count = sum(run.state == Packed.PACKED for run in done)
+        count = sum(run.state == PackResult.PACKED for run in done)
         typer.echo(f"{count} of {len(done)} runs got columns; {_there(done)} had them.", err=True)
     return 1 if any(run.problem for run in done) else 0
 
 
 def _there(done: Sequence[PackedRun]) -> int:
-    return sum(run.state == Packed.THERE for run in done)
+    return sum(run.state == PackResult.THERE for run in done)
 
 
 def _opened(uri: str) -> Store:
@@ -224,7 +224,7 @@ class _Import:
     points: int = 0
     left_out: Counter[str] = field(default_factory=Counter[str])
 
-    def runs(self) -> Iterator[Synced]:
+    def runs(self) -> Iterator[SyncResult]:
         options = self.options
         settings = client_settings({"workspace": options.workspace, "store": options.store})
         store, _ = check_destinations(settings.store, ())
@@ -268,7 +268,7 @@ def import_runs(options: ImportOptions) -> int:
     return code
 
 
-def _at_least_one(runs: Iterator[Synced], options: ImportOptions) -> Iterator[Synced]:
+def _at_least_one(runs: Iterator[SyncResult], options: ImportOptions) -> Iterator[SyncResult]:
     is_empty = True
     for run in runs:
         is_empty = False

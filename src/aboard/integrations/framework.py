@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from aboard.errors import AboardError, InvalidType, InvalidValue, MissingPackage
 from aboard.run.training.run import Run, current_run
-from aboard.run.training.stages import SaidOnce, checked_stage
+from aboard.run.training.stages import OnceWarnings, checked_stage
 from aboard.writer.summary_writer import SummaryWriter
 
 
@@ -89,7 +89,7 @@ class ScalarLogger:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._said = SaidOnce()
+        self._said = OnceWarnings()
 
     def log(self, writer: SummaryWriter, values: Mapping[str, Any], step: int, prefix: str = "") -> None:
         """Add each value at a step; tags are `prefix` and the name. Nested mappings are flattened by "/"."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aboard.integrations.framework import choose_run, require
-from aboard.run.environment import place_from
+from aboard.run.environment import context_from
 from aboard.run.training.run import Run, current_run
 from aboard.run.training.starting import rank_of
 from aboard.writer.summary_writer import SummaryWriter
@@ -50,7 +50,7 @@ class TorchWriter:
 
 def run_folder() -> Path | None:
     """Where event files of the run of this process go; None when there is none."""
-    place = place_from(os.environ)
+    place = context_from(os.environ)
     if place is not None:
         return place.tensorboard
     run = current_run()
@@ -60,7 +60,7 @@ def run_folder() -> Path | None:
 def profiler_handler(run: Run | None = None, *, use_gzip: bool = False) -> Callable[[Any], None]:
     """For `torch.profiler.profile(on_trace_ready=…)`: traces go beside the run, named by their rank."""
     torch = require("torch.profiler", "torch", "1.9", newest_tested="2.13")
-    if run is None and (place := place_from(os.environ)) is not None:
+    if run is None and (place := context_from(os.environ)) is not None:
         folder = place.tensorboard  # from every rank, also those that do not log
     else:
         folder = choose_run(run).tensorboard_dir

@@ -22,7 +22,7 @@ TENSORBOARD_DIR = "ABOARD_TENSORBOARD_DIR"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunPlace:
+class RunContext:
     """Which run a process belongs to, and where its files go on this machine."""
 
     spool: Path
@@ -47,7 +47,7 @@ class RunPlace:
         }
 
 
-def variables_of(place: RunPlace) -> dict[str, str]:
+def variables_of(place: RunContext) -> dict[str, str]:
     """What is set for the command of a run; all folders are below its output folder."""
     output, tensorboard = str(place.output), str(place.tensorboard)
     resuming = {"XT_RESUME_NAME": place.name} if place.attempt > 1 else {}
@@ -81,18 +81,18 @@ def _node_id() -> str:
     return f"node{next((number for number in numbers if number.isdecimal()), '0')}"
 
 
-def _job_id(place: RunPlace) -> str:
+def _job_id(place: RunContext) -> str:
     """What the runs of one experiment have in common; a batch system's own number goes before."""
     names = ("XT_JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
     return next((os.environ[name] for name in names if os.environ.get(name)), place.experiment)
 
 
-def place_from(environ: Mapping[str, str]) -> RunPlace | None:
+def context_from(environ: Mapping[str, str]) -> RunContext | None:
     """The run that the environment speaks of, if this process was started by `aboard run`."""
     if not all(environ.get(name) for name in (SPOOL, RUN_UID, OUTPUT_DIR)):
         return None
     attempt = environ.get(ATTEMPT, "1")
-    return RunPlace(
+    return RunContext(
         spool=Path(environ[SPOOL]),
         uid=environ[RUN_UID],
         name=environ.get(RUN, ""),

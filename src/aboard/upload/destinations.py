@@ -8,13 +8,13 @@ import time
 from collections.abc import Sequence
 
 from aboard.model.states import RunState
-from aboard.upload.uploader import Shipper, ShippingState
+from aboard.upload.uploader import Uploader, UploadState
 
 
 class Destinations:
     """Shippers of one run, each with a store and a journal of its own; the first is the one that counts."""
 
-    def __init__(self, shippers: Sequence[Shipper]) -> None:
+    def __init__(self, shippers: Sequence[Uploader]) -> None:
         self.shippers = tuple(shippers)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -26,11 +26,11 @@ class Destinations:
             thread.start()
             self._threads.append(thread)
 
-    def finish(self, status: RunState | str, timeout: float | None = None) -> list[ShippingState]:
+    def finish(self, status: RunState | str, timeout: float | None = None) -> list[UploadState]:
         """Finish all of them within the same time; what each has left."""
         end = None if timeout is None else time.monotonic() + timeout
         self._stop.set()
-        states: list[ShippingState | None] = [None] * len(self.shippers)
+        states: list[UploadState | None] = [None] * len(self.shippers)
 
         def finish_one(place: int) -> None:
             states[place] = self.shippers[place].finish(status, None if end is None else end - time.monotonic())

@@ -26,20 +26,20 @@ from aboard.store.run.layout import COLUMNS, RUN, SEALED, segment_path
 from aboard.store.run.run_folder import RunFolder, read_logical
 from aboard.upload import local_file
 from aboard.upload.local_file import SourceChanged, SourceUnreadable
-from aboard.upload.recovery import Journal, Standing, leftovers, write_journal
-from aboard.upload.retries import Conditions, RestingFiles, is_about_one_file
-from aboard.upload.scan import Found
-from aboard.upload.segments import IN_MEMORY_BYTES, SAMPLE_BYTES, GrowingFile, GrowingFiles, Plan, to_roll_up
+from aboard.upload.recovery import Journal, StoredState, unnamed_objects, write_journal
+from aboard.upload.retries import FailedFiles, UploadProblems, is_about_one_file
+from aboard.upload.scan import LocalFile
+from aboard.upload.segments import IN_MEMORY_BYTES, SAMPLE_BYTES, GrowingFile, GrowingFiles, SegmentPlan, to_roll_up
 
 
-class Delivery:
+class SegmentSender:
     """The way into one run's folder of one store."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
         self.in_segments = not folder.store.can_append
 
-    def send(self, growing: GrowingFile, plan: Plan, file: int) -> bytes:
+    def send(self, growing: GrowingFile, plan: SegmentPlan, file: int) -> bytes:
         """Send what was planned; returns the data, or both ends of it where it is too large for memory."""
         if plan.end - plan.start > IN_MEMORY_BYTES:
             return self._send_large(growing, plan, file)
@@ -55,7 +55,7 @@ class Delivery:
         self._put(segment_path(row.path, last[0].number), data)
         return replace(row, segments=(*(row.segments or ())[: -len(last)], Segment(last[0].number, len(data))))
 
-    def _send_large(self, growing: GrowingFile, plan: Plan, file: int) -> bytes:
+    def _send_large(self, growing: GrowingFile, plan: SegmentPlan, file: int) -> bytes:
         """One record of many megabytes."""
         before = growing.row.crc32 or 0
 
@@ -82,7 +82,7 @@ class Delivery:
     def _put(self, path: str, data: bytes) -> None:
         self.folder.store.put(self.folder.key(path), data)
 
-    def _append(self, path: str, data: bytes, plan: Plan, file: int) -> None:
+    def _append(self, path: str, data: bytes, plan: SegmentPlan, file: int) -> None:
         """Append, and where the end is not as expected, find out what is there."""
         store, key = self.folder.store, self.folder.key(path)
         try:
@@ -95,15 +95,15 @@ class Delivery:
                 store.put_stream(key, local_file.pieces(file, 0, plan.end), size=plan.end)
 
 
-class ManifestKeeper:
+class ManifestWriter:
     """The manifest of one attempt in one store, and the journal beside the local files."""
 
     def __init__(
         self,
         folder: RunFolder,
-        standing: Standing,
+        standing: StoredState,
         journal: Path,
-        conditions: Conditions,
+        conditions: UploadProblems,
         monotonic: Callable[[], float],
     ) -> None:
         self._folder = folder
@@ -201,7 +201,7 @@ class ManifestKeeper:
         """Delete what crashes left behind, found by listing."""
         rows = self._manifest.files
         tops = {row.path.partition("/")[0] for row in rows}
-        self._garbage += leftovers(rows, [entry.key for top in sorted(tops) for entry in self._folder.list(top)])
+        self._garbage += unnamed_objects(rows, [entry.key for top in sorted(tops) for entry in self._folder.list(top)])
         self._garbage += [entry.key for entry in self._folder.list(COLUMNS)]
         self._delete_garbage()
 
@@ -246,9 +246,9 @@ REWRITING_SECONDS = 10.0
 
 
 class _Work(NamedTuple):
-    found: Found
+    found: LocalFile
     growing: GrowingFile
-    plan: Plan
+    plan: SegmentPlan
 
 
 class GrowingLane:
@@ -257,9 +257,9 @@ class GrowingLane:
     def __init__(
         self,
         files: GrowingFiles,
-        keeper: ManifestKeeper,
-        delivery: Delivery,
-        conditions: Conditions,
+        keeper: ManifestWriter,
+        delivery: SegmentSender,
+        conditions: UploadProblems,
         monotonic: Callable[[], float],
     ) -> None:
         self.files = files
@@ -267,14 +267,14 @@ class GrowingLane:
         self._delivery = delivery
         self._conditions = conditions
         self._monotonic = monotonic
-        self._resting = RestingFiles(conditions, monotonic)
+        self._resting = FailedFiles(conditions, monotonic)
 
     @property
     def in_segments(self) -> bool:
         """Whether files are kept in segments, and not as they are."""
         return self._delivery.in_segments
 
-    def round(self, found: Sequence[Found], *, final: bool, status: RunState) -> bool:
+    def round(self, found: Sequence[LocalFile], *, final: bool, status: RunState) -> bool:
         """Send at most one segment of each file, and put the manifest; whether there was more when `found` was made."""
         work = self._plan(found, final=final)
         if work:
@@ -285,11 +285,11 @@ class GrowingLane:
         self._put_manifest(status, error)
         return any(one.plan.end < one.found.identity.size for one in work if one.growing.plan is None)
 
-    def compact(self, found: Sequence[Found], status: RunState) -> None:
+    def compact(self, found: Sequence[LocalFile], status: RunState) -> None:
         """Leave no small segments, now that the files are complete."""
         self._put_manifest(status, self._roll_up_all(found, final=True))
 
-    def left(self, found: Sequence[Found]) -> dict[str, int]:
+    def left(self, found: Sequence[LocalFile]) -> dict[str, int]:
         """Bytes that the store should have and does not, by source; half a record is not among them."""
         sizes = {one.source: one.identity.size for one in found}
         known = {source: self.files.known(source) for source in sizes}
@@ -304,7 +304,7 @@ class GrowingLane:
         if error is not None:
             raise error
 
-    def _plan(self, found: Sequence[Found], *, final: bool) -> list[_Work]:
+    def _plan(self, found: Sequence[LocalFile], *, final: bool) -> list[_Work]:
         local = {one.source for one in found}
         work: list[_Work] = []
         for one in found:
@@ -330,7 +330,7 @@ class GrowingLane:
                 work.append(planned)
         return work
 
-    def _plan_one(self, found: Found, growing: GrowingFile, file: int, *, final: bool) -> _Work | None:
+    def _plan_one(self, found: LocalFile, growing: GrowingFile, file: int, *, final: bool) -> _Work | None:
         look = growing.look(file)
         if look == "short":
             if self._is_awaited(found, growing, file, final=final):
@@ -348,7 +348,7 @@ class GrowingLane:
             growing.done = found.identity
         return None
 
-    def _is_awaited(self, found: Found, growing: GrowingFile, file: int, *, final: bool) -> bool:
+    def _is_awaited(self, found: LocalFile, growing: GrowingFile, file: int, *, final: bool) -> bool:
         """Whether a file that is shorter than what was shipped may become longer again, with the same beginning."""
         if growing.short_checked == found.identity:
             return True
@@ -395,7 +395,7 @@ class GrowingLane:
         self._resting.well(work.found)
         return None
 
-    def _roll_up_all(self, found: Sequence[Found], *, final: bool) -> AboardError | None:
+    def _roll_up_all(self, found: Sequence[LocalFile], *, final: bool) -> AboardError | None:
         local = {one.source: one for one in found}
         for growing in self.files:
             one = local.get(growing.row.source)
@@ -412,7 +412,7 @@ class GrowingLane:
                     self._resting.add(one, str(error))
         return None
 
-    def _roll_up(self, growing: GrowingFile, last: tuple[Segment, ...], local: Found | None) -> None:
+    def _roll_up(self, growing: GrowingFile, last: tuple[Segment, ...], local: LocalFile | None) -> None:
         row, size = growing.row, sum(segment.bytes for segment in last)
         data = _last_bytes(growing, local, size) if local else None
         if data is None:
@@ -421,7 +421,7 @@ class GrowingLane:
         self.keeper.discard([segment_path(row.path, segment.number) for segment in last[1:]])
 
 
-def _last_bytes(growing: GrowingFile, local: Found, count: int) -> bytes | None:
+def _last_bytes(growing: GrowingFile, local: LocalFile, count: int) -> bytes | None:
     try:
         with local_file.opened(local.path) as file:
             return growing.last_bytes(file, count)

@@ -23,8 +23,8 @@ from aboard.store.run.layout import generation_path, path_of
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload import local_file
 from aboard.upload.local_file import HeldFile, Snapshot, SourceChanged, SourceUnreadable
-from aboard.upload.retries import Conditions, RestingFiles, is_about_one_file
-from aboard.upload.scan import Found, Identity, Scan
+from aboard.upload.retries import FailedFiles, UploadProblems, is_about_one_file
+from aboard.upload.scan import Identity, LocalFile, Scan
 
 QUIET_SECONDS = 1.0
 RESTLESS_SECONDS = 10.0
@@ -69,14 +69,14 @@ class OutputLane:
     """Everything about the files of one run that are shipped whole, and `outputs.json`."""
 
     def __init__(
-        self, folder: RunFolder, outputs: Outputs, conditions: Conditions, monotonic: Callable[[], float]
+        self, folder: RunFolder, outputs: Outputs, conditions: UploadProblems, monotonic: Callable[[], float]
     ) -> None:
         self._folder = folder
         self._rows = {row.source: row for row in outputs.files}
         self._outputs = outputs
         self._conditions = conditions
         self._monotonic = monotonic
-        self._resting = RestingFiles(conditions, monotonic)
+        self._resting = FailedFiles(conditions, monotonic)
         self._waiting: dict[str, _Waiting] = {}
         self._seen: set[str] = set()
         self._lock = threading.Lock()
@@ -109,13 +109,13 @@ class OutputLane:
         files = [one for one in scan.files if one.kind == "output" and not self._is_shipped(one)]
         return {one.source: one.identity.size for one in files}
 
-    def _is_shipped(self, found: Found) -> bool:
+    def _is_shipped(self, found: LocalFile) -> bool:
         row = self._rows.get(found.source)
         if row is None or row.link or row.modified is None or row.bytes != found.identity.size:
             return False
         return abs(row.modified - found.modified) < _SAME_TIME
 
-    def _is_ready(self, found: Found, *, final: bool) -> bool:
+    def _is_ready(self, found: LocalFile, *, final: bool) -> bool:
         self._seen.add(found.source)
         if self._is_shipped(found):
             self._forget_waiting(found.source)
@@ -142,7 +142,7 @@ class OutputLane:
         waiting.taken = "copied"
         return waiting.is_overdue(now)
 
-    def _hold(self, found: Found, waiting: _Waiting, now: float) -> None:
+    def _hold(self, found: LocalFile, waiting: _Waiting, now: float) -> None:
         """Keep the version that has the name now, unless an earlier one is kept that nobody writes to."""
         if waiting.held is not None and waiting.held.seconds_unchanged(now) is not None:
             return
@@ -151,7 +151,7 @@ class OutputLane:
             with contextlib.suppress(SourceChanged, SourceUnreadable):
                 waiting.held = HeldFile(found.path, now)
 
-    def _send_all(self, ready: Sequence[Found]) -> None:
+    def _send_all(self, ready: Sequence[LocalFile]) -> None:
         small = [one for one in ready if one.identity.size <= SMALL_BYTES]
         large = [one for one in ready if one.identity.size > SMALL_BYTES]
         stop = threading.Event()
@@ -163,7 +163,7 @@ class OutputLane:
         if error := next((error for error in errors if error is not None), None):
             raise error
 
-    def _send(self, found: Found, stop: threading.Event) -> AboardError | None:
+    def _send(self, found: LocalFile, stop: threading.Event) -> AboardError | None:
         """Put one file; the error, if it is one of the store: then nothing more is begun."""
         if stop.is_set():
             return None
@@ -195,7 +195,7 @@ class OutputLane:
         self._conditions.well(str(found.path), "it is shipped now.")
         return None
 
-    def _put(self, found: Found, row: FileRow) -> FileRow:
+    def _put(self, found: LocalFile, row: FileRow) -> FileRow:
         with self._content(found) as content:
             key, size = self._folder.key(row.path), content.identity.size
             if size <= SMALL_BYTES:
@@ -205,7 +205,7 @@ class OutputLane:
         return replace(row, bytes=size, crc32=content.crc32, modified=content.modified, gone=False, link="")
 
     @contextlib.contextmanager
-    def _content(self, found: Found) -> Generator[Snapshot]:
+    def _content(self, found: LocalFile) -> Generator[Snapshot]:
         """What is put of a file: what it is, a version that was kept, or a copy."""
         waiting = self._waiting[found.source]
         if waiting.held is not None:
@@ -225,7 +225,7 @@ class OutputLane:
         if waiting := self._waiting.pop(source, None):
             waiting.release()
 
-    def _row_for(self, found: Found) -> FileRow:
+    def _row_for(self, found: LocalFile) -> FileRow:
         with self._lock:
             if known := self._rows.get(found.source):
                 return known
@@ -237,7 +237,7 @@ class OutputLane:
             self._rows[found.source] = row  # takes the path; not listed before it is shipped
             return row
 
-    def _note_links(self, links: Iterable[Found]) -> None:
+    def _note_links(self, links: Iterable[LocalFile]) -> None:
         for found in links:
             self._seen.add(found.source)
             row = self._row_for(found)

@@ -30,7 +30,7 @@ from aboard.store.run.documents import render_manifest
 from aboard.store.run.file_rows import FileRow
 from aboard.store.run.layout import EVENTS, RUN, SEALED
 from aboard.store.run.run_folder import RunFolder, read_logical
-from aboard.upload.scan import Found
+from aboard.upload.scan import LocalFile
 
 END_BYTES = 4096  # by the first and last so many bytes, readers know an event file again
 MOST_EVENT_BYTES = 1 << 30  # decoding takes about as much memory
@@ -50,7 +50,7 @@ class _Local(NamedTuple):
 
 
 def packed_columns(
-    folder: RunFolder, rows: Iterable[FileRow], found: Iterable[Found], *, most_fetched: int = MOST_FETCHED_BYTES
+    folder: RunFolder, rows: Iterable[FileRow], found: Iterable[LocalFile], *, most_fetched: int = MOST_FETCHED_BYTES
 ) -> PackedColumns | None:
     """The columns of a run whose event files are complete; None where there should be none.
 
@@ -142,7 +142,7 @@ def _ends(path: Path, outline: OutlinedFile) -> bytes:
     return data
 
 
-class Packed(StrEnum):
+class PackResult(StrEnum):
     """What became of a run."""
 
     PACKED = "packed"
@@ -152,28 +152,28 @@ class Packed(StrEnum):
     """No event files, too many of them, or not what the manifest says."""
 
 
-def pack_later(folder: RunFolder) -> Packed:
+def pack_later(folder: RunFolder) -> PackResult:
     """Put the columns of a run if it is sealed and has none. Raises what the store raises."""
     if folder.store.exists(folder.key(SEALED)):
-        return Packed.THERE
+        return PackResult.THERE
     announced = announcements_of(folder)  # before the documents: what is changed later is announced later
     read = folder.read_manifest()
     if read is None or not read.manifest.sealed:
-        return Packed.LIVE
+        return PackResult.LIVE
     try:
         run = folder.store.get(folder.key(RUN)).decode()
     except (KeyNotFound, UnicodeDecodeError):
         run = ""
     columns = packed_columns(folder, read.manifest.files, (), most_fetched=MOST_EVENT_BYTES)
     if columns is None:
-        return Packed.NOT_POSSIBLE
+        return PackResult.NOT_POSSIBLE
     manifest = render_manifest(replace(read.manifest, columns=None)).decode()
     try:
         data = columns.render(SealedDocuments(manifest, run, announced))
         folder.store.put(folder.key(SEALED), data, create_only=True)
     except KeyExists:
-        return Packed.THERE
+        return PackResult.THERE
     if folder.read_manifest() != read:
         folder.delete([SEALED])
-        return Packed.LIVE
-    return Packed.PACKED
+        return PackResult.LIVE
+    return PackResult.PACKED

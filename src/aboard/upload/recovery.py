@@ -28,7 +28,7 @@ from aboard.store.run.file_rows import FileRow, Segment, row_to_json, rows_from_
 from aboard.store.run.layout import EVENTS, LOG, path_of, segment_path, split_segment
 from aboard.store.run.run_folder import RunFolder, rebuild_growing, rebuild_outputs
 from aboard.upload.retries import Superseded
-from aboard.upload.segments import Plan
+from aboard.upload.segments import SegmentPlan
 
 FORMAT = "aboard-journal"
 
@@ -43,7 +43,7 @@ class Journal:
     """Of the manifest that is put when everything planned is done."""
     files: tuple[FileRow, ...] = ()
     """What is in the store for certain."""
-    plans: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
+    plans: Mapping[str, SegmentPlan] = field(default_factory=dict[str, SegmentPlan])
     """By path: what is being sent."""
     garbage: tuple[str, ...] = ()
     """Objects that the manifest no longer names when it has this serial."""
@@ -96,16 +96,16 @@ def _parse(data: bytes, where: str) -> Journal:
         )
 
 
-def _plan(value: object) -> Plan:
+def _plan(value: object) -> SegmentPlan:
     match value:
         case [int(start), int(end), int(number), int(crc)]:
-            return Plan(start, end, number, crc)
+            return SegmentPlan(start, end, number, crc)
         case _:
             raise InvalidValue(f"'plans' of the journal holds {value!r}")
 
 
 @dataclass(frozen=True)
-class Standing:
+class StoredState:
     """What is there, and what was begun."""
 
     manifest: Manifest
@@ -113,7 +113,7 @@ class Standing:
     is_put: bool
     """Whether the store has just this manifest."""
     outputs: Outputs
-    plans: dict[str, Plan] = field(default_factory=dict[str, Plan])
+    plans: dict[str, SegmentPlan] = field(default_factory=dict[str, SegmentPlan])
     """By path: what may have been sent already."""
     garbage: tuple[str, ...] = ()
     """Objects that nobody names any more."""
@@ -124,7 +124,7 @@ class Standing:
         return self.manifest.files
 
 
-def leftovers(rows: Iterable[FileRow], paths: Iterable[str]) -> list[str]:
+def unnamed_objects(rows: Iterable[FileRow], paths: Iterable[str]) -> list[str]:
     """Those of `paths` that are segments or earlier generations of the files, and not among their objects."""
     known = tuple(rows)
     named = {path for row in known for path in row.objects()}
@@ -142,7 +142,7 @@ def leftovers(rows: Iterable[FileRow], paths: Iterable[str]) -> list[str]:
 LATE_SECONDS = 60.0
 
 
-def arrive(folder: RunFolder, claim: AttemptClaim, run: Run | None, journal: Journal | None) -> Standing:
+def reconcile(folder: RunFolder, claim: AttemptClaim, run: Run | None, journal: Journal | None) -> StoredState:
     """How the run stands; raises Superseded when another attempt has taken it."""
     is_new = _make_known(folder, claim, run)
     try:
@@ -158,7 +158,7 @@ def arrive(folder: RunFolder, claim: AttemptClaim, run: Run | None, journal: Jou
     if before and journal and before.attempt == claim.number and before.serial <= journal.serial:
         return _by_journal(before, journal, outputs)
     if before is None and is_new:
-        return Standing(manifest_of_attempt(None, claim.number), is_put=False, outputs=outputs)
+        return StoredState(manifest_of_attempt(None, claim.number), is_put=False, outputs=outputs)
     return _by_listing(folder, claim, before, journal, outputs)
 
 
@@ -194,11 +194,11 @@ def _outputs(folder: RunFolder, before: Manifest | None) -> Outputs:
     return outputs or Outputs(serial=0)
 
 
-def _by_journal(before: Manifest, journal: Journal, outputs: Outputs) -> Standing:
+def _by_journal(before: Manifest, journal: Journal, outputs: Outputs) -> StoredState:
     """The journal knows what was sent, also what no manifest names yet."""
     is_put = before.serial == journal.serial
     manifest = before if is_put else replace(before, files=journal.files, serial=journal.serial)
-    return Standing(
+    return StoredState(
         manifest,
         is_put=is_put,
         outputs=outputs,
@@ -209,7 +209,7 @@ def _by_journal(before: Manifest, journal: Journal, outputs: Outputs) -> Standin
 
 def _by_listing(
     folder: RunFolder, claim: AttemptClaim, before: Manifest | None, journal: Journal | None, outputs: Outputs
-) -> Standing:
+) -> StoredState:
     sizes = {entry.key: entry.size for top in (EVENTS, LOG) for entry in folder.list(top)}
     if before is None and journal is None:
         rows = rebuild_growing(folder)
@@ -224,11 +224,11 @@ def _by_listing(
         if before.sealed:
             announce(folder)
     serial = max(manifest.serial, journal.serial if journal else 0)
-    return Standing(
+    return StoredState(
         replace(manifest, files=kept, serial=serial),
         is_put=False,
         outputs=outputs,
-        garbage=tuple(leftovers(kept, sizes)),
+        garbage=tuple(unnamed_objects(kept, sizes)),
     )
 
 

@@ -44,7 +44,7 @@ class WrongContent(Exception):
     """What was fetched is not what the row describes."""
 
 
-class Fetching:
+class FileFetcher:
     """Fetches for one run; a context manager, because it has threads."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -166,7 +166,7 @@ class _Restore:
         except OSError as error:
             raise StorageUnavailable(f"{self._into} cannot be created: {error.strerror}.") from None
         rows = self._rows()
-        with Fetching(self._folder) as fetching, ThreadPoolExecutor(FILES_AT_ONCE) as threads:
+        with FileFetcher(self._folder) as fetching, ThreadPoolExecutor(FILES_AT_ONCE) as threads:
             files = [row for row in rows if not row.link]
             done = list(threads.map(self._fetch, [fetching] * len(files), files))
         for row in rows:
@@ -201,7 +201,7 @@ class _Restore:
             return None
         return target
 
-    def _fetch(self, fetching: Fetching, row: FileRow) -> int | None:
+    def _fetch(self, fetching: FileFetcher, row: FileRow) -> int | None:
         target = self._target(row)
         if target is None:
             return None

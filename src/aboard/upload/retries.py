@@ -23,14 +23,14 @@ from aboard.errors import (
     WrongRegion,
 )
 from aboard.store.run.run_folder import ManifestOutdated
-from aboard.upload.scan import Found
+from aboard.upload.scan import LocalFile
 
 USUAL_SECONDS = 1.0
 LONGEST_SECONDS = 60.0
 LOOKING_SHARE = 0.1
 
 
-class Pace:
+class UploadPace:
     """The pauses of one loop, `usual_seconds` while all is well."""
 
     def __init__(self, usual_seconds: float = USUAL_SECONDS) -> None:
@@ -52,7 +52,7 @@ class Pace:
 _log = logging.getLogger("aboard.upload")
 
 
-class Conditions:
+class UploadProblems:
     """What is wrong at the moment, by subject."""
 
     def __init__(self, destination: str) -> None:
@@ -132,24 +132,24 @@ def is_about_one_file(error: AboardError) -> bool:
     return not error.temporary and not isinstance(error, _OF_THE_STORE)
 
 
-class RestingFiles:
+class FailedFiles:
     """Files that could not be shipped for a reason of their own: said once, tried again after half a minute."""
 
-    def __init__(self, conditions: Conditions, monotonic: Callable[[], float]) -> None:
+    def __init__(self, conditions: UploadProblems, monotonic: Callable[[], float]) -> None:
         self._conditions = conditions
         self._monotonic = monotonic
         self._until: dict[str, float] = {}
 
-    def add(self, found: Found, reason: str) -> None:
+    def add(self, found: LocalFile, reason: str) -> None:
         """Let a file rest."""
         self._until[found.source] = self._monotonic() + REST_SECONDS
         self._conditions.wrong(str(found.path), reason)
 
-    def has(self, found: Found) -> bool:
+    def has(self, found: LocalFile) -> bool:
         """Whether it is too early to try again."""
         return self._until.get(found.source, 0) > self._monotonic()
 
-    def well(self, found: Found) -> None:
+    def well(self, found: LocalFile) -> None:
         """A file was shipped."""
         if self._until.pop(found.source, None) is not None:
             self._conditions.well(str(found.path), "it is shipped now.")

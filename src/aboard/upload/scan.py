@@ -109,7 +109,7 @@ class Identity(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocalFile:
     """A local file."""
 
     source: str
@@ -128,7 +128,7 @@ class Found:
 class Scan:
     """What one look at the folders found."""
 
-    files: list[Found] = field(default_factory=list[Found])
+    files: list[LocalFile] = field(default_factory=list[LocalFile])
     problems: dict[str, str] = field(default_factory=dict[str, str])
     """By path: why it is not shipped."""
     has_output: bool = False
@@ -149,7 +149,7 @@ def scan(spool: Spool) -> Scan:
     return result
 
 
-def _is_for_boards(found: Found) -> bool:
+def _is_for_boards(found: LocalFile) -> bool:
     """Of a folder elsewhere, which may hold anything, only this is taken."""
     return found.kind == "events" or (found.kind == "output" and is_board_file(found.source))
 
@@ -164,7 +164,7 @@ def _walk(result: Scan, root: Path, top: str) -> bool:
     try:
         within = os.path.realpath(root)
         for entry, source in _entries(within, top, result):
-            if found := _found(entry, source, within, result):
+            if found := _listed(entry, source, within, result):
                 result.files.append(found)
     except FileNotFoundError:
         return False
@@ -174,7 +174,7 @@ def _walk(result: Scan, root: Path, top: str) -> bool:
     return True
 
 
-def _found(entry: os.DirEntry[str], source: str, root: str, result: Scan) -> Found | None:
+def _listed(entry: os.DirEntry[str], source: str, root: str, result: Scan) -> LocalFile | None:
     try:
         return _link(entry, source, root, result) if entry.is_symlink() else _file(entry, source)
     except FileNotFoundError:
@@ -202,16 +202,16 @@ def _entries(folder: str, source: str, result: Scan) -> Iterator[tuple[os.DirEnt
             result.problems[entry.path] = f"The folder cannot be read: {error.strerror}."
 
 
-def _file(entry: os.DirEntry[str], source: str) -> Found | None:
+def _file(entry: os.DirEntry[str], source: str) -> LocalFile | None:
     if not entry.is_file(follow_symlinks=False):
         return None
     identity = identity_of(entry.stat(follow_symlinks=False))
     is_log = source.startswith(f"{LOG}/")
     kind: Kind = "events" if is_event_file(entry.name) else "log" if is_log else "output"
-    return Found(source, Path(entry.path), kind, identity)
+    return LocalFile(source, Path(entry.path), kind, identity)
 
 
-def _link(entry: os.DirEntry[str], source: str, root: str, result: Scan) -> Found | None:
+def _link(entry: os.DirEntry[str], source: str, root: str, result: Scan) -> LocalFile | None:
     """A link inside the output folder, with its target made relative."""
     target = os.path.realpath(entry.path)
     if not os.path.lexists(target) or not source.startswith(f"{OUTPUT}/"):
@@ -225,4 +225,4 @@ def _link(entry: os.DirEntry[str], source: str, root: str, result: Scan) -> Foun
     except UnicodeEncodeError:
         result.problems[entry.path] = "The link points to a name that is not valid Unicode."
         return None
-    return Found(source, Path(entry.path), "link", identity_of(entry.stat(follow_symlinks=False)), link)
+    return LocalFile(source, Path(entry.path), "link", identity_of(entry.stat(follow_symlinks=False)), link)

@@ -21,7 +21,7 @@ from aboard.store.run.file_rows import FileRow, Segment
 from aboard.store.run.layout import EVENTS, generation_base, generation_of, generation_path, path_of, segment_path
 from aboard.upload import local_file
 from aboard.upload.local_file import SourceChanged, SourceUnreadable, opened
-from aboard.upload.scan import Found, Identity
+from aboard.upload.scan import Identity, LocalFile
 
 SEGMENT_BYTES = 8 << 20
 LARGE_BYTES = 4 << 20
@@ -89,7 +89,7 @@ IN_MEMORY_BYTES = 32 << 20
 Look = Literal["same", "short", "replaced"]
 
 
-class Plan(NamedTuple):
+class SegmentPlan(NamedTuple):
     """Bytes that are about to be sent. Whoever sends a plan again sends the same bytes under the same number."""
 
     start: int
@@ -107,7 +107,7 @@ class GrowingFile:
     is_event_file: bool
     replaces: FileRow | None = None
     """What the store has of an earlier file of this name, until it has something of this one."""
-    plan: Plan | None = None
+    plan: SegmentPlan | None = None
     done: Identity | None = None
     """The state of the local file in which there was nothing left to send."""
     short_since: float | None = None
@@ -133,7 +133,7 @@ class GrowingFile:
         same = local_file.read(file, 0, len(self._head)) == self._head
         return "same" if same and local_file.read(file, before, self.row.bytes) == self._tail else "replaced"
 
-    def make_plan(self, file: int, *, final: bool) -> Plan | None:
+    def make_plan(self, file: int, *, final: bool) -> SegmentPlan | None:
         """What to send next of a file that is the same."""
         start, size = self.row.bytes, local_file.identity(file).size
         if self.plan is not None:
@@ -147,17 +147,17 @@ class GrowingFile:
         if end <= start:
             return None
         crc = local_file.checksum(file, start, end, self.row.crc32 or 0)
-        self.plan = Plan(start, end, self.row.next_segment, crc)
+        self.plan = SegmentPlan(start, end, self.row.next_segment, crc)
         return self.plan
 
-    def read_plan(self, file: int, plan: Plan) -> bytes:
+    def read_plan(self, file: int, plan: SegmentPlan) -> bytes:
         """The bytes of a plan."""
         data = local_file.read(file, plan.start, plan.end)
         if zlib.crc32(data, self.row.crc32 or 0) != plan.crc32:
             raise SourceChanged("The file was rewritten while it was read.")
         return data
 
-    def sent(self, plan: Plan, ends: bytes, found: Found, *, in_segments: bool) -> None:
+    def sent(self, plan: SegmentPlan, ends: bytes, found: LocalFile, *, in_segments: bool) -> None:
         """A plan has arrived; `ends` is its data, or enough of both its ends."""
         segments = (*(self.row.segments or ()), Segment(plan.number, plan.end - plan.start)) if in_segments else None
         self.row = replace(
@@ -193,7 +193,7 @@ class GrowingFile:
     def _start_tail(self) -> None:
         self._tail_start, self._tail_crc32 = self.row.bytes, self.row.crc32 or 0
 
-    def _still_holds(self, file: int, plan: Plan) -> bool:
+    def _still_holds(self, file: int, plan: SegmentPlan) -> bool:
         if plan.start != self.row.bytes or local_file.identity(file).size < plan.end:
             return False
         return local_file.checksum(file, plan.start, plan.end, self.row.crc32 or 0) == plan.crc32
@@ -214,7 +214,7 @@ class GrowingFile:
 class GrowingFiles:
     """Growing files by source; no two share a path."""
 
-    def __init__(self, rows: Sequence[FileRow], plans: Mapping[str, Plan], *, in_segments: bool) -> None:
+    def __init__(self, rows: Sequence[FileRow], plans: Mapping[str, SegmentPlan], *, in_segments: bool) -> None:
         self._in_segments = in_segments
         self._by_source = {row.source: _known(row, plans.get(row.path)) for row in rows}
         self._garbage: list[str] = []
@@ -235,7 +235,7 @@ class GrowingFiles:
         """The file from this source, if it was seen before."""
         return self._by_source.get(source)
 
-    def of(self, found: Found, local: set[str]) -> GrowingFile:
+    def of(self, found: LocalFile, local: set[str]) -> GrowingFile:
         """The file that was found; `local` are all sources that this machine has."""
         known = self._by_source.get(found.source)
         if known is None:
@@ -243,7 +243,7 @@ class GrowingFiles:
             self._by_source[found.source] = known
         return known
 
-    def replace(self, found: Found) -> GrowingFile:
+    def replace(self, found: LocalFile) -> GrowingFile:
         """Another file has come in the place of one: it gets a path of its own."""
         old = self._by_source[found.source]
         self._garbage += self._abandoned(old)
@@ -266,7 +266,7 @@ class GrowingFiles:
         one.given_up.clear()
         return [segment_path(one.row.path, number) for number in numbers]
 
-    def _new(self, found: Found, old: GrowingFile | None = None) -> GrowingFile:
+    def _new(self, found: LocalFile, old: GrowingFile | None = None) -> GrowingFile:
         """A file with a path that no manifest has ever named with other content."""
         taken = {path for one in self for path in (one.row.path, one.replaces.path if one.replaces else "")}
         base = path_of(found.source, is_event_file=found.kind == "events")
@@ -279,7 +279,7 @@ class GrowingFiles:
         replaces = (old.row if old.row.bytes else old.replaces) if old else None
         return GrowingFile(row, found.kind == "events", replaces=replaces)
 
-    def _adopted(self, found: Found, local: set[str]) -> GrowingFile | None:
+    def _adopted(self, found: LocalFile, local: set[str]) -> GrowingFile | None:
         """A file that was shipped from another place, such as another folder of an earlier attempt's machine."""
         path = path_of(found.source, is_event_file=found.kind == "events")
         others = [one for one in self if one.row.source not in local]
@@ -300,5 +300,5 @@ class GrowingFiles:
         return moved
 
 
-def _known(row: FileRow, plan: Plan | None) -> GrowingFile:
+def _known(row: FileRow, plan: SegmentPlan | None) -> GrowingFile:
     return GrowingFile(row, row.path.startswith(f"{EVENTS}/"), plan=plan if row.segments is not None else None)

@@ -24,19 +24,19 @@ from aboard.store.run.columns import PackedColumns
 from aboard.store.run.documents import AttemptClaim, Summary, render_summary
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
-from aboard.upload.growing import Delivery, GrowingLane, ManifestKeeper
+from aboard.upload.growing import GrowingLane, ManifestWriter, SegmentSender
 from aboard.upload.outputs import OutputLane
 from aboard.upload.packing import packed_columns
-from aboard.upload.recovery import Journal, arrive, read_journal, write_journal
-from aboard.upload.retries import Conditions, Pace, Superseded
-from aboard.upload.scan import Found, Scan, Spool, scan
+from aboard.upload.recovery import Journal, read_journal, reconcile, write_journal
+from aboard.upload.retries import Superseded, UploadPace, UploadProblems
+from aboard.upload.scan import LocalFile, Scan, Spool, scan
 from aboard.upload.segments import GrowingFiles
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShippingState:
+class UploadState:
     """What is in the store and what is not, at one moment."""
 
     files: int = 0
@@ -100,7 +100,7 @@ class Transfer:
         summary: Callable[[], Summary | None] | None,
         monotonic: Callable[[], float],
     ) -> None:
-        self.conditions = Conditions(folder.store.uri)
+        self.conditions = UploadProblems(folder.store.uri)
         self._spool = spool
         self._folder = folder
         self._claim = claim
@@ -189,12 +189,12 @@ class Transfer:
             return {one.source: one.identity.size for one in scan.files if one.identity.size and not one.link}
         return {**self._lanes.growing.left(_growing(scan)), **self._lanes.outputs.left(scan)}
 
-    def state(self, *, is_superseded: bool) -> ShippingState:
+    def state(self, *, is_superseded: bool) -> UploadState:
         """How far it has come, by the newest look."""
         left, now = self._note_behind(), self._monotonic()
         manifest = self._lanes.growing.keeper.known if self._lanes else None
         outputs = manifest.outputs if manifest else None
-        return ShippingState(
+        return UploadState(
             files=len(manifest.files) + (outputs.files if outputs else 0) if manifest else 0,
             bytes=manifest.bytes if manifest else 0,
             files_left=len(left),
@@ -235,10 +235,10 @@ class Transfer:
 
     def _arrive(self) -> _Lanes:
         journal = read_journal(self._journal)
-        standing = arrive(self._folder, self._claim, self._run, journal)
-        delivery = Delivery(self._folder)
+        standing = reconcile(self._folder, self._claim, self._run, journal)
+        delivery = SegmentSender(self._folder)
         files = GrowingFiles(standing.files, standing.plans, in_segments=delivery.in_segments)
-        keeper = ManifestKeeper(self._folder, standing, self._journal, self.conditions, self._monotonic)
+        keeper = ManifestWriter(self._folder, standing, self._journal, self.conditions, self._monotonic)
         keeper.ended = self.ended
         self._contact_time = self._monotonic()
         self._summary_put = b""
@@ -260,7 +260,7 @@ class Transfer:
         self._summary_time = self._monotonic()
 
 
-def _growing(scan: Scan) -> list[Found]:
+def _growing(scan: Scan) -> list[LocalFile]:
     return [one for one in scan.files if one.kind in {"events", "log"}]
 
 
@@ -270,7 +270,7 @@ _GROWING, _OUTPUTS = "growing files", "outputs"
 _log = logging.getLogger("aboard.upload")
 
 
-class Shipper:
+class Uploader:
     """Ships one attempt of one run to one store.
 
     `spool` is the run's folder on this machine, or a `Spool` for other layouts. `claim` and `run` are read there unless
@@ -288,7 +288,7 @@ class Shipper:
         journal: str = "journal",
         summary: Callable[[], Summary | None] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
-        pace: Callable[[], Pace] = Pace,
+        pace: Callable[[], UploadPace] = UploadPace,
     ) -> None:
         spool = spool if isinstance(spool, Spool) else Spool.at(spool)
         claim = claim or spool.read_attempt()
@@ -304,7 +304,7 @@ class Shipper:
         self._is_superseded = False
 
     @property
-    def state(self) -> ShippingState:
+    def state(self) -> UploadState:
         """How far shipping has come; costs no request."""
         return self._transfer.state(is_superseded=self._is_superseded)
 
@@ -313,7 +313,7 @@ class Shipper:
         """How the run ended, as far as this machine knows; what `finish` says when it is not told."""
         return self._transfer.ended
 
-    def ship_once(self) -> ShippingState:
+    def ship_once(self) -> UploadState:
         """Ship everything that is ready now. Raises StoreError when the store refuses or cannot be reached."""
         scan = self._transfer.look()
         self._attempt(_GROWING, lambda: self._transfer.ship_growing(scan))
@@ -332,7 +332,7 @@ class Shipper:
         outputs.start()
         self._loop(self._ship_growing, stop)
 
-    def finish(self, status: RunState | str | None = None, timeout: float | None = None) -> ShippingState:
+    def finish(self, status: RunState | str | None = None, timeout: float | None = None) -> UploadState:
         """Ship all that is left and seal the run, within `timeout` seconds; the state then tells what is left.
 
         Whatever is left stays here: a later shipper with the same spool goes on, also days later. `status` is how the

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from aboard.run.training.ending import Ending
+from aboard.run.training.exit_hooks import ExitHooks
 
 MANY = 3 * sys.getrecursionlimit()
 
@@ -26,23 +26,23 @@ class Trial:
     def process_ends(self, exit_code: object) -> None: ...
 
 
-def _in_a_thread(ending: Ending) -> None:
+def _in_a_thread(ending: ExitHooks) -> None:
     thread = threading.Thread(target=ending.remove)
     thread.start()
     thread.join()
 
 
-@pytest.mark.parametrize("remove", [Ending.remove, _in_a_thread], ids=["here", "by another thread"])
+@pytest.mark.parametrize("remove", [ExitHooks.remove, _in_a_thread], ids=["here", "by another thread"])
 def test_overlapping_runs_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch, remove) -> None:
     told: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     try:
         trial = Trial()
-        newest = Ending(trial)
+        newest = ExitHooks(trial)
         for _ in range(MANY):
             trial, older, newest = Trial(), newest, None
-            newest = Ending(trial)
+            newest = ExitHooks(trial)
             remove(older)
         signal.raise_signal(signal.SIGTERM)
         assert trial.signals == ["SIGTERM"]

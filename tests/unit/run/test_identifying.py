@@ -12,10 +12,10 @@ from aboard.model.ids import new_uid
 from aboard.model.runs import Run
 from aboard.model.times import now
 from aboard.run.spool import spools_of
-from aboard.run.supervisor.console import Talk
+from aboard.run.supervisor.console import Console
 from aboard.run.supervisor.destination import Destination
-from aboard.run.supervisor.server_contact import ServerContact
-from aboard.run.supervisor.start import RunRequest, identify
+from aboard.run.supervisor.server_registration import ServerRegistration
+from aboard.run.supervisor.start import RunRequest, resolve_run
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload.scan import Spool
@@ -42,14 +42,14 @@ def _earlier(request: RunRequest, *, is_in_trash: bool = False) -> Run:
 
 def test_a_name_continues_the_newest_run_that_has_it(request_: RunRequest) -> None:
     newest = max(_earlier(request_).uid, _earlier(request_).uid)  # which begin with the time
-    found = identify(request_, Talk(), ServerContact())
+    found = resolve_run(request_, Console(), ServerRegistration())
     assert (found.run.uid, found.is_new) == (newest, False)
 
 
 def test_a_run_in_the_trash_is_not_continued(request_: RunRequest) -> None:
     """Otherwise the new attempt would be invisible, and deleted for good with the trash."""
     trashed = _earlier(request_, is_in_trash=True)
-    found = identify(request_, Talk(), ServerContact())
+    found = resolve_run(request_, Console(), ServerRegistration())
     assert found.is_new
     assert found.run.uid != trashed.uid
 
@@ -57,11 +57,11 @@ def test_a_run_in_the_trash_is_not_continued(request_: RunRequest) -> None:
 def test_an_earlier_run_is_continued_when_the_newest_is_in_the_trash(request_: RunRequest) -> None:
     earlier = _earlier(request_)
     _earlier(request_, is_in_trash=True)
-    assert identify(request_, Talk(), ServerContact()).run.uid == earlier.uid
+    assert resolve_run(request_, Console(), ServerRegistration()).run.uid == earlier.uid
 
 
 def test_a_store_that_is_gone_does_not_keep_a_run_from_going_on(request_: RunRequest) -> None:
     known = _earlier(request_)
     Path(request_.store).rename(f"{request_.store}.away")
-    found = identify(request_, Talk(), ServerContact())
+    found = resolve_run(request_, Console(), ServerRegistration())
     assert (found.run.uid, found.is_new) == (known.uid, False)

@@ -20,13 +20,13 @@ from aboard import Run
 from aboard._native import scalars_in_records
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable
 from aboard.model.ids import new_uid
-from aboard.run.environment import RunPlace, place_from, variables_of
+from aboard.run.environment import RunContext, context_from, variables_of
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPlace:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunContext:
     """The environment of a run that `aboard run` has begun."""
-    place = RunPlace(
+    place = RunContext(
         spool=tmp_path / "spool", uid=new_uid(), name="run7", workspace="lab", attempt=2, output=tmp_path / "output"
     )
     place.spool.mkdir()
@@ -38,7 +38,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPlace:
 
 
 @pytest.fixture
-def run(place: RunPlace) -> Iterator[Run]:
+def run(place: RunContext) -> Iterator[Run]:
     with Run() as run:
         yield run
 
@@ -51,21 +51,21 @@ def points(folder: Path) -> list[tuple[str, int, float]]:
     ]
 
 
-def facts(place: RunPlace, kind: str) -> list[dict[str, object]]:
+def facts(place: RunContext, kind: str) -> list[dict[str, object]]:
     lines = (place.spool / "facts.jsonl").read_text().splitlines()
     return [fact for line in lines if (fact := json.loads(line))["kind"] == kind]
 
 
-def test_the_environment_comes_back(place: RunPlace, run: Run) -> None:
+def test_the_environment_comes_back(place: RunContext, run: Run) -> None:
     import os
 
-    assert place_from(os.environ) == place
+    assert context_from(os.environ) == place
     assert (run.name, run.uid, run.workspace, run.attempt, run.experiment) == ("run7", place.uid, "lab", 2, None)
     assert run.output_dir == place.output
     assert run.tensorboard_dir == place.output / "tensorboard"
 
 
-def test_steps_are_named_or_counted(place: RunPlace, run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_steps_are_named_or_counted(place: RunContext, run: Run, caplog: pytest.LogCaptureFixture) -> None:
     run.log_metrics({"epoch": 4, "loss": 1.0}, step_name="epoch", stage="train")
     run.log_metrics({"epoch": np.int64(5), "loss": 2.0}, step_name="epoch", stage="train")
     run.log_metrics({"epoch": 6.0, "loss": 3.0}, step_name="epoch", stage="train")
@@ -101,7 +101,7 @@ def test_values_that_are_no_numbers_are_left_out_and_said_once(run: Run, caplog:
         assert len([text for text in said if name in text]) == 1, said
 
 
-def test_batches_are_counted_in_their_group(place: RunPlace) -> None:
+def test_batches_are_counted_in_their_group(place: RunContext) -> None:
     with Run(batch_group="Determined") as run:
         run.log_batch_metrics({"loss": 1})
         run.log_batch_metrics({"loss": 2})
@@ -132,7 +132,7 @@ class Config:
         ({"many": (1, 2), "nan": math.nan}, {"many": "[1, 2]", "nan": "NaN"}),
     ],
 )
-def test_hyperparameters_of_any_kind(place: RunPlace, given: object, expected: dict[str, object]) -> None:
+def test_hyperparameters_of_any_kind(place: RunContext, given: object, expected: dict[str, object]) -> None:
     with Run(hparams=given):
         pass
     (fact,) = facts(place, "hparams")
@@ -163,7 +163,7 @@ def test_mistakes_are_told(run: Run, call: Callable[[Run], object], error: type[
     run.log_metrics({"still": 1})
 
 
-def test_checkpoints_are_whole(place: RunPlace, run: Run, tmp_path: Path) -> None:
+def test_checkpoints_are_whole(place: RunContext, run: Run, tmp_path: Path) -> None:
     assert run.resume() is None
     assert not run.is_resuming
     model = tmp_path / "model.pt"
@@ -184,7 +184,7 @@ def test_checkpoints_are_whole(place: RunPlace, run: Run, tmp_path: Path) -> Non
     assert run.resume() is None
 
 
-def test_what_a_script_asks_for_in_vain_is_said(place: RunPlace, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_script_asks_for_in_vain_is_said(place: RunContext, caplog: pytest.LogCaptureFixture) -> None:
     with Run(name="other", workspace="lab", store="s3://x"):
         pass
     said = " ".join(record.getMessage() for record in caplog.records)
@@ -193,7 +193,7 @@ def test_what_a_script_asks_for_in_vain_is_said(place: RunPlace, caplog: pytest.
     assert "workspace" not in said.replace("of workspace", "")
 
 
-def test_other_ranks_log_when_asked_to(place: RunPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_ranks_log_when_asked_to(place: RunContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "3")
     with Run(tags=["x"]) as silent:
         silent.log_metrics({"loss": 1}, stage="train")
@@ -204,7 +204,7 @@ def test_other_ranks_log_when_asked_to(place: RunPlace, monkeypatch: pytest.Monk
     assert points(place.tensorboard / "rank3/train") == [("loss", 1, 1.0)]
 
 
-def test_the_end_is_said_once(place: RunPlace) -> None:
+def test_the_end_is_said_once(place: RunContext) -> None:
     with pytest.raises(ZeroDivisionError), Run() as run:
         run.log_metrics({"a": 1 / 0})
     run.finish("completed")
@@ -214,7 +214,7 @@ def test_the_end_is_said_once(place: RunPlace) -> None:
 
 
 def test_profiles_of_ranks_do_not_replace_each_other(
-    place: RunPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = socket.gethostname()
     profile = tmp_path / "local/plugins/profile/now" / f"{host}.xplane.pb"
@@ -243,7 +243,7 @@ def test_profiles_of_ranks_do_not_replace_each_other(
     run.finish()
 
 
-def test_a_run_that_is_switched_off_writes_nothing(place: RunPlace, tmp_path: Path) -> None:
+def test_a_run_that_is_switched_off_writes_nothing(place: RunContext, tmp_path: Path) -> None:
     (tmp_path / "local").mkdir()
     (tmp_path / "local/a.trace.json").write_text("{}")
     run = Run(enabled=False, hparams={"lr": 1})

@@ -22,7 +22,7 @@ from aboard.run.supervisor.start import find_run
 from aboard.run.supervisor.uploads import spool_locked
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload.uploader import ShippingState
+from aboard.upload.uploader import UploadState
 from support.stored_runs import store_run
 
 
@@ -134,7 +134,7 @@ def test_facts_are_whole_lines_and_read_once(tmp_path: Path) -> None:
 
 def test_one_file_is_not_written_as_several():
     assert (
-        str(ShippingState(files=1, bytes=5, files_left=1, bytes_left=2))
+        str(UploadState(files=1, bytes=5, files_left=1, bytes_left=2))
         == "1 file, 5 bytes in the store; 1 file, 2 bytes left"
     )
-    assert str(ShippingState(files=2, bytes=5)).startswith("2 files, ")
+    assert str(UploadState(files=2, bytes=5)).startswith("2 files, ")

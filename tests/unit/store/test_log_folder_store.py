@@ -14,7 +14,7 @@ from aboard.events.event import SUMMARY, event
 from aboard.events.tensor import scalar
 from aboard.run.spool import write_json
 from aboard.run.supervisor import log_spool
-from aboard.run.supervisor.log_spool import LogFolder
+from aboard.run.supervisor.log_spool import LogFolderUpload
 from aboard.store import Store, open_store
 from aboard.store.log_folder import LogFolderStore
 
@@ -29,12 +29,12 @@ def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return store
 
 
-def begun(folder: Path, uid: str) -> tuple[LogFolder, Path]:
+def begun(folder: Path, uid: str) -> tuple[LogFolderUpload, Path]:
     """A folder on its way, and an event file in it."""
     file = folder / uid / f"output/tensorboard/train/events.out.tfevents.1.host.1.0.{uid[-3:]}"
     file.parent.mkdir(parents=True)
     write_json(folder / uid / "folder.json", {"uri": "x"})
-    return LogFolder(folder / uid), file
+    return LogFolderUpload(folder / uid), file
 
 
 def append(file: Path, step: int) -> None:
@@ -83,7 +83,7 @@ def test_others_in_the_same_folder_are_left_alone(tmp_path: Path, remote: Store,
     elif lost == "everything":
         shutil.rmtree(documents)
     before = {entry.key for entry in remote.list() if "FAV" not in entry.key}
-    again = LogFolder(tmp_path / "a" / UIDS[0])
+    again = LogFolderUpload(tmp_path / "a" / UIDS[0])
     append(mine, 3)
     assert (state := again.finish(10))
     assert state.is_sealed

@@ -12,13 +12,13 @@ from aboard.model.runs import MetricPoint, MetricSummary
 from aboard.store import open_store
 from aboard.store.run.documents import Summary
 from aboard.upload.destinations import Destinations
-from aboard.upload.retries import Conditions, Pace
+from aboard.upload.retries import UploadPace, UploadProblems
 from aboard.upload.scan import Spool, WatchedFolder
-from aboard.upload.uploader import Shipper
+from aboard.upload.uploader import Uploader
 from support.processes import until
 from support.shipping import Trip, append, records
 
-QUICK = partial(Pace, usual_seconds=0.01)
+QUICK = partial(UploadPace, usual_seconds=0.01)
 SOURCE = "output/tensorboard/a.tfevents.1"
 
 
@@ -28,7 +28,7 @@ def trip(tmp_path):
 
 
 def test_what_is_written_is_in_the_store_soon(trip):
-    shipper = Shipper(trip.spool, trip.store, pace=QUICK)
+    shipper = Uploader(trip.spool, trip.store, pace=QUICK)
     stop = threading.Event()
     thread = threading.Thread(target=shipper.run, args=(stop,))
     thread.start()
@@ -78,8 +78,8 @@ def away(tmp_path, monkeypatch):
 
 def test_the_trouble_of_one_destination_does_not_delay_the_other(trip, away):
     shippers = [
-        Shipper(trip.spool, trip.store, pace=QUICK),
-        Shipper(trip.spool, away, journal="journal-mirror", pace=QUICK),
+        Uploader(trip.spool, trip.store, pace=QUICK),
+        Uploader(trip.spool, away, journal="journal-mirror", pace=QUICK),
     ]
     destinations = Destinations(shippers)
     destinations.start()
@@ -103,14 +103,14 @@ def test_the_trouble_of_one_destination_does_not_delay_the_other(trip, away):
 def test_finishing_within_a_time_limit_tells_what_is_left(trip, away):
     append(trip.spool.folder / SOURCE, records(0, 5))
     append(trip.output / "model.pt", b"x" * 1000)
-    shippers = [Shipper(trip.spool, trip.store), Shipper(trip.spool, away, journal="journal-mirror")]
+    shippers = [Uploader(trip.spool, trip.store), Uploader(trip.spool, away, journal="journal-mirror")]
     assert shippers[0].finish("completed").is_sealed
     first, second = Destinations(shippers).finish("completed", timeout=0)
     assert (first.is_sealed, second.is_sealed) == (True, False)
     assert (second.files_left, second.bytes_left) == (2, 1000 + len(records(0, 5)))
     assert "2 files, 1.3 KB left" in str(second)
     away.come.set()
-    late = Shipper(trip.spool, away, journal="journal-mirror")
+    late = Uploader(trip.spool, away, journal="journal-mirror")
     assert late.finish().is_sealed
     Trip(trip.spool, away, trip.claim).check_equal()
 
@@ -122,9 +122,9 @@ def test_a_status_that_does_not_exist(trip):
 
 def test_a_spool_without_an_attempt(tmp_path, trip):
     with pytest.raises(InvalidValue, match=r"attempt\.json"):
-        Shipper(tmp_path / trip.spool.uid, trip.store)
+        Uploader(tmp_path / trip.spool.uid, trip.store)
     with pytest.raises(InvalidValue, match="not a uid"):
-        Shipper(tmp_path / "my-folder", trip.store)
+        Uploader(tmp_path / "my-folder", trip.store)
 
 
 def test_a_summary_is_put_every_ten_seconds(trip):
@@ -153,7 +153,7 @@ def test_a_watched_folder_gives_its_event_files(trip, tmp_path):
         WatchedFolder("no", tmp_path / "no"),
     )
     spool = Spool.at(trip.spool.folder, watched=folders)
-    Shipper(spool, trip.store, monotonic=trip.clock).finish("completed")
+    Uploader(spool, trip.store, monotonic=trip.clock).finish("completed")
     assert {row.path: row.source for row in trip.manifest().files} == {
         "tb/run/a.tfevents.9": "watch/tmp/run/a.tfevents.9"
     }
@@ -165,17 +165,17 @@ def test_a_watched_file_that_was_restored_into_the_output_folder_is_the_same_fil
     watched = tmp_path / "elsewhere"
     append(watched / "run" / "a.tfevents.9", records(0, 3))
     spool = Spool.at(trip.spool.folder, watched=(WatchedFolder("tmp", watched),))
-    Shipper(spool, trip.store, monotonic=trip.clock).ship_once()
+    Uploader(spool, trip.store, monotonic=trip.clock).ship_once()
     (trip.output / "tensorboard" / "run").mkdir()
     (watched / "run" / "a.tfevents.9").rename(trip.output / "tensorboard" / "run" / "a.tfevents.9")
     before = trip.store.traffic.count()
-    Shipper(spool, trip.store, monotonic=trip.clock).ship_once()
+    Uploader(spool, trip.store, monotonic=trip.clock).ship_once()
     assert {row.path for row in trip.manifest().files} == {"tb/run/a.tfevents.9"}
     assert (trip.store.traffic.count() - before).bytes_out < 1000
 
 
 def test_pauses():
-    pace = Pace()
+    pace = UploadPace()
     assert pace.after_success(0.01) <= 1
     assert pace.after_success(0.5) == 5
     pauses = [pace.after_failure() for _ in range(20)]
@@ -187,7 +187,7 @@ def test_pauses():
 
 def test_an_error_names_its_store_once(caplog):
     for message in ("s3://bucket/x: the server could not write it (503).", "/store/x: no permission to write."):
-        conditions = Conditions("s3://bucket/x")
+        conditions = UploadProblems("s3://bucket/x")
         conditions.store_failed("growing", StoreUnreachable(message, hint="Check the network."))
         said = caplog.records[-1].getMessage()
         assert said.count("s3://bucket/x") == 1

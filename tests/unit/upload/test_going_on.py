@@ -12,7 +12,7 @@ from aboard.store import open_store
 from aboard.store.run.claims import announcements_of, claim_attempt
 from aboard.store.run.documents import AttemptClaim
 from aboard.upload.scan import Spool
-from aboard.upload.uploader import Shipper
+from aboard.upload.uploader import Uploader
 from support.shipping import Trip, append, records
 
 EVENTS = "events.out.tfevents.1794788815.machine.7.0"
@@ -206,7 +206,7 @@ def test_a_full_disk_for_the_journal_loses_nothing(trip, caplog):
 def test_an_end_that_could_not_be_told_is_told_later(tmp_path):
     away = Trip.begin(tmp_path / "spool", open_store(str(tmp_path / "missing")))
     append(events(away), records(0, 10))
-    shipper = Shipper(away.spool, away.store)
+    shipper = Uploader(away.spool, away.store)
     with pytest.raises(NoSuchStore):
         shipper.ship_once()
     state = shipper.finish("completed", timeout=0)
@@ -214,7 +214,7 @@ def test_an_end_that_could_not_be_told_is_told_later(tmp_path):
     assert (state.files_left, state.bytes_left) == (1, len(records(0, 10)))
     assert "missing" in state.error
     (tmp_path / "missing").mkdir()
-    late = Shipper(away.spool, away.store)
+    late = Uploader(away.spool, away.store)
     assert late.ended == "completed"
     assert late.finish(timeout=30).is_sealed
     away.check_equal()
@@ -268,7 +268,7 @@ def test_a_new_attempt_keeps_all_files_of_the_earlier_ones(trip, tmp_path):
     claim = claim_attempt(trip.folder, AttemptClaim(number=0, token="second", claimed=now()))
     spool = Spool.at(tmp_path / "second machine" / trip.spool.uid)
     append(spool.output / "tensorboard" / "other.tfevents.2", records(300, 5))
-    shipper = Shipper(spool, trip.store, claim=claim, monotonic=trip.clock)
+    shipper = Uploader(spool, trip.store, claim=claim, monotonic=trip.clock)
     shipper.ship_once()
     assert trip.content(SOURCE) == content
     assert trip.content("output/tensorboard/other.tfevents.2") == records(300, 5)

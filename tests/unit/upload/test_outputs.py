@@ -16,7 +16,7 @@ import pytest
 from aboard.errors import StoreError
 from aboard.store import open_store
 from aboard.upload.restore import restore
-from aboard.upload.retries import Pace
+from aboard.upload.retries import UploadPace
 from support.privileges import folder_of_an_ordinary_user
 from support.processes import until
 from support.shipping import Trip, append, records
@@ -380,7 +380,7 @@ def test_a_large_checkpoint_does_not_hold_up_the_curves(tmp_path, monkeypatch):
         return real(*arguments, **options)
 
     monkeypatch.setattr(trip.store, "put_stream", slow)
-    shipper = trip.shipper(monotonic=time.monotonic, pace=partial(Pace, usual_seconds=0.01))
+    shipper = trip.shipper(monotonic=time.monotonic, pace=partial(UploadPace, usual_seconds=0.01))
     thread = threading.Thread(target=shipper.run, args=(stop,))
     thread.start()
     try:

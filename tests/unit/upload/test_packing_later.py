@@ -13,7 +13,7 @@ from aboard.errors import AccessDenied
 from aboard.store import open_store
 from aboard.store.run import layout
 from aboard.store.run.claims import announce
-from aboard.upload.packing import Packed, pack_later
+from aboard.upload.packing import PackResult, pack_later
 from support.trained_runs import StoredRun, stored_run, without_columns
 
 
@@ -58,7 +58,7 @@ def test_one_request_opens_what_was_packed_later(store, old, tmp_path):
     store.delete([entry.key for entry in live.folder.store.list(live.uid)])
     assert requests_and_steps(store) == (1, list(range(500)))
     again = json.loads(sync_columns(store.uri, "--json").stdout)
-    assert [item["state"] for item in again["items"]] == [Packed.THERE]
+    assert [item["state"] for item in again["items"]] == [PackResult.THERE]
 
 
 def test_they_serve_who_has_to_ask_for_the_documents_too(store, old):
@@ -86,14 +86,14 @@ def test_a_run_that_is_opened_while_it_is_packed_keeps_none(store, old, tmp_path
         return put(key, data, **options)
 
     monkeypatch.setattr(store, "put", meanwhile)
-    assert pack_later(old.folder) is Packed.LIVE
+    assert pack_later(old.folder) is PackResult.LIVE
     assert not store.exists(old.folder.key(layout.SEALED))
 
 
 def test_what_is_not_what_the_manifest_says_gets_none(store, old):
     (key,) = [entry.key for entry in store.list(old.folder.key("tb"))]
     store.put(key, store.get(key)[:-50] + bytes(50))
-    assert pack_later(old.folder) is Packed.NOT_POSSIBLE
+    assert pack_later(old.folder) is PackResult.NOT_POSSIBLE
 
 
 def test_who_may_not_write_is_told(store, old, monkeypatch):

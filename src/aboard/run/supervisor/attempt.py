@@ -19,18 +19,18 @@ from aboard.model.ids import uid_time
 from aboard.model.runs import MetricSummary
 from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.run.environment import RunPlace
+from aboard.run.environment import RunContext
 from aboard.run.secrets import Secrets
 from aboard.run.spool import FactLog
 from aboard.run.supervisor.command import ProcessTree
-from aboard.run.supervisor.console import Talk
+from aboard.run.supervisor.console import Console
 from aboard.run.supervisor.destination import Destination
-from aboard.run.supervisor.event_files import FoundFolders, OwnFiles
+from aboard.run.supervisor.event_files import FolderDiscovery, OwnFiles
 from aboard.run.supervisor.resources import ResourceUse
 from aboard.run.supervisor.summary import EventMetrics, RunSummary
-from aboard.run.supervisor.uploads import Shipping, is_complete, write_progress
+from aboard.run.supervisor.uploads import AttemptUpload, is_complete, write_progress
 from aboard.store.uri import parse_uri
-from aboard.upload.uploader import ShippingState
+from aboard.upload.uploader import UploadState
 
 _log = logging.getLogger("aboard.run")
 _LOOK_SECONDS = 1.0
@@ -59,7 +59,7 @@ class LiveAttempt:
 
     def __init__(
         self,
-        place: RunPlace,
+        place: RunContext,
         destination: Destination,
         secrets: Secrets,
         *,
@@ -75,9 +75,9 @@ class LiveAttempt:
         facts, known = FactLog(place.spool), self.summary.own_files
         has_shared = bool(destination.shared) or finds_folders
         self._own = OwnFiles(destination.shared, facts, known) if has_shared else None
-        self._found: FoundFolders | None = None
+        self._found: FolderDiscovery | None = None
         self._metrics = self._event_metrics(destination)
-        self._shipping = Shipping(destination, self.summary.now, self._accept)
+        self._shipping = AttemptUpload(destination, self.summary.now, self._accept)
         self._stop = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="aboard-keeper", daemon=True)
         self._tree: ProcessTree | None = None
@@ -85,7 +85,7 @@ class LiveAttempt:
         self._disk_problem: OSError | None = None
 
     @property
-    def states(self) -> list[ShippingState]:
+    def states(self) -> list[UploadState]:
         """How far each destination has got."""
         return self._shipping.states
 
@@ -101,14 +101,14 @@ class LiveAttempt:
         if self._own:
             self._own.watch(tree, self._begun)
         if self._finds_folders:
-            self._found = FoundFolders(Path.cwd(), self._begun, self._known_folders())
+            self._found = FolderDiscovery(Path.cwd(), self._begun, self._known_folders())
         begun = uid_time(self._place.uid).timestamp()
         self._resources = ResourceUse(self._place.tensorboard, tree, begun=begun, interval=self._resources_every)
         self._resources.start()
 
     def finish(
-        self, outcome: Outcome, timeout: float, waiting: Callable[[list[ShippingState]], None] = lambda _: None
-    ) -> list[ShippingState]:
+        self, outcome: Outcome, timeout: float, waiting: Callable[[list[UploadState]], None] = lambda _: None
+    ) -> list[UploadState]:
         """Ship the rest; `waiting` is told every second how far that is."""
         if self._resources:
             self._resources.stop()
@@ -214,7 +214,7 @@ class FinalFlush:
     """
 
     def __init__(
-        self, live: LiveAttempt, destination: Destination, talk: Talk, timeout: float, *, must_ship: bool = False
+        self, live: LiveAttempt, destination: Destination, talk: Console, timeout: float, *, must_ship: bool = False
     ) -> None:
         self._live = live
         self._must_ship = must_ship
@@ -234,7 +234,7 @@ class FinalFlush:
         store_fails = any(state.error for state in self._live.states)
         self._timeout = min(self._timeout, FAILING_STORE_SECONDS if store_fails else RESTART_SECONDS)
 
-    def run(self, place: RunPlace, outcome: Outcome) -> bool:
+    def run(self, place: RunContext, outcome: Outcome) -> bool:
         """Ship, and say how it went; whether nothing is left."""
         self._say_time = time.monotonic() + 1
         if not self._goes_on and threading.current_thread() is threading.main_thread():
@@ -266,7 +266,7 @@ class FinalFlush:
             return "that is lost when this disk is; the run has failed"
         return f"everything is kept here; finish it with: aboard sync {self._destination.folder}"
 
-    def _waiting(self, states: list[ShippingState]) -> None:
+    def _waiting(self, states: list[UploadState]) -> None:
         if self._is_asked():
             raise _AskedToEnd
         if time.monotonic() >= self._say_time:

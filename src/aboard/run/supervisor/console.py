@@ -7,7 +7,7 @@ import logging
 import sys
 
 
-class Talk:
+class Console:
     """Lines that begin with `aboard:`."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -27,10 +27,10 @@ class Talk:
             pass  # nobody listens any more, and the run goes on
 
 
-class TalkingHandler(logging.Handler):
+class ConsoleHandler(logging.Handler):
     """Log records of aboard as lines for the person."""
 
-    def __init__(self, talk: Talk, level: int = logging.INFO) -> None:
+    def __init__(self, talk: Console, level: int = logging.INFO) -> None:
         super().__init__(level)
         self._talk = talk
 

@@ -32,7 +32,7 @@ _STAGES = frozenset({"train", "training", "test", "testing", "val", "valid", "va
 _DEPTH = 4
 
 
-class FoundFolders:
+class FolderDiscovery:
     """Folders with event files of this run, each told once. They may hold files of other runs as well."""
 
     def __init__(self, work: Path, begun: float, known: Iterable[Path]) -> None:

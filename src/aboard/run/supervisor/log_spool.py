@@ -25,9 +25,9 @@ from aboard.store import open_store
 from aboard.store.log_folder import LogFolderStore
 from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.layout import split_segment
-from aboard.upload.retries import Pace
+from aboard.upload.retries import UploadPace
 from aboard.upload.scan import Spool
-from aboard.upload.uploader import Shipper, ShippingState
+from aboard.upload.uploader import Uploader, UploadState
 
 _log = logging.getLogger("aboard.run")
 _DOCUMENTS = "documents"
@@ -35,7 +35,7 @@ _TOKENS_KEPT = 256
 _SOON_SECONDS = 0.2
 
 
-class LogFolder:
+class LogFolderUpload:
     """Files below `<folder>/output/tensorboard`, and the store that they go to."""
 
     def __init__(self, folder: Path) -> None:
@@ -44,7 +44,7 @@ class LogFolder:
         if not self.uri:
             raise InvalidValue(f"{folder / FOLDER} does not say where the files of this folder go.")
         self._spool = Spool(folder, folder.name, folder / OUTPUT)
-        self._shipper: Shipper | None = None
+        self._shipper: Uploader | None = None
         self._wanted: list[str] = []
         self._settled: deque[str] = deque(maxlen=_TOKENS_KEPT)
         self._wake = threading.Event()
@@ -61,14 +61,14 @@ class LogFolder:
         self._wanted.append(token)
         self._wake.set()
 
-    def finish(self, timeout: float) -> ShippingState | None:
+    def finish(self, timeout: float) -> UploadState | None:
         """Ship the rest within a time limit, for good; None when there was no way to begin."""
         end = time.monotonic() + timeout
         self._stop.set()
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join(timeout)
-        pace = Pace()
+        pace = UploadPace()
         while True:
             try:
                 state = self._contact().finish(RunState.COMPLETED, max(0.0, end - time.monotonic()))
@@ -81,7 +81,7 @@ class LogFolder:
                     return None
                 time.sleep(pause)
 
-    def ship_once(self) -> ShippingState:
+    def ship_once(self) -> UploadState:
         """Ship what is there now; raises what the store says."""
         return self._contact().ship_once()
 
@@ -90,7 +90,7 @@ class LogFolder:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _loop(self) -> None:
-        pace, pause = Pace(), 0.0
+        pace, pause = UploadPace(), 0.0
         while not self._stop.is_set():
             self._wake.wait(pause)
             self._wake.clear()
@@ -112,7 +112,7 @@ class LogFolder:
                 self._wanted = [*wanted, *self._wanted]
             self._write_progress(error)
 
-    def _contact(self) -> Shipper:
+    def _contact(self) -> Uploader:
         """The first time, note who ships and open the store."""
         if self._shipper is None:
             claim = self._spool.read_attempt()
@@ -121,7 +121,7 @@ class LogFolder:
                 self._spool.write_attempt(claim)
             documents = open_store(self.folder / _DOCUMENTS, create=True, fsync=False)
             store = LogFolderStore(open_store(self.uri), documents, self.folder.name, self._is_own)
-            self._shipper = Shipper(self._spool, store, claim=claim)
+            self._shipper = Uploader(self._spool, store, claim=claim)
         return self._shipper
 
     def _is_own(self, key: str) -> bool:
@@ -132,7 +132,7 @@ class LogFolder:
         return (root / path).is_file() or bool(segment and (root / segment[0]).is_file())
 
     def _write_progress(self, error: str) -> None:
-        state = self._shipper.state if self._shipper else ShippingState()
+        state = self._shipper.state if self._shipper else UploadState()
         progress: dict[str, object] = {
             "settled": list(self._settled),
             "files_left": state.files_left,
@@ -164,12 +164,12 @@ class LogSpool:
         self._spool = spool
         self._facts = FactReader(spool)
         self._processes: list[TrainingProcess] = []
-        self._folders: dict[str, LogFolder] = {}
+        self._folders: dict[str, LogFolderUpload] = {}
         self._is_live = False
         self.named: list[str] = []
         """The URIs of the folders."""
 
-    def ship_to_the_end(self, timeout: float) -> list[ShippingState]:
+    def ship_to_the_end(self, timeout: float) -> list[UploadState]:
         """Ship until all writers have ended, and then the rest."""
         self._is_live = True
         self._look()
@@ -178,7 +178,7 @@ class LogSpool:
             self._look()
         return self._finish(timeout)
 
-    def ship_rest(self, timeout: float) -> list[ShippingState]:
+    def ship_rest(self, timeout: float) -> list[UploadState]:
         """What `aboard sync` does: finish what writers have left, or ship what those have that go on."""
         self._look()
         if self._has_writers():
@@ -201,7 +201,7 @@ class LogSpool:
             case {"kind": "process"}:
                 self._processes.append(TrainingProcess(fact))
             case {"kind": "folder", "uid": str(uid)} if (self._spool / uid).is_dir():
-                folder = self._folders[uid] = LogFolder(self._spool / uid)
+                folder = self._folders[uid] = LogFolderUpload(self._spool / uid)
                 self.named.append(folder.uri)
                 if self._is_live:
                     folder.start()
@@ -210,7 +210,7 @@ class LogSpool:
             case _:
                 pass  # a fact of a later version, or of a folder that is in its store already
 
-    def _finish(self, timeout: float) -> list[ShippingState]:
+    def _finish(self, timeout: float) -> list[UploadState]:
         folders = list(self._folders.items())
         # At the same time: a bucket that fails must not hold up the others.
         with ThreadPoolExecutor(max(1, len(folders)), thread_name_prefix="aboard-log-end") as threads:
@@ -223,6 +223,6 @@ class LogSpool:
         if not self._folders:
             shutil.rmtree(self._spool, ignore_errors=True)
         return [
-            state or ShippingState(files_left=1, error=f"{folder.uri} could not be opened.")
+            state or UploadState(files_left=1, error=f"{folder.uri} could not be opened.")
             for (_, folder), state in zip(folders, ends, strict=True)
         ]

@@ -27,13 +27,13 @@ from aboard.model.ids import is_uid, new_uid
 from aboard.model.names import folded, offline_run_name
 from aboard.model.runs import Run
 from aboard.model.times import now
-from aboard.run.environment import RunPlace, user_name
+from aboard.run.environment import RunContext, user_name
 from aboard.run.spool import FACTS, LOGS, OUTPUT, FactLog, read_json, spools_of, write_json
-from aboard.run.supervisor.console import Talk
+from aboard.run.supervisor.console import Console
 from aboard.run.supervisor.context import host_name
 from aboard.run.supervisor.destination import Destination, read_destination
-from aboard.run.supervisor.server_contact import ServerContact
-from aboard.run.supervisor.uploads import read_manifest, ship_leftovers
+from aboard.run.supervisor.server_registration import ServerRegistration
+from aboard.run.supervisor.uploads import finish_upload, read_manifest
 from aboard.store import Patience, Store, open_store
 from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim, render_summary
@@ -141,19 +141,19 @@ AT_THE_START = Patience(connect_seconds=5, stall_seconds=10, request_seconds=20,
 
 
 @dataclass(frozen=True)
-class FoundRun:
+class ResolvedRun:
     """The run that a request means."""
 
     run: Run
     is_new: bool
 
 
-def identify(request: RunRequest, talk: Talk, server: ServerContact) -> FoundRun:
+def resolve_run(request: RunRequest, talk: Console, server: ServerRegistration) -> ResolvedRun:
     """Find the run of the requested name, here or in the store; otherwise make a new one, and have the server know."""
     if request.name is not None:
         found = _in_spools(request) or _in_store(request, talk)
         if found is not None:
-            return FoundRun(found, is_new=False)
+            return ResolvedRun(found, is_new=False)
     uid = new_uid()
     run = Run(
         uid=uid,
@@ -164,13 +164,13 @@ def identify(request: RunRequest, talk: Talk, server: ServerContact) -> FoundRun
         user=user_name(),
         host=host_name(),
     )
-    return FoundRun(server.registered(run, request.store, is_named=request.name is not None), is_new=True)
+    return ResolvedRun(server.registered(run, request.store, is_named=request.name is not None), is_new=True)
 
 
-def place_of(request: RunRequest, run: Run, attempt: int) -> RunPlace:
+def context_of(request: RunRequest, run: Run, attempt: int) -> RunContext:
     """Where the files of an attempt go on this machine."""
     spool = spools_of(request.home) / run.uid
-    return RunPlace(
+    return RunContext(
         spool=spool,
         uid=run.uid,
         name=run.name,
@@ -181,7 +181,7 @@ def place_of(request: RunRequest, run: Run, attempt: int) -> RunPlace:
     )
 
 
-def make_folders(place: RunPlace) -> None:
+def make_folders(place: RunContext) -> None:
     """Make the folders of a run."""
     try:
         make_private_folder(place.spool)
@@ -195,10 +195,10 @@ def make_folders(place: RunPlace) -> None:
         ) from None
 
 
-class Beginning:
+class AttemptStarter:
     """Begins attempts of one run; its spool is locked by the caller."""
 
-    def __init__(self, found: FoundRun, destination: Destination, talk: Talk, *, must_ship: bool = False) -> None:
+    def __init__(self, found: ResolvedRun, destination: Destination, talk: Console, *, must_ship: bool = False) -> None:
         self._run = found.run
         self._must_ship = must_ship
         self._is_new = found.is_new
@@ -272,7 +272,7 @@ class Beginning:
         if manifest is not None and (manifest.sealed or manifest.attempt > before.number):
             return
         self._talk.say("shipping what the earlier attempt has left …")
-        for state in ship_leftovers(read_destination(self._destination.folder), LEFTOVER_SECONDS).states:
+        for state in finish_upload(read_destination(self._destination.folder), LEFTOVER_SECONDS).states:
             if state.error:
                 self._talk.warn(f"of the earlier attempt: {state}")
 
@@ -332,7 +332,7 @@ def _is_in_trash(run: Run, store: str) -> bool:
     return kept is not None and kept.deleted is not None
 
 
-def _in_store(request: RunRequest, talk: Talk) -> Run | None:
+def _in_store(request: RunRequest, talk: Console) -> Run | None:
     assert request.name is not None
     try:
         store = open_store(request.store, create=True, patience=AT_THE_START)

@@ -14,17 +14,25 @@ from pathlib import Path
 from aboard.errors import RunClaimed
 from aboard.model.hparams import hparams_to_json
 from aboard.model.states import RunState
-from aboard.run.environment import RunPlace, user_name, variables_of
+from aboard.run.environment import RunContext, user_name, variables_of
 from aboard.run.secrets import Secrets
 from aboard.run.spool import ATTEMPT, LOGS, FactLog
 from aboard.run.supervisor.attempt import FinalFlush, LiveAttempt, Outcome
 from aboard.run.supervisor.command import Command, OutputLog
-from aboard.run.supervisor.console import Talk
+from aboard.run.supervisor.console import Console
 from aboard.run.supervisor.context import CodeState, code_state, host_state, python_state
 from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.event_files import SHARED
-from aboard.run.supervisor.server_contact import ServerContact
-from aboard.run.supervisor.start import AT_THE_START, Beginning, FoundRun, RunRequest, identify, make_folders, place_of
+from aboard.run.supervisor.server_registration import ServerRegistration
+from aboard.run.supervisor.start import (
+    AT_THE_START,
+    AttemptStarter,
+    ResolvedRun,
+    RunRequest,
+    context_of,
+    make_folders,
+    resolve_run,
+)
 from aboard.run.supervisor.unit import UnitRestarts, cancelled_outcome, is_cancelled, is_marked, outcome_of_sigterm
 from aboard.run.supervisor.uploads import spool_locked
 from aboard.upload.scan import Spool
@@ -34,14 +42,14 @@ _STARTED_OFTEN_ENOUGH = 1
 _ENDED_BY_SIGTERM = 128 + signal.SIGTERM
 
 
-def supervise(request: RunRequest, talk: Talk) -> int:
+def supervise(request: RunRequest, talk: Console) -> int:
     """Run the command to its end, again if asked to; its exit code."""
     if is_marked(os.environ):  # as when its scheduler took it only after somebody had given up on it
         talk.warn("its job was cancelled; the command was not started")
         return _ENDED_BY_SIGTERM
-    server = ServerContact()
-    found = identify(request, talk, server)
-    first = place_of(request, found.run, 1)
+    server = ServerRegistration()
+    found = resolve_run(request, talk, server)
+    first = context_of(request, found.run, 1)
     with spool_locked(first.spool), server.kept_informed(found.run.uid):
         make_folders(first)
         destination = Destination(
@@ -68,7 +76,7 @@ def supervise(request: RunRequest, talk: Talk) -> int:
             raise
 
 
-def _attempts(supervision: _Supervision, restarts: int, talk: Talk) -> int:
+def _attempts(supervision: _Supervision, restarts: int, talk: Console) -> int:
     """Run the command until it does not fail, or was started often enough; its exit code."""
     for left in range(restarts, 0, -1):
         outcome = supervision.attempt(may_restart=True)
@@ -81,11 +89,11 @@ def _attempts(supervision: _Supervision, restarts: int, talk: Talk) -> int:
 class _Supervision:
     """The attempts of one run by one supervisor."""
 
-    def __init__(self, request: RunRequest, found: FoundRun, destination: Destination, talk: Talk) -> None:
+    def __init__(self, request: RunRequest, found: ResolvedRun, destination: Destination, talk: Console) -> None:
         self._request = request
         self._destination = destination
         self._run = found.run
-        self._beginning = Beginning(found, destination, talk, must_ship=request.must_ship)
+        self._beginning = AttemptStarter(found, destination, talk, must_ship=request.must_ship)
         self._talk = talk
         self._environ = {"PYTHONUNBUFFERED": "1", **os.environ}
         self._secrets = Secrets.of(self._environ, request.command)
@@ -102,7 +110,7 @@ class _Supervision:
         """Run the command once."""
         code = code_state(Path.cwd()) if self._request.capture_code else None
         claim = self._beginning.attempt(lambda: self._details(code))
-        place = place_of(self._request, self._run, claim.number)
+        place = context_of(self._request, self._run, claim.number)
         self._restarts.made += 1
         self._write_diff(place, code)
         live = LiveAttempt(
@@ -118,7 +126,7 @@ class _Supervision:
         live.start(claim.claimed)
         return self._run_command(live, place, may_restart=may_restart)
 
-    def _run_command(self, live: LiveAttempt, place: RunPlace, *, may_restart: bool) -> Outcome:
+    def _run_command(self, live: LiveAttempt, place: RunContext, *, may_restart: bool) -> Outcome:
         request = self._request
         log = OutputLog(place.spool / LOGS / f"{place.attempt}.txt", self._secrets, head_bytes=request.log_limit)
         must_ship = request.must_ship
@@ -173,7 +181,7 @@ class _Supervision:
         }
         return details
 
-    def _write_diff(self, place: RunPlace, code: CodeState | None) -> None:
+    def _write_diff(self, place: RunContext, code: CodeState | None) -> None:
         if code and code.diff:
             text = self._secrets.mask_diff(code.diff.decode("utf-8", "surrogateescape"))
             path = place.spool / LOGS / f"{place.attempt}.diff"

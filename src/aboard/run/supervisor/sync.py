@@ -29,7 +29,7 @@ from aboard.run.supervisor.context import host_name
 from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
 from aboard.run.supervisor.unattended import UnattendedRun
-from aboard.run.supervisor.uploads import is_complete, read_manifest, ship_leftovers, spool_locked
+from aboard.run.supervisor.uploads import finish_upload, is_complete, read_manifest, spool_locked
 from aboard.store import Store, open_store
 from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim, Summary, render_summary
@@ -40,7 +40,7 @@ State = Literal["shipped", "complete", "in use", "left", "failed", "removed"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Synced:
+class SyncResult:
     """What became of one run."""
 
     folder: Path
@@ -64,7 +64,7 @@ def spool_folders(home: Path) -> list[Path]:
     return sorted(path for path in found if (path / ATTEMPT).exists() or (path / START).exists())
 
 
-def sync(folders: list[Path], *, timeout: float, clean: bool) -> Iterator[Synced]:
+def sync(folders: list[Path], *, timeout: float, clean: bool) -> Iterator[SyncResult]:
     """Ship one after the other, each within `timeout` seconds; the trouble of one does not stop the others."""
     for folder in folders:
         try:
@@ -75,9 +75,9 @@ def sync(folders: list[Path], *, timeout: float, clean: bool) -> Iterator[Synced
                     synced = _cleaned(synced)
             yield synced
         except RunClaimed as error:
-            yield Synced(folder=folder, state="in use", text=error.message)
+            yield SyncResult(folder=folder, state="in use", text=error.message)
         except AboardError as error:
-            yield Synced(folder=folder, state="failed", text=str(error))
+            yield SyncResult(folder=folder, state="failed", text=str(error))
 
 
 def _refuse_others(folder: Path) -> None:
@@ -89,15 +89,15 @@ def _refuse_others(folder: Path) -> None:
         )
 
 
-def _sync_one(folder: Path, timeout: float) -> Synced:
+def _sync_one(folder: Path, timeout: float) -> SyncResult:
     return _sync_logs(folder, timeout) if is_log_spool(folder) else _sync_run(folder, timeout)
 
 
-def _sync_logs(folder: Path, timeout: float) -> Synced:
+def _sync_logs(folder: Path, timeout: float) -> SyncResult:
     """Log folders of `SummaryWriter("s3://…")`; what is in its store is removed here."""
     logs = LogSpool(folder)
     states = logs.ship_rest(timeout)
-    return Synced(
+    return SyncResult(
         folder=folder,
         name=", ".join(logs.named),
         state="left" if any(state.files_left for state in states) else "shipped",
@@ -107,15 +107,15 @@ def _sync_logs(folder: Path, timeout: float) -> Synced:
     )
 
 
-def _sync_run(folder: Path, timeout: float) -> Synced:
+def _sync_run(folder: Path, timeout: float) -> SyncResult:
     destination, name = _known(folder)
     if read_json(folder / PROGRESS).get("is_sealed") is True:
-        return Synced(
+        return SyncResult(
             folder=folder, uid=destination.uid, name=name, state="complete", text=f"all in {destination.store}"
         )
-    states = ship_leftovers(destination, timeout).states
+    states = finish_upload(destination, timeout).states
     is_superseded = any(state.is_superseded for state in states)
-    return Synced(
+    return SyncResult(
         folder=folder,
         uid=destination.uid,
         name=name,
@@ -133,12 +133,14 @@ def _known(folder: Path) -> tuple[Destination, str]:
     return read_destination(folder), run.name if run else ""
 
 
-def _cleaned(synced: Synced) -> Synced:
+def _cleaned(synced: SyncResult) -> SyncResult:
     """Remove the folder of a run that is wholly in its store; an output folder elsewhere belongs to the person."""
     if read_json(synced.folder / PROGRESS).get("is_sealed") is not True:
         return synced
     shutil.rmtree(synced.folder, ignore_errors=True)
-    return Synced(folder=synced.folder, uid=synced.uid, name=synced.name, state="removed", text="all is in the store")
+    return SyncResult(
+        folder=synced.folder, uid=synced.uid, name=synced.name, state="removed", text="all is in the store"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +169,7 @@ class EarlierRun:
         return uid_of(self.created, self.identity)
 
 
-def take_over(run: EarlierRun, store_uri: str, home: Path, timeout: float) -> Synced:
+def take_over(run: EarlierRun, store_uri: str, home: Path, timeout: float) -> SyncResult:
     """Ship a run and seal it; what became of it. Raises AboardError where nothing could be begun."""
     spool = Spool.at(spools_of(home) / run.uid)
     with contextlib.suppress(OSError):  # what is wrong there is said where it is needed
@@ -179,7 +181,7 @@ def take_over(run: EarlierRun, store_uri: str, home: Path, timeout: float) -> Sy
             return _synced(run, "complete", f"all in {store_uri}")
         _begin(run, spool, store, store_uri)
         destination = _destination(run, spool, store_uri)
-        states = ship_leftovers(destination, timeout).states
+        states = finish_upload(destination, timeout).states
         if not is_complete(states):
             left = sum(state.files_left for state in states)
             return _synced(run, "left", "; ".join(map(str, states)), left, sum(state.bytes_left for state in states))
@@ -253,8 +255,8 @@ def _is_there(store: Store, run: EarlierRun) -> bool:
     return manifest.sealed and all(known.get(name) == size for name, size in here.items())
 
 
-def _synced(run: EarlierRun, state: State, text: str, files_left: int = 0, bytes_left: int = 0) -> Synced:
-    return Synced(
+def _synced(run: EarlierRun, state: State, text: str, files_left: int = 0, bytes_left: int = 0) -> SyncResult:
+    return SyncResult(
         folder=run.folder,
         uid=run.uid,
         name=run.name,

@@ -18,13 +18,13 @@ from aboard.model.names import check_name, check_workspace_name
 from aboard.model.runs import Run
 from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.run.environment import RunPlace
+from aboard.run.environment import RunContext
 from aboard.run.secrets import Secrets
 from aboard.run.spool import LOGS, OUTPUT, START, read_json
 from aboard.run.supervisor.attempt import LiveAttempt, Outcome
 from aboard.run.supervisor.context import code_state, host_name, host_state, python_state
 from aboard.run.supervisor.destination import Destination, read_destination
-from aboard.run.supervisor.server_contact import ServerContact
+from aboard.run.supervisor.server_registration import ServerRegistration
 from aboard.run.supervisor.start import find_run
 from aboard.run.supervisor.uploads import write_progress
 from aboard.run.training.starting import process_start
@@ -34,7 +34,7 @@ from aboard.store.run.documents import AttemptClaim
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload.restore import restore
 from aboard.upload.scan import Spool
-from aboard.upload.uploader import ShippingState
+from aboard.upload.uploader import UploadState
 
 _log = logging.getLogger("aboard.run")
 LOOK_SECONDS = 0.2
@@ -110,18 +110,18 @@ class UnattendedRun:
         self._run = self._spool.read_run() or replace(self._run, uid=destination.uid)
         return destination, claim
 
-    def ship_to_the_end(self, timeout: float) -> list[ShippingState]:
+    def ship_to_the_end(self, timeout: float) -> list[UploadState]:
         """Ship until the training has ended, and then the rest."""
         destination, claim = self.prepare()
-        server = ServerContact()
+        server = ServerRegistration()
         if claim.number == 1:  # its name is known to the training already
             server.registered(self._run, self._store, is_named=True)
         with server.kept_informed(self._run.uid):
             return self._ship(destination, claim, timeout)
 
-    def _ship(self, destination: Destination, claim: AttemptClaim, timeout: float) -> list[ShippingState]:
+    def _ship(self, destination: Destination, claim: AttemptClaim, timeout: float) -> list[UploadState]:
         write_progress(self._folder, [], attempt=claim.number, has_begun=True, problem=self._problem, is_over=False)
-        place = RunPlace(
+        place = RunContext(
             spool=self._folder,
             uid=self._run.uid,
             name=self._run.name,

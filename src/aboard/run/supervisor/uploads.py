@@ -25,7 +25,7 @@ from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.summary import EventMetrics, RunSummary
 from aboard.store.run.documents import Manifest, Summary
 from aboard.store.run.run_folder import RunFolder
-from aboard.upload.uploader import Shipper, ShippingState
+from aboard.upload.uploader import Uploader, UploadState
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def spool_locked(spool: Path) -> Generator[None]:
         lock.release()
 
 
-class Shipping:
+class AttemptUpload:
     """The shippers of one attempt."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Shipping:
         return self._destination
 
     @property
-    def states(self) -> list[ShippingState]:
+    def states(self) -> list[UploadState]:
         """How far each destination has got; costs no request."""
         return [shipper.state for shipper in self._shippers]
 
@@ -106,7 +106,7 @@ class Shipping:
             self._shippers = self._make()
             self.start()
 
-    def finish(self, status: RunState | None, timeout: float) -> list[ShippingState]:
+    def finish(self, status: RunState | None, timeout: float) -> list[UploadState]:
         """Ship the rest within a time limit and seal the run; what each destination then has."""
         with self._lock:
             self._is_finishing = True
@@ -122,9 +122,9 @@ class Shipping:
             thread.join(max(0.0, end + 1 - time.monotonic()))
         return self.states
 
-    def _make(self) -> list[Shipper]:
+    def _make(self) -> list[Uploader]:
         spool = self._destination.spool(self._accept)
-        return [Shipper(spool, store, journal=journal, summary=self._summary) for journal, store in self._stores]
+        return [Uploader(spool, store, journal=journal, summary=self._summary) for journal, store in self._stores]
 
     def _pause(self) -> None:
         self._stop.set()
@@ -133,12 +133,12 @@ class Shipping:
         self._threads.clear()
 
 
-def is_complete(states: list[ShippingState]) -> bool:
+def is_complete(states: list[UploadState]) -> bool:
     """Whether every destination has everything, and knows that there is no more."""
     return all(state.is_sealed and not state.files_left for state in states)
 
 
-def write_progress(folder: Path, states: list[ShippingState], **more: object) -> None:
+def write_progress(folder: Path, states: list[UploadState], **more: object) -> None:
     """Tell other processes how far shipping is."""
     write_json(
         folder / PROGRESS,
@@ -155,14 +155,14 @@ def write_progress(folder: Path, states: list[ShippingState], **more: object) ->
     )
 
 
-class Leftovers(NamedTuple):
+class FinishedUpload(NamedTuple):
     """What became of a run."""
 
     status: RunState
-    states: list[ShippingState]
+    states: list[UploadState]
 
 
-def ship_leftovers(destination: Destination, timeout: float) -> Leftovers:
+def finish_upload(destination: Destination, timeout: float) -> FinishedUpload:
     """Ship what is left and seal the run; its spool is locked by the caller."""
     own: set[str] = set()
 
@@ -177,11 +177,11 @@ def ship_leftovers(destination: Destination, timeout: float) -> Leftovers:
     for folder in summary.watched:
         if folder not in destination.watched:
             destination = destination.watching(folder)
-    shipping = Shipping(destination, summary.now, accept)
-    status = shipping.ended or _said(summary, is_attended=not (destination.folder / START).exists())
+    shipping = AttemptUpload(destination, summary.now, accept)
+    status = shipping.ended or _reported_status(summary, is_attended=not (destination.folder / START).exists())
     states = shipping.finish(status, timeout)
     write_progress(destination.folder, states, is_over=True)
-    return Leftovers(status, states)
+    return FinishedUpload(status, states)
 
 
 def read_manifest(folder: RunFolder) -> Manifest | None:
@@ -193,7 +193,7 @@ def read_manifest(folder: RunFolder) -> Manifest | None:
     return read.manifest if read else None
 
 
-def _said(summary: RunSummary, *, is_attended: bool) -> RunState:
+def _reported_status(summary: RunSummary, *, is_attended: bool) -> RunState:
     """How the training said that it ended; lost when it said nothing.
 
     A training under `aboard run` may have been ended together with its supervisor: an interpreter that came to its end

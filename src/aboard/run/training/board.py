@@ -15,7 +15,7 @@ from aboard.run.spool import DESTINATION, read_json
 _LOOK_SECONDS = 0.2
 
 
-def board_over(spool: Path, name: str, *, client: Client | None, timeout: float, options: dict[str, Any]) -> Board:
+def create_board(spool: Path, name: str, *, client: Client | None, timeout: float, options: dict[str, Any]) -> Board:
     """The board; an error after `timeout` seconds without a sign of the run in its store."""
     asked = client or Client()
     end = time.monotonic() + timeout

@@ -21,14 +21,14 @@ import numpy as np
 from aboard.errors import InvalidType, InvalidValue
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_to_json
 from aboard.model.states import RunState, state_from
-from aboard.run.environment import place_from
+from aboard.run.environment import context_from
 from aboard.run.secrets import Secrets
 from aboard.run.spool import PROGRESS, FactLog, Kind, read_json
 from aboard.run.training.artifacts import Rename, Select, keep_artifact, keep_board_files
 from aboard.run.training.checkpoints import Checkpoint, Checkpoints
-from aboard.run.training.ending import Ending
-from aboard.run.training.stages import MetricLogging, SaidOnce, Stages, checked_stage
-from aboard.run.training.starting import WantedRun, begin, planned_place, rank_of, wait_until_shipped
+from aboard.run.training.exit_hooks import ExitHooks
+from aboard.run.training.stages import MetricLogging, OnceWarnings, Stages, checked_stage
+from aboard.run.training.starting import RequestedRun, plan_run, rank_of, start_run, wait_until_uploaded
 from aboard.writer.summary_writer import SummaryWriter
 
 if TYPE_CHECKING:
@@ -142,11 +142,11 @@ class Run:
         """
         checked_stage(batch_group)
         self.rank = rank_of()
-        self._said = SaidOnce()
-        around = place_from(os.environ)
+        self._said = OnceWarnings()
+        around = context_from(os.environ)
         if separate and around is not None:
             workspace, experiment = workspace or around.workspace or None, experiment or around.experiment or None
-        wanted = WantedRun(workspace=workspace, experiment=experiment, name=name, store=store)
+        wanted = RequestedRun(workspace=workspace, experiment=experiment, name=name, store=store)
         attached = None if separate else around
         self._is_alone = attached is None
         if attached is None and all_ranks and self.rank:
@@ -154,7 +154,7 @@ class Run:
                 f"Run(all_ranks=True) in rank {self.rank} has no run to join.",
                 hint="Start the training with `aboard run -- …`, so that all ranks know their run.",
             )
-        self._place = attached or planned_place(wanted)
+        self._place = attached or plan_run(wanted)
         self._enabled = bool(enabled)
         self._logs = self._enabled and (all_ranks or self.rank == 0)
         self._flush_timeout = _seconds(flush_timeout)
@@ -174,12 +174,12 @@ class Run:
         if not self._logs:
             return
         if self._is_alone:
-            begin(self._place, WantedRun(store=store, name=name, tensorboard=self._watched()))
+            start_run(self._place, RequestedRun(store=store, name=name, tensorboard=self._watched()))
         else:
             self._mention_ignored(wanted)
             if (folder := self._watched()) is not None:
                 self._note("watch", folder=str(folder))
-        self._ending = Ending(self)
+        self._ending = ExitHooks(self)
         if first_hparams:
             self.log_hparams(first_hparams)
         if first_tags:
@@ -241,13 +241,13 @@ class Run:
         It asks a server, the configured one or a private one, and so waits for a network: at most `timeout` seconds
         until the server knows the run.
         """
-        from aboard.run.training.board import board_over
+        from aboard.run.training.board import create_board
 
         if not self._logs:
             why = "it was made with enabled=False" if not self._enabled else f"rank {self.rank} logs nothing"
             raise InvalidValue(f"This Run has no board: {why}.", hint="Ask for it in the process that logs.")
         seconds = _seconds(timeout)
-        return board_over(self._place.spool, self.name, client=client, timeout=seconds, options=options)
+        return create_board(self._place.spool, self.name, client=client, timeout=seconds, options=options)
 
     def log_metrics(self, metrics: Mapping[str, Any], step_name: str | None = None, stage: str | None = None) -> None:
         """Log numbers by name.
@@ -368,7 +368,7 @@ class Run:
         self._ending.remove()
         self._note("status", status=str(ended), reason=reason, is_certain=is_certain)
         if self._is_alone:
-            wait_until_shipped(self._place.spool, self._flush_timeout)
+            wait_until_uploaded(self._place.spool, self._flush_timeout)
 
     close = finish
 
@@ -426,7 +426,7 @@ class Run:
         if problem := progress.get("problem"):
             _log.warning("%s", problem)
 
-    def _mention_ignored(self, wanted: WantedRun) -> None:
+    def _mention_ignored(self, wanted: RequestedRun) -> None:
         given = {"name": wanted.name, "workspace": wanted.workspace, "experiment": wanted.experiment}
         for what, value in given.items():
             if value is not None and value != (getattr(self, what) or ""):

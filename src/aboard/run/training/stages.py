@@ -19,7 +19,7 @@ from aboard.writer.summary_writer import SummaryWriter
 _log = logging.getLogger("aboard.run")
 
 
-class SaidOnce:
+class OnceWarnings:
     """Warnings by subject."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ def checked_stage(name: object) -> str:
 class MetricLogging:
     """Hands metrics to the writers of their stages. What cannot be logged is left out and said once; nothing raises."""
 
-    def __init__(self, stages: Stages, said: SaidOnce, batch_group: str) -> None:
+    def __init__(self, stages: Stages, said: OnceWarnings, batch_group: str) -> None:
         self._stages = stages
         self._said = said
         self._batch_group = batch_group

@@ -25,7 +25,7 @@ from aboard.errors import StorageUnavailable
 from aboard.foundation.files import make_private_folder
 from aboard.model.ids import new_uid
 from aboard.model.names import check_name, check_workspace_name, offline_run_name
-from aboard.run.environment import RunPlace, user_name
+from aboard.run.environment import RunContext, user_name
 from aboard.run.spool import HELPER_LOG, LOCK, OUTPUT, PROGRESS, START, read_json, spools_of, write_json
 
 # torchrun and accelerate; Open MPI; MPICH and Intel MPI; Horovod; srun, where a task is one process.
@@ -74,7 +74,7 @@ def start_helper(spool: Path) -> None:
         _log.warning("Nothing is shipped while this runs: %s. `aboard sync %s` ships it later.", error, spool)
 
 
-def wait_until_shipped(spool: Path, timeout: float) -> None:
+def wait_until_uploaded(spool: Path, timeout: float) -> None:
     """Wait for the helper's last word, and tell how far it is when that takes long; one that was killed is replaced."""
     begun = time.monotonic()
     end = begun + timeout
@@ -129,7 +129,7 @@ def process_start(pid: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WantedRun:
+class RequestedRun:
     """What a script asks for."""
 
     workspace: str | None = None
@@ -139,12 +139,12 @@ class WantedRun:
     tensorboard: Path | None = None
 
 
-def planned_place(wanted: WantedRun) -> RunPlace:
+def plan_run(wanted: RequestedRun) -> RunContext:
     """A new run; nothing is written yet."""
     settings = load_settings({"workspace": wanted.workspace})
     uid = new_uid()
     spool = spools_of(settings.home) / uid
-    return RunPlace(
+    return RunContext(
         spool=spool,
         uid=uid,
         name=check_name(wanted.name, "a run") if wanted.name is not None else offline_run_name(uid),
@@ -154,7 +154,7 @@ def planned_place(wanted: WantedRun) -> RunPlace:
     )
 
 
-def begin(place: RunPlace, wanted: WantedRun) -> None:
+def start_run(place: RunContext, wanted: RequestedRun) -> None:
     """Make the folder of a new run and start its helper."""
     settings = client_settings({"store": None if wanted.store is None else os.fspath(wanted.store)})
     try:

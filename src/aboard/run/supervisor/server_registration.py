@@ -21,12 +21,13 @@ from aboard.model.runs import Run
 if TYPE_CHECKING:
     from aboard.client.client import Client
 
+
 HEARTBEAT_SECONDS = 20.0
 _PATIENCE_SECONDS = 5.0
 _log = logging.getLogger("aboard.run")
 
 
-class ServerContact:
+class ServerRegistration:
     """The server that settings name; none where they name none, for a private one looks into the store by itself."""
 
     def __init__(self) -> None:

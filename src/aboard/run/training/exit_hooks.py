@@ -13,11 +13,11 @@ from types import FrameType, TracebackType
 from typing import Any, Protocol
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_begun: list[Ending] = []
+_begun: list[ExitHooks] = []
 """Those of runs that go on. Trials of a search overlap: one that is over must not stay between two others."""
 
 
-class EndingRun(Protocol):
+class ExitListener(Protocol):
     """What is told about the end."""
 
     def ended_by_exception(self, error: BaseException) -> None: ...
@@ -25,10 +25,10 @@ class EndingRun(Protocol):
     def process_ends(self, exit_code: object) -> None: ...
 
 
-class Ending:
+class ExitHooks:
     """Hooks of one run, taken away when it is over. Other hooks, earlier or later ones, go on working."""
 
-    def __init__(self, run: EndingRun) -> None:
+    def __init__(self, run: ExitListener) -> None:
         self._run = run
         self._pid = os.getpid()
         self._is_over = False
@@ -60,7 +60,7 @@ class Ending:
                 if signal.getsignal(number) == self._on_signal:
                     signal.signal(number, earlier)
 
-    def let_go_of(self, other: Ending) -> None:
+    def let_go_of(self, other: ExitHooks) -> None:
         """Pass on to what was there before another run, which is over."""
         if self._excepthook == other._on_exception:
             self._excepthook = other._excepthook
@@ -119,6 +119,6 @@ class Ending:
 def _of_the_living(number: signal.Signals) -> Any:
     """The handler of a signal; that of a run that is over, left by another thread, stands for what was before it."""
     handler: Any = signal.getsignal(number)
-    while isinstance(ending := getattr(handler, "__self__", None), Ending) and ending.is_over:
+    while isinstance(ending := getattr(handler, "__self__", None), ExitHooks) and ending.is_over:
         handler = ending.before(number)
     return handler
