@@ -3,14 +3,18 @@
 
 import os
 import random
+from functools import partial
 
 import pytest
 
+from aboard.model.states import RunState
 from aboard.model.times import now
+from aboard.run.supervisor import uploads
+from aboard.run.supervisor.destination import Destination
+from aboard.run.supervisor.uploads import AttemptUpload
 from aboard.store import open_store
 from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim
-from aboard.upload.destinations import Destinations
 from aboard.upload.restore import restore
 from aboard.upload.retries import UploadPace
 from aboard.upload.scan import Spool
@@ -61,20 +65,23 @@ def test_a_whole_life(trip, tmp_path):
     assert len([row for row in manifest.files if row.path.startswith("tb/train/")]) == 2
 
 
-def test_live_and_to_two_places(trip, tmp_path):
+def test_live_and_to_two_places(trip, tmp_path, monkeypatch):
     mirror = open_store(str(tmp_path / "mirror"), create=True)
-    destinations = Destinations(
-        [
-            Uploader(trip.spool, trip.store, pace=lambda: UploadPace(0.1)),
-            Uploader(trip.spool, mirror, journal="second", pace=lambda: UploadPace(0.1)),
-        ]
+    monkeypatch.setattr(uploads, "Uploader", partial(Uploader, pace=lambda: UploadPace(0.1)))
+    destination = Destination(
+        folder=trip.spool.folder,
+        uid=trip.spool.uid,
+        store=trip.store.uri,
+        mirrors=(mirror.uri,),
+        output=trip.output,
     )
-    destinations.start()
+    upload = AttemptUpload(destination, lambda: None, lambda _: True)
+    upload.start()
     for step in range(3):
         append(trip.output / EVENTS, records(step, 1))
         size = len(records(0, step + 1))
-        until(lambda size=size: all(one.state.bytes >= size for one in destinations.shippers))
-    states = destinations.finish("completed", timeout=60)
+        until(lambda size=size: all(state.bytes >= size for state in upload.states))
+    states = upload.finish(RunState.COMPLETED, 60)
     assert all(state.is_sealed for state in states)
     trip.check_equal()
     Trip(trip.spool, mirror, trip.claim).check_equal()

@@ -16,9 +16,9 @@ def test_a_large_file_needs_little_memory(tmp_path: Path) -> None:
         file.truncate(200 << 20)
     script = """
         import sys
-        from aboard.upload.uploader import Shipper
+        from aboard.upload.uploader import Uploader
         from aboard.store import open_store
-        assert Shipper(sys.argv[1], open_store(sys.argv[2], fsync=False)).finish("completed", timeout=100).is_sealed
+        assert Uploader(sys.argv[1], open_store(sys.argv[2], fsync=False)).finish("completed", timeout=100).is_sealed
         print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
     """
     ended = finish(start(tmp_path, script, trip.spool.folder, tmp_path / "store"), 100)

@@ -26,12 +26,13 @@ SHIPPER = """
     aboard.upload.retries.LONGEST_SECONDS = 0.3
     aboard.upload.segments.FEWEST_SMALL = 6    # and more roll-ups
     aboard.upload.segments.SMALL_PER_LARGE = 1
-    from aboard.upload.uploader import Shipper
-    from aboard.store import Patience, open_store
+    from aboard.upload.uploader import Uploader
+    from aboard.store import Patience
+    from aboard.store import open_store
 
     patience = Patience(connect_seconds=2, stall_seconds=5, request_seconds=10, retries=1, retry_seconds=1)
     print("ready", flush=True)
-    Shipper(sys.argv[1], open_store(sys.argv[2], patience=patience)).run(threading.Event())
+    Uploader(sys.argv[1], open_store(sys.argv[2], patience=patience)).run(threading.Event())
 """
 
 

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summary metadata parses as TensorBoard's own message."""
+"""Summaries and their metadata parse as TensorBoard's own messages."""
 
-from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 
-from aboard.events.event import summary_metadata
+from aboard.events.event import summary, summary_metadata, tagged_value
 from support.cases import all_cases
+
+
+def test_values_keep_their_order_and_tags():
+    parsed = Summary.FromString(summary(tagged_value("a"), tagged_value("größe/b")))
+    assert [value.tag for value in parsed.value] == ["a", "größe/b"]
+
+
+def test_a_summary_without_values_is_empty():
+    assert summary() == b""
 
 
 @all_cases("plugin", ["", "text"])

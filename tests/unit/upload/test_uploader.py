@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shipping in the background, to one store or several, and the way it ends."""
+"""Uploading in the background, and the way it ends."""
 
 import threading
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,6 @@ from aboard.errors import InvalidValue, StoreUnreachable
 from aboard.model.runs import MetricPoint, MetricSummary
 from aboard.store import open_store
 from aboard.store.run.documents import Summary
-from aboard.upload.destinations import Destinations
 from aboard.upload.retries import UploadPace, UploadProblems
 from aboard.upload.scan import Spool, WatchedFolder
 from aboard.upload.uploader import Uploader
@@ -59,60 +57,6 @@ def test_an_idle_shipper_sends_a_sign_of_life_and_nothing_else(trip):
         shipper.ship_once()
     sent = trip.store.traffic.count() - before
     assert sent.total_requests == 7, "three manifests, and four looks for a later attempt"
-
-
-@pytest.fixture
-def away(tmp_path, monkeypatch):
-    """A store whose answers do not come before `come` is set."""
-    store: Any = open_store(f"memory://mirror-{tmp_path.name}")
-    store.come, put = threading.Event(), store.put
-
-    def late(*arguments, **options):
-        store.come.wait(60)
-        return put(*arguments, **options)
-
-    monkeypatch.setattr(store, "put", late)
-    yield store
-    store.come.set()
-
-
-def test_the_trouble_of_one_destination_does_not_delay_the_other(trip, away):
-    shippers = [
-        Uploader(trip.spool, trip.store, pace=QUICK),
-        Uploader(trip.spool, away, journal="journal-mirror", pace=QUICK),
-    ]
-    destinations = Destinations(shippers)
-    destinations.start()
-    append(trip.spool.folder / SOURCE, records(0, 5))
-    until(lambda: shippers[0].state.bytes == len(records(0, 5)))
-    assert shippers[1].state.bytes == 0
-    finished = []
-    finishing = threading.Thread(target=lambda: finished.extend(destinations.finish("completed")))
-    finishing.start()
-    until(lambda: shippers[0].state.is_sealed)
-    assert not shippers[1].state.is_sealed
-    away.come.set()
-    finishing.join(60)
-    assert [state.is_sealed for state in finished] == [True, True]
-    copy = Trip(trip.spool, away, trip.claim)
-    copy.check_equal()
-    assert copy.manifest().status == "completed"
-    assert copy.folder.read_run() is not None
-
-
-def test_finishing_within_a_time_limit_tells_what_is_left(trip, away):
-    append(trip.spool.folder / SOURCE, records(0, 5))
-    append(trip.output / "model.pt", b"x" * 1000)
-    shippers = [Uploader(trip.spool, trip.store), Uploader(trip.spool, away, journal="journal-mirror")]
-    assert shippers[0].finish("completed").is_sealed
-    first, second = Destinations(shippers).finish("completed", timeout=0)
-    assert (first.is_sealed, second.is_sealed) == (True, False)
-    assert (second.files_left, second.bytes_left) == (2, 1000 + len(records(0, 5)))
-    assert "2 files, 1.3 KB left" in str(second)
-    away.come.set()
-    late = Uploader(trip.spool, away, journal="journal-mirror")
-    assert late.finish().is_sealed
-    Trip(trip.spool, away, trip.claim).check_equal()
 
 
 def test_a_status_that_does_not_exist(trip):
