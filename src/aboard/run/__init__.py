@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training side put together: `training` appends to local files, `supervisor` ships them and watches over it."""
+"""Runs on the training machine: `training` appends to local files, `supervisor` uploads them and watches the command."""

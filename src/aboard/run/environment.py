@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment of a run: how a command learns where to write, in the words of aboard and of other systems."""
+"""Environment variables of a run: where a command writes, under the names of aboard and of other systems."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def spools_of(home: Path) -> Path:
     return home / SPOOLS
 
 
-_ASIDE = ".aboard-aside-"  # shippers pass over files that begin so
+_ASIDE = ".aboard-aside-"  # uploaders pass over files that begin so
 
 
 def write_json(path: Path, document: Mapping[str, object]) -> None:

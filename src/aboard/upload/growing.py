@@ -33,7 +33,7 @@ from aboard.upload.segments import IN_MEMORY_BYTES, SAMPLE_BYTES, GrowingFile, G
 
 
 class SegmentSender:
-    """The way into one run's folder of one store."""
+    """Sends bytes of growing files to a store: as segments, or appended where a store can append."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
@@ -123,7 +123,7 @@ class ManifestWriter:
         self._journaled = (0, 0)
         """Serial and amount of garbage in the journal: it need not be written twice for one manifest."""
         self.ended: RunState | None = None
-        """How the run ended; kept in the journal, so that a later shipper can seal it."""
+        """How the run ended; kept in the journal, so that a later uploader can seal it."""
 
     def write_journal(self, files: GrowingFiles) -> None:
         """Note what is about to be sent. A full disk costs certainty after a crash, and nothing else."""

@@ -106,7 +106,7 @@ def _plan(value: object) -> SegmentPlan:
 
 @dataclass(frozen=True)
 class StoredState:
-    """What is there, and what was begun."""
+    """What a store has of a run when an upload starts or continues, and what was being sent."""
 
     manifest: Manifest
     """As it will go on: its files may be fewer or more than those of the one in the store."""
@@ -143,7 +143,7 @@ LATE_SECONDS = 60.0
 
 
 def reconcile(folder: RunFolder, claim: AttemptClaim, run: Run | None, journal: Journal | None) -> StoredState:
-    """How the run stands; raises Superseded when another attempt has taken it."""
+    """Compare store and journal, and return what the store has; raises Superseded when a later attempt has the run."""
     is_new = _make_known(folder, claim, run)
     try:
         read = folder.read_manifest()

@@ -45,7 +45,7 @@ class WrongContent(Exception):
 
 
 class FileFetcher:
-    """Fetches for one run; a context manager, because it has threads."""
+    """Downloads files of one run; a context manager, because it has threads."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder

@@ -53,7 +53,7 @@ _log = logging.getLogger("aboard.upload")
 
 
 class UploadProblems:
-    """What is wrong at the moment, by subject."""
+    """Current problems by subject; each change is logged once."""
 
     def __init__(self, destination: str) -> None:
         self._destination = destination
@@ -133,7 +133,7 @@ def is_about_one_file(error: AboardError) -> bool:
 
 
 class FailedFiles:
-    """Files that could not be shipped for a reason of their own: said once, tried again after half a minute."""
+    """Files that could not be uploaded for a reason of their own: logged once, retried after half a minute."""
 
     def __init__(self, conditions: UploadProblems, monotonic: Callable[[], float]) -> None:
         self._conditions = conditions

@@ -271,7 +271,7 @@ _log = logging.getLogger("aboard.upload")
 
 
 class Uploader:
-    """Ships one attempt of one run to one store.
+    """Uploads one attempt of one run to one store.
 
     `spool` is the run's folder on this machine, or a `Spool` for other layouts. `claim` and `run` are read there unless
     given. Each destination needs a `journal` name of its own. `summary` is asked for `summary.json` every ten seconds.
@@ -335,8 +335,8 @@ class Uploader:
     def finish(self, status: RunState | str | None = None, timeout: float | None = None) -> UploadState:
         """Ship all that is left and seal the run, within `timeout` seconds; the state then tells what is left.
 
-        Whatever is left stays here: a later shipper with the same spool goes on, also days later. `status` is how the
-        run ended; without it, what was noted here before, or lost.
+        Whatever is left stays here: a later uploader with the same spool continues, also days later. `status` is how
+        the run ended; without it, the status that was noted here before, or lost.
         """
         ended = state_from(RunState, status, "a run") if status is not None else self.ended or RunState.LOST
         has_turn = self._turns[_GROWING].acquire(timeout=1)  # a put may take long, and the end must be noted now

@@ -77,7 +77,7 @@ class LiveAttempt:
         self._own = OwnFiles(destination.shared, facts, known) if has_shared else None
         self._found: FolderDiscovery | None = None
         self._metrics = self._event_metrics(destination)
-        self._shipping = AttemptUpload(destination, self.summary.now, self._accept)
+        self._upload = AttemptUpload(destination, self.summary.now, self._accept)
         self._stop = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="aboard-keeper", daemon=True)
         self._tree: ProcessTree | None = None
@@ -87,12 +87,12 @@ class LiveAttempt:
     @property
     def states(self) -> list[UploadState]:
         """How far each destination has got."""
-        return self._shipping.states
+        return self._upload.states
 
     def start(self, started: datetime) -> None:
         """Begin to ship."""
         self.summary.began(started)
-        self._shipping.start()
+        self._upload.start()
         self._keeper.start()
 
     def command_started(self, pid: int) -> None:
@@ -116,7 +116,7 @@ class LiveAttempt:
         self._keeper.join()
         self._keep_going(self._look_and_write)
         self.summary.ended(now(), outcome.exit_code, outcome.reason)
-        ending = threading.Thread(target=self._shipping.finish, args=(outcome.status, timeout), daemon=True)
+        ending = threading.Thread(target=self._upload.finish, args=(outcome.status, timeout), daemon=True)
         ending.start()
         while ending.is_alive():
             ending.join(_LOOK_SECONDS)
@@ -133,7 +133,7 @@ class LiveAttempt:
 
     def _known_folders(self) -> list[Path]:
         """Whose files are shipped, or must not be: stores in a folder of this machine, and aboard's own files."""
-        destination = self._shipping.destination
+        destination = self._upload.destination
         stores = [path for uri in (destination.store, *destination.mirrors) if (path := parse_uri(uri).path)]
         spools = destination.folder.parent
         return [destination.output, *destination.watched, *destination.shared, *stores, spools]
@@ -170,14 +170,14 @@ class LiveAttempt:
     def _look(self) -> None:
         live = self._tree.look() if self._tree else []
         self.summary.look()
-        known = self._shipping.destination.watched
+        known = self._upload.destination.watched
         for folder in [one for one in self.summary.watched if one not in known]:
-            self._shipping.watch(folder)
-            self._metrics = self._event_metrics(self._shipping.destination)
+            self._upload.watch(folder)
+            self._metrics = self._event_metrics(self._upload.destination)
         if self._found:
-            for folder in self._found.look(live, self._shipping.destination.watched):
-                self._shipping.share(folder)
-                self._metrics = self._event_metrics(self._shipping.destination)
+            for folder in self._found.look(live, self._upload.destination.watched):
+                self._upload.share(folder)
+                self._metrics = self._event_metrics(self._upload.destination)
 
     def _write_progress(self, *, is_over: bool) -> None:
         write_progress(self._place.spool, self.states, attempt=self._place.attempt, has_begun=True, is_over=is_over)
@@ -214,12 +214,12 @@ class FinalFlush:
     """
 
     def __init__(
-        self, live: LiveAttempt, destination: Destination, talk: Console, timeout: float, *, must_ship: bool = False
+        self, live: LiveAttempt, destination: Destination, console: Console, timeout: float, *, must_ship: bool = False
     ) -> None:
         self._live = live
         self._must_ship = must_ship
         self._destination = destination
-        self._talk = talk
+        self._console = console
         self._timeout = timeout
         self._goes_on = False
         self._is_asked: Callable[[], bool] = lambda: False
@@ -248,17 +248,17 @@ class FinalFlush:
             states = self._live.states
         how = f"{place.name} {outcome.status}" + (f" ({outcome.reason})" if outcome.reason else "")
         if is_complete(states):
-            self._talk.say(f"{how}; {states[0]}")
+            self._console.say(f"{how}; {states[0]}")
             return True
         has_left = False
         for state in states:
             if state.is_superseded:
-                self._talk.warn(f"{how}; a later attempt has taken the run, so nothing more was shipped from here")
+                self._console.warn(f"{how}; a later attempt has taken the run, so nothing more was shipped from here")
             elif state.files_left or not state.is_sealed:
                 has_left = True
-                self._talk.warn(f"{how}; {state}")
+                self._console.warn(f"{how}; {state}")
                 if not self._goes_on:
-                    self._talk.warn(self._advice())
+                    self._console.warn(self._advice())
         return not has_left
 
     def _advice(self) -> str:
@@ -272,7 +272,7 @@ class FinalFlush:
         if time.monotonic() >= self._say_time:
             self._say_time = time.monotonic() + _SAY_SECONDS
             hint = "" if self._goes_on else " (Ctrl-C stops waiting)"
-            self._talk.say(f"shipping what is left: {'; '.join(map(str, states))}{hint}")
+            self._console.say(f"shipping what is left: {'; '.join(map(str, states))}{hint}")
 
 
 def _stop_waiting(number: int, frame: FrameType | None) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the supervisor says to the person: on standard error, one line each, beside the output of the command."""
+"""Messages of the supervisor on stderr, one line each, beside the output of the command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 class Console:
-    """Lines that begin with `aboard:`."""
+    """Messages of the supervisor on stderr; each line begins with `aboard:`."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -28,13 +28,13 @@ class Console:
 
 
 class ConsoleHandler(logging.Handler):
-    """Log records of aboard as lines for the person."""
+    """Prints log records of aboard as messages."""
 
-    def __init__(self, talk: Console, level: int = logging.INFO) -> None:
+    def __init__(self, console: Console, level: int = logging.INFO) -> None:
         super().__init__(level)
-        self._talk = talk
+        self._console = console
 
     def emit(self, record: logging.LogRecord) -> None:
         """Say it."""
         text = self.format(record)
-        (self._talk.warn if record.levelno >= logging.WARNING else self._talk.say)(text)
+        (self._console.warn if record.levelno >= logging.WARNING else self._console.say)(text)

@@ -32,7 +32,7 @@ class Destination:
     """Folders elsewhere in which other runs write too."""
 
     def spool(self, accept: Callable[[Path], bool]) -> Spool:
-        """The folders as a shipper knows them; `accept` decides about files in shared ones."""
+        """The folders for an uploader; `accept` decides about files in shared ones."""
         own = [WatchedFolder(f"watch{place}", path) for place, path in enumerate(self.watched, 1)]
         shared = [WatchedFolder(f"shared{place}", path, accept) for place, path in enumerate(self.shared, 1)]
         return Spool(self.folder, self.uid, self.output, self.folder / LOGS, (*own, *shared))

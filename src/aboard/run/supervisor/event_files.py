@@ -33,7 +33,7 @@ _DEPTH = 4
 
 
 class FolderDiscovery:
-    """Folders with event files of this run, each told once. They may hold files of other runs as well."""
+    """Finds folders with event files of this run, each once. They may hold files of other runs as well."""
 
     def __init__(self, work: Path, begun: float, known: Iterable[Path]) -> None:
         self._work = work

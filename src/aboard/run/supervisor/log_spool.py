@@ -44,7 +44,7 @@ class LogFolderUpload:
         if not self.uri:
             raise InvalidValue(f"{folder / FOLDER} does not say where the files of this folder go.")
         self._spool = Spool(folder, folder.name, folder / OUTPUT)
-        self._shipper: Uploader | None = None
+        self._uploader: Uploader | None = None
         self._wanted: list[str] = []
         self._settled: deque[str] = deque(maxlen=_TOKENS_KEPT)
         self._wake = threading.Event()
@@ -114,15 +114,15 @@ class LogFolderUpload:
 
     def _contact(self) -> Uploader:
         """The first time, note who ships and open the store."""
-        if self._shipper is None:
+        if self._uploader is None:
             claim = self._spool.read_attempt()
             if claim is None:
                 claim = AttemptClaim(number=1, token=self.folder.name, claimed=now(), host=host_name())
                 self._spool.write_attempt(claim)
             documents = open_store(self.folder / _DOCUMENTS, create=True, fsync=False)
             store = LogFolderStore(open_store(self.uri), documents, self.folder.name, self._is_own)
-            self._shipper = Uploader(self._spool, store, claim=claim)
-        return self._shipper
+            self._uploader = Uploader(self._spool, store, claim=claim)
+        return self._uploader
 
     def _is_own(self, key: str) -> bool:
         """Whether an object comes from here: a segment of an event file of this folder, or another file of it."""
@@ -132,7 +132,7 @@ class LogFolderUpload:
         return (root / path).is_file() or bool(segment and (root / segment[0]).is_file())
 
     def _write_progress(self, error: str) -> None:
-        state = self._shipper.state if self._shipper else UploadState()
+        state = self._uploader.state if self._uploader else UploadState()
         progress: dict[str, object] = {
             "settled": list(self._settled),
             "files_left": state.files_left,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the configured server of a run: it gives it a number and a name, and hears signs of life.
+"""Registers a run with the configured server, which numbers and names it, and sends heartbeats.
 
-Nothing depends on its answers: without them a run has a name of its own, and the server finds it in the store.
+Nothing depends on the responses: without them a run has a name of its own, and the server finds it in the store.
 """
 
 from __future__ import annotations

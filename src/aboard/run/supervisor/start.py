@@ -142,16 +142,16 @@ AT_THE_START = Patience(connect_seconds=5, stall_seconds=10, request_seconds=20,
 
 @dataclass(frozen=True)
 class ResolvedRun:
-    """The run that a request means."""
+    """The run that a request refers to."""
 
     run: Run
     is_new: bool
 
 
-def resolve_run(request: RunRequest, talk: Console, server: ServerRegistration) -> ResolvedRun:
+def resolve_run(request: RunRequest, console: Console, server: ServerRegistration) -> ResolvedRun:
     """Find the run of the requested name, here or in the store; otherwise make a new one, and have the server know."""
     if request.name is not None:
-        found = _in_spools(request) or _in_store(request, talk)
+        found = _in_spools(request) or _in_store(request, console)
         if found is not None:
             return ResolvedRun(found, is_new=False)
     uid = new_uid()
@@ -196,14 +196,16 @@ def make_folders(place: RunContext) -> None:
 
 
 class AttemptStarter:
-    """Begins attempts of one run; its spool is locked by the caller."""
+    """Starts attempts of one run; the caller has locked its spool."""
 
-    def __init__(self, found: ResolvedRun, destination: Destination, talk: Console, *, must_ship: bool = False) -> None:
+    def __init__(
+        self, found: ResolvedRun, destination: Destination, console: Console, *, must_ship: bool = False
+    ) -> None:
         self._run = found.run
         self._must_ship = must_ship
         self._is_new = found.is_new
         self._destination = destination
-        self._talk = talk
+        self._console = console
         self._spool = Spool.at(destination.folder)
         self._has_said_waiting = False
 
@@ -224,14 +226,14 @@ class AttemptStarter:
         return claim
 
     def _claim_first(self, claim: AttemptClaim) -> None:
-        """What the shipper does anyway, now: a store that will never take anything is better known before training."""
+        """Claim before the training starts, so that a store that refuses everything is noticed now."""
         try:
             store = open_store(self._destination.store, create=True, patience=AT_THE_START)
             claim_attempt(RunFolder(store, self._run.uid), claim, sleep=self._wait)
         except StoreError as error:
             if error.temporary:
                 return
-            self._talk.warn("nothing of this run could be kept; the command was not started")
+            self._console.warn("nothing of this run could be kept; the command was not started")
             raise
 
     def _next(self, claim: AttemptClaim, before: AttemptClaim | None) -> AttemptClaim:
@@ -243,12 +245,12 @@ class AttemptStarter:
             claim = claim_attempt(RunFolder(store, self._run.uid), claim, sleep=self._wait)
         except StoreError as error:
             if before is None:
-                self._talk.warn(
+                self._console.warn(
                     f"{self._run.name} has files in the store, which fails now; the command was not started"
                 )
                 raise
             claim = replace(claim, number=before.number + 1)
-            self._talk.warn(
+            self._console.warn(
                 f"{error.message} Attempt {claim.number} begins with the files that are on this machine; "
                 f"what it writes is kept here and shipped later. {error.hint}".rstrip()
             )
@@ -261,7 +263,7 @@ class AttemptStarter:
     def _wait(self, seconds: float) -> None:
         if not self._has_said_waiting:
             self._has_said_waiting = True
-            self._talk.say(
+            self._console.say(
                 f"{self._run.name} was not ended in an orderly way; watching for up to a minute if it lives …"
             )
         time.sleep(seconds)
@@ -271,10 +273,10 @@ class AttemptStarter:
         manifest = read_manifest(RunFolder(store, self._run.uid))
         if manifest is not None and (manifest.sealed or manifest.attempt > before.number):
             return
-        self._talk.say("shipping what the earlier attempt has left …")
+        self._console.say("shipping what the earlier attempt has left …")
         for state in finish_upload(read_destination(self._destination.folder), LEFTOVER_SECONDS).states:
             if state.error:
-                self._talk.warn(f"of the earlier attempt: {state}")
+                self._console.warn(f"of the earlier attempt: {state}")
 
     def _bring_back(self, *, is_needed: bool) -> None:
         try:
@@ -283,18 +285,18 @@ class AttemptStarter:
             self._take_summary(RunFolder(store, self._run.uid))
         except StoreError as error:
             if is_needed:
-                self._talk.warn(
+                self._console.warn(
                     f"files of earlier attempts of {self._run.name} are missing; the command was not started"
                 )
                 raise
-            self._talk.warn(f"{error.message} The attempt begins with the files that are on this machine.")
+            self._console.warn(f"{error.message} The attempt begins with the files that are on this machine.")
             return
         if restored.files:
             verb = "is" if restored.files == 1 else "are"
             back = f"{files_text(restored.files)} of earlier attempts {verb} back in {self._destination.output}"
-            self._talk.say(back)
+            self._console.say(back)
         for problem in restored.problems:
-            self._talk.warn(problem)
+            self._console.warn(problem)
 
     def _take_summary(self, folder: RunFolder) -> None:
         """What earlier attempts on other machines have come to."""
@@ -303,7 +305,7 @@ class AttemptStarter:
         try:
             summary = folder.read_summary()
         except DamagedDocument as error:
-            self._talk.warn(error.message)
+            self._console.warn(error.message)
             return
         if summary is not None:
             FactLog(self._destination.folder).append("earlier", summary=render_summary(summary).decode())
@@ -332,13 +334,13 @@ def _is_in_trash(run: Run, store: str) -> bool:
     return kept is not None and kept.deleted is not None
 
 
-def _in_store(request: RunRequest, talk: Console) -> Run | None:
+def _in_store(request: RunRequest, console: Console) -> Run | None:
     assert request.name is not None
     try:
         store = open_store(request.store, create=True, patience=AT_THE_START)
         return find_run(store, request.workspace, request.name, request.home)
     except StoreError as error:
-        talk.warn(
+        console.warn(
             f"{error.message} So nobody knows whether there is a run {request.name!r} already: this is a new one."
         )
         return None

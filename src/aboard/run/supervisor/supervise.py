@@ -42,13 +42,13 @@ _STARTED_OFTEN_ENOUGH = 1
 _ENDED_BY_SIGTERM = 128 + signal.SIGTERM
 
 
-def supervise(request: RunRequest, talk: Console) -> int:
+def supervise(request: RunRequest, console: Console) -> int:
     """Run the command to its end, again if asked to; its exit code."""
     if is_marked(os.environ):  # as when its scheduler took it only after somebody had given up on it
-        talk.warn("its job was cancelled; the command was not started")
+        console.warn("its job was cancelled; the command was not started")
         return _ENDED_BY_SIGTERM
     server = ServerRegistration()
-    found = resolve_run(request, talk, server)
+    found = resolve_run(request, console, server)
     first = context_of(request, found.run, 1)
     with spool_locked(first.spool), server.kept_informed(found.run.uid):
         make_folders(first)
@@ -62,39 +62,39 @@ def supervise(request: RunRequest, talk: Console) -> int:
             shared=() if any(SHARED.is_relative_to(one) for one in request.watched) else (SHARED,),
         )
         try:
-            supervision = _Supervision(request, found, destination, talk)
+            supervision = _Supervision(request, found, destination, console)
             left = supervision.restarts_left() if request.restarts else 0
             if left < 0:
-                talk.warn(
+                console.warn(
                     f"{found.run.name} was started again {request.restarts} times, which is all it may; it ends here"
                 )
                 return _STARTED_OFTEN_ENOUGH
-            return _attempts(supervision, left, talk)
+            return _attempts(supervision, left, console)
         except RunClaimed:
             if not (first.spool / ATTEMPT).exists():  # nothing was begun here
                 shutil.rmtree(first.spool, ignore_errors=True)
             raise
 
 
-def _attempts(supervision: _Supervision, restarts: int, talk: Console) -> int:
+def _attempts(supervision: _Supervision, restarts: int, console: Console) -> int:
     """Run the command until it does not fail, or was started often enough; its exit code."""
     for left in range(restarts, 0, -1):
         outcome = supervision.attempt(may_restart=True)
         if not outcome.may_go_on:
             return outcome.exit_code or 0
-        talk.say(f"starting again; {left - 1} more times if needed")
+        console.say(f"starting again; {left - 1} more times if needed")
     return supervision.attempt(may_restart=False).exit_code or 0
 
 
 class _Supervision:
     """The attempts of one run by one supervisor."""
 
-    def __init__(self, request: RunRequest, found: ResolvedRun, destination: Destination, talk: Console) -> None:
+    def __init__(self, request: RunRequest, found: ResolvedRun, destination: Destination, console: Console) -> None:
         self._request = request
         self._destination = destination
         self._run = found.run
-        self._beginning = AttemptStarter(found, destination, talk, must_ship=request.must_ship)
-        self._talk = talk
+        self._beginning = AttemptStarter(found, destination, console, must_ship=request.must_ship)
+        self._console = console
         self._environ = {"PYTHONUNBUFFERED": "1", **os.environ}
         self._secrets = Secrets.of(self._environ, request.command)
         self._facts = FactLog(destination.folder)
@@ -122,7 +122,7 @@ class _Supervision:
         )
         self._facts.append("attempt", number=claim.number)
         self._tell_facts()
-        self._talk.say(f"{place.name}, attempt {place.attempt}, kept in {self._destination.store}")
+        self._console.say(f"{place.name}, attempt {place.attempt}, kept in {self._destination.store}")
         live.start(claim.claimed)
         return self._run_command(live, place, may_restart=may_restart)
 
@@ -165,7 +165,7 @@ class _Supervision:
 
     def _final_flush(self, live: LiveAttempt) -> FinalFlush:
         request = self._request
-        return FinalFlush(live, self._destination, self._talk, request.flush_timeout, must_ship=request.must_ship)
+        return FinalFlush(live, self._destination, self._console, request.flush_timeout, must_ship=request.must_ship)
 
     def _details(self, code: CodeState | None) -> dict[str, object]:
         request, secrets = self._request, self._secrets

@@ -41,7 +41,7 @@ State = Literal["shipped", "complete", "in use", "left", "failed", "removed"]
 
 @dataclass(frozen=True, kw_only=True)
 class SyncResult:
-    """What became of one run."""
+    """The result of syncing one run."""
 
     folder: Path
     uid: str = ""

@@ -48,7 +48,7 @@ def spool_locked(spool: Path) -> Generator[None]:
 
 
 class AttemptUpload:
-    """The shippers of one attempt."""
+    """Uploads one attempt to its store and mirrors, each with an uploader and a thread of its own."""
 
     def __init__(
         self, destination: Destination, summary: Callable[[], Summary | None], accept: Callable[[Path], bool]
@@ -60,7 +60,7 @@ class AttemptUpload:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._shippers = self._make()
+        self._uploaders = self._make()
         self._is_finishing = False
 
     @property
@@ -71,18 +71,18 @@ class AttemptUpload:
     @property
     def states(self) -> list[UploadState]:
         """How far each destination has got; costs no request."""
-        return [shipper.state for shipper in self._shippers]
+        return [uploader.state for uploader in self._uploaders]
 
     @property
     def ended(self) -> RunState | None:
         """How the run ended, as far as was noted on this machine."""
-        return self._shippers[0].ended
+        return self._uploaders[0].ended
 
     def start(self) -> None:
         """Ship from now on."""
         self._stop = threading.Event()
-        for place, shipper in enumerate(self._shippers):
-            thread = threading.Thread(target=shipper.run, args=(self._stop,), name=f"aboard-ship-{place}", daemon=True)
+        for place, uploader in enumerate(self._uploaders):
+            thread = threading.Thread(target=uploader.run, args=(self._stop,), name=f"aboard-ship-{place}", daemon=True)
             thread.start()
             self._threads.append(thread)
 
@@ -103,7 +103,7 @@ class AttemptUpload:
             self._destination = destination
             self._destination.write()
             self._pause()
-            self._shippers = self._make()
+            self._uploaders = self._make()
             self.start()
 
     def finish(self, status: RunState | None, timeout: float) -> list[UploadState]:
@@ -113,8 +113,8 @@ class AttemptUpload:
         self._stop.set()
         end = time.monotonic() + timeout
         threads = [
-            threading.Thread(target=shipper.finish, args=(status, timeout), name="aboard-ship-end", daemon=True)
-            for shipper in self._shippers
+            threading.Thread(target=uploader.finish, args=(status, timeout), name="aboard-ship-end", daemon=True)
+            for uploader in self._uploaders
         ]
         for thread in threads:
             thread.start()
@@ -156,7 +156,7 @@ def write_progress(folder: Path, states: list[UploadState], **more: object) -> N
 
 
 class FinishedUpload(NamedTuple):
-    """What became of a run."""
+    """How a run ended, and what each store has of it."""
 
     status: RunState
     states: list[UploadState]

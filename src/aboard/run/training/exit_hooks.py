@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices how a training ends: by itself, by an exception, by `sys.exit`, by a signal. Swallows none of them."""
+"""Hooks that record how a training ends: by itself, an exception, `sys.exit` or a signal. None of these is swallowed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _begun: list[ExitHooks] = []
 
 
 class ExitListener(Protocol):
-    """What is told about the end."""
+    """Receives how the process ends."""
 
     def ended_by_exception(self, error: BaseException) -> None: ...
     def signalled(self, name: str) -> None: ...

@@ -20,13 +20,13 @@ _log = logging.getLogger("aboard.run")
 
 
 class OnceWarnings:
-    """Warnings by subject."""
+    """Logs a warning once for each subject."""
 
     def __init__(self) -> None:
         self._said: set[tuple[object, ...]] = set()
 
     def warn(self, subject: tuple[object, ...], text: str) -> None:
-        """Say `text` unless something was said about this subject."""
+        """Log `text` unless there was a warning about this subject."""
         if subject not in self._said:
             self._said.add(subject)
             _log.warning("%s (said once)", text)

@@ -130,7 +130,7 @@ def process_start(pid: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedRun:
-    """What a script asks for."""
+    """The run that a script requests."""
 
     workspace: str | None = None
     experiment: str | None = None
