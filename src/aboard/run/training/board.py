@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A board over the run of this very process: waited for until its server knows the run."""
+"""Creates a board over the run of this process, once the server knows the run. Apart because it imports the client."""
 
 from __future__ import annotations
 

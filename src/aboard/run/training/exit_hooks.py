@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks that record how a training ends: by itself, an exception, `sys.exit` or a signal. None of these is swallowed."""
+"""Hooks that record how a training ends: by itself, an exception, `sys.exit` or a signal. None is swallowed."""
 
 from __future__ import annotations
 
