@@ -15,10 +15,7 @@ HEAVY = (
     "google.protobuf tensorboard tensorboardX PIL torch sqlalchemy fastapi starlette obstore typer matplotlib "
     "pandas polars pyarrow"
 )
-MODULES = (
-    "audio custom_scalars file_names histogram hparams image mesh metadata pixels pr_curve projector scalar "
-    "summary tensor text video wire_text"
-)
+MODULES = "audio custom_scalars event file_names graph histogram hparams image mesh pr_curve projector tensor video"
 FORBIDDEN = {"google", "tensorboard", "tensorboardX", "torch", "matplotlib", "soundfile"}
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on the training machine: `training` appends to local files, `supervisor` uploads them and watches the process."""
+"""Runs on the training machine: `training` writes local files, `supervisor` uploads them and watches the process."""
