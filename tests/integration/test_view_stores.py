@@ -100,7 +100,7 @@ def test_a_board_over_a_store(store, reader, proxy, tmp_path):
 
 
 def test_idle_boards_ask_only_for_the_manifests_of_live_runs(store, reader, proxy, tmp_path):
-    """And get them only if they have changed; tests/unit/reader/test_pace.py has how often."""
+    """And get them only if they have changed; tests/unit/reader/mirror/test_polling.py has how often."""
     for number in range(4):
         stored_run(store, tmp_path, f"sealed{number}", lambda run: run.log(range(3)))
     live = [StoredRun.begin(store, tmp_path, f"live{number}") for number in range(3)]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of runs: root by root, each folder before those below it, whatever was found first."""
+"""All runs below a number of roots, read in parallel and followed.
+
+Runs are ordered root by root, each folder before those below it, whatever was found first.
+"""
 
 from __future__ import annotations
 

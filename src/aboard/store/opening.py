@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from aboard.errors import InvalidValue
-from aboard.store.clouds.client import Client, Settings
 from aboard.store.connection import Connection, Patience
 from aboard.store.store import Store
 from aboard.store.uri import StoreAddress, parse_uri
+
+if TYPE_CHECKING:
+    from aboard.store.clouds.client import Client, Settings
 
 
 def open_store(

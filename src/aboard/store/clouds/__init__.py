@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The clients of each cloud, and the errors of object stores."""

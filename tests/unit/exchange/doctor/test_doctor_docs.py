@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aboard.exchange.doctor.findings import KINDS
 
-DOCS = (Path(__file__).parents[3] / "docs/doctor.md").read_text("utf-8")
+DOCS = (Path(__file__).parents[4] / "docs/doctor.md").read_text("utf-8")
 
 
 def test_every_code_is_documented_as_it_is():

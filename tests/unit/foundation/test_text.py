@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from aboard.foundation import text as wording
+from aboard.foundation import text
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,6 @@ def test_names_cannot_steer_a_terminal():
 
 
 def test_paths_in_json_are_unicode():
-    text = wording.unicode_path(b"runs/caf\xe9".decode("utf-8", "surrogateescape"))
-    assert json.dumps(text).encode("ascii")
-    assert text.encode("utf-8").decode("utf-8") == "runs/caf\ufffd"
+    path = text.unicode_path(b"runs/caf\xe9".decode("utf-8", "surrogateescape"))
+    assert json.dumps(path).encode("ascii")
+    assert path.encode("utf-8").decode("utf-8") == "runs/caf\ufffd"
