@@ -471,5 +471,3 @@ def _continue_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_continue_in_child)
-
-__all__ = ["Follower", "Progress", "RunCollection"]

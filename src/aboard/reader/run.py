@@ -206,8 +206,6 @@ def _start_over_in_child() -> None:
 
 os.register_at_fork(after_in_child=_start_over_in_child)
 
-__all__ = ["DataClass", "Entry", "RunReader", "Tag", "TagStatus"]
-
 
 _lock = threading.Lock()
 _indexes: WeakKeyDictionary[RunReader, TagIndex] = WeakKeyDictionary()

@@ -3,6 +3,6 @@
 
 from aboard.store.connection import Connection, Patience
 from aboard.store.opening import open_store
-from aboard.store.store import Entry, Fetched, Store, Traffic, TrafficCount
+from aboard.store.store import Store, Traffic, TrafficCount
 
-__all__ = ["Connection", "Entry", "Fetched", "Patience", "Store", "Traffic", "TrafficCount", "open_store"]
+__all__ = ["Connection", "Patience", "Store", "Traffic", "TrafficCount", "open_store"]

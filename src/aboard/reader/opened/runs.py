@@ -12,12 +12,13 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
 
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable, UnknownName
 from aboard.foundation.text import nearest_hint
-from aboard.reader.collection import Progress, RunCollection
+from aboard.reader.collection import RunCollection
 from aboard.reader.hparams import HParam, HParamsOfRuns, own_hparams
 from aboard.reader.index import IndexCache
 from aboard.reader.opened.series import ScalarSeries, StoredSeries, Value
 from aboard.reader.opened.tables import AsTable, Rows, rows_of
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
+from aboard.reader.progress import Progress
 from aboard.reader.roots import Root, find_roots, named_path
 from aboard.reader.run import DataClass, RunReader, Tag
 
