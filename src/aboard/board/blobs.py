@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from aboard.reader.run import Entry, RunReader, Tag
-from aboard.reader.tags import Kind, Source
+from aboard.reader.run import RunReader, Tag, TagEntry
+from aboard.reader.tags import Source, ValueKind
 
 _SIGNATURE_BYTES = 16
 
@@ -59,7 +59,7 @@ class BlobKeys:
         return hmac.digest(self._secret, content, "sha256")[:_SIGNATURE_BYTES]
 
 
-_BLOBS_OF_KIND = {Kind.IMAGE: 3, Kind.AUDIO: 1}  # width, height and picture; sound
+_BLOBS_OF_KIND = {ValueKind.IMAGE: 3, ValueKind.AUDIO: 1}  # width, height and picture; sound
 
 _Counts = dict[tuple[int, int, int], int]  # by file, offset and index of the value
 
@@ -71,12 +71,12 @@ class BlobCounts:
         self._lock = threading.Lock()
         self._known: WeakKeyDictionary[RunReader, dict[tuple[int, int], _Counts]] = WeakKeyDictionary()
 
-    def count(self, tag: Tag, entries: Sequence[Entry]) -> list[int]:
+    def count(self, tag: Tag, entries: Sequence[TagEntry]) -> list[int]:
         """The number of blobs of each entry; zero when its file has changed meanwhile."""
         if tag.source != Source.SUMMARY:
             return [1] * len(entries)
         if tag.kind in _BLOBS_OF_KIND:
-            return [_BLOBS_OF_KIND[Kind(tag.kind)]] * len(entries)
+            return [_BLOBS_OF_KIND[ValueKind(tag.kind)]] * len(entries)
         known = self._of_tag(tag)
         counts: list[int] = []
         for entry in entries:

@@ -26,7 +26,7 @@ from aboard.cli.output import progress_line, say
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.doctor.diagnosis import Diagnosis, Verdict, diagnose
 from aboard.exchange.doctor.findings import KINDS, Finding, Severity
-from aboard.exchange.doctor.inspection import ExaminedFile, Progress
+from aboard.exchange.doctor.inspection import ExaminedFile, InspectionProgress
 from aboard.exchange.doctor.repair import Repair, check_destination, repair
 from aboard.foundation.text import count, plain, size, unicode_path, utc_time
 from aboard.reader.mirror.store_mirror import ShownPaths, whole_copies
@@ -58,7 +58,7 @@ def _examine(
     printer = _printer()
     copy: Repair | None = None
     try:
-        progress = Progress()
+        progress = InspectionProgress()
         with progress_line(progress.words):
             diagnosis = diagnose(roots, progress)
         if not as_json:

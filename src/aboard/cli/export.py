@@ -15,7 +15,7 @@ import typer
 from aboard.cli.output import progress_line
 from aboard.cli.parsing import ExportFormat
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
-from aboard.exchange.export import Exported, NamePatterns, check_output, export_points, select_runs, whole_file
+from aboard.exchange.export import ExportResult, NamePatterns, check_output, export_points, select_runs, whole_file
 from aboard.exchange.formats import FORMATS, PointFormat, format_for
 from aboard.reader.opened.runs import OpenedRuns
 from aboard.reader.roots import Root
@@ -47,7 +47,7 @@ def export(options: ExportOptions) -> None:
         folders = ", ".join(str(path) for path in options.roots.values())
         raise InvalidValue(f"there are no event files below {folders}; nothing was written")
     runs = select_runs(list(opened.runs), names, tags)
-    done = Exported()
+    done = ExportResult()
     with written_to(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
         export_points(runs, tags, form(file, superseded=options.superseded), done, superseded=options.superseded)
     tell_exported(done, options)
@@ -93,7 +93,7 @@ def _send_nowhere(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def tell_exported(done: Exported, options: ExportOptions) -> None:
+def tell_exported(done: ExportResult, options: ExportOptions) -> None:
     """Say on stderr what was written and what was not."""
     where = "" if options.output == _STDOUT else f" to {options.output}"
     typer.echo(

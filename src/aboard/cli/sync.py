@@ -19,7 +19,7 @@ from aboard.cli.output import progress_line
 from aboard.config.credentials import client_settings
 from aboard.config.settings import load_settings
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
-from aboard.exchange.foreign.log_folders import FoundRun, runs_below
+from aboard.exchange.foreign.log_folders import LogFolderRun, runs_below
 from aboard.exchange.foreign.runs import ForeignRun, foreign_runs, write_points
 from aboard.foundation.files import make_private_folder
 from aboard.model.names import LONGEST_NAME, check_name, check_workspace_name
@@ -139,7 +139,7 @@ def run_name_of(text: str) -> str:
     return shown[:LONGEST_NAME].strip() or "run"
 
 
-def _found(folder: Path, depth: int | None) -> list[FoundRun]:
+def _found(folder: Path, depth: int | None) -> list[LogFolderRun]:
     opened = OpenedRuns({"": folder})
     with progress_line(lambda: f"{opened.progress.runs_read} of {opened.progress.runs_found} log folders read"):
         opened.refresh()

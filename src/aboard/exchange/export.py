@@ -149,7 +149,7 @@ _OTHER_KINDS = ("images", "audio", "histograms", "text", "graphs", "tensors")
 
 
 @dataclass(slots=True)
-class Exported:
+class ExportResult:
     """How far an export has come, and what it met."""
 
     runs: int = 0
@@ -172,7 +172,7 @@ def select_runs(runs: list[OpenedRun], run_patterns: NamePatterns, tag_patterns:
 
 
 def export_points(
-    runs: list[OpenedRun], tags: NamePatterns, target: PointFormat, progress: Exported, *, superseded: bool
+    runs: list[OpenedRun], tags: NamePatterns, target: PointFormat, progress: ExportResult, *, superseded: bool
 ) -> None:
     """Write the points of all tags that fit; `progress` may be looked at meanwhile."""
     target.begin()
@@ -193,7 +193,7 @@ def _chosen_rows(run: OpenedRun, tags: NamePatterns, *, superseded: bool) -> Ite
     return (rows for rows in run.rows(superseded=superseded) if len(rows) and tags.fits(rows.tag))
 
 
-def _note_what_is_missing(run: OpenedRun, tags: NamePatterns, progress: Exported) -> None:
+def _note_what_is_missing(run: OpenedRun, tags: NamePatterns, progress: ExportResult) -> None:
     for kind in _OTHER_KINDS:
         if count := sum(map(tags.fits, getattr(run, kind))):
             progress.left_out[kind] += count

@@ -39,7 +39,7 @@ from aboard.jobs.cancellation import BRIEF
 from aboard.model.ids import new_uid
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
-from aboard.store.store import Entry, Store
+from aboard.store.store import ObjectInfo, Store
 
 SOURCES_PREFIX = "_sources"
 ARCHIVE = ".tar"
@@ -109,8 +109,8 @@ class StoredSource:
 class _SourceListing:
     """What a listing has of one source; who submits a job puts its mark before the archive."""
 
-    archive: Entry | None = None
-    marks: list[Entry] = field(default_factory=list[Entry])
+    archive: ObjectInfo | None = None
+    marks: list[ObjectInfo] = field(default_factory=list[ObjectInfo])
 
     def old_marks(self, age: float) -> list[str]:
         """Marks that nobody stands behind any more."""
@@ -144,11 +144,11 @@ def clean_sources(store: Store, age: float = SAFE_SECONDS) -> int:
     return sum(StoredSource(store, f"{SOURCES_PREFIX}/{name}{ARCHIVE}").remove_unneeded(age) for name in going)
 
 
-def _age(entry: Entry) -> float:
+def _age(entry: ObjectInfo) -> float:
     return time.time() - entry.modified
 
 
-def _longest(mark: Entry) -> float:
+def _longest(mark: ObjectInfo) -> float:
     return _BEGUN_SECONDS if mark.key.endswith(_BEGUN) else _WAITING_SECONDS
 
 

@@ -20,18 +20,18 @@ from weakref import WeakSet
 from aboard._native import LogTree, refresh_logdirs
 from aboard.model.templates import Value
 from aboard.reader.index import IndexCache
-from aboard.reader.progress import Progress, ReadingTally
+from aboard.reader.progress import ReadingProgress, ReadingTally
 from aboard.reader.roots import Root, RunRoot, StoreUri
 from aboard.reader.run import RunReader, absolute_path
 
 if TYPE_CHECKING:
     from aboard.reader.mirror.cache import CopyCache
-    from aboard.reader.mirror.store_mirror import StoreRoot
+    from aboard.reader.mirror.store_mirror import StoreMirror
     from aboard.store.connection import Patience
     from aboard.store.store import TrafficCount
 
 
-class Place(NamedTuple):
+class RunPosition(NamedTuple):
     """Where a run stands. Places compare as the paths of folders do, part by part."""
 
     root: int
@@ -39,12 +39,14 @@ class Place(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, root: int, name: str) -> Place:
+    def of(cls, root: int, name: str) -> RunPosition:
         """The place of a run below the root of this number."""
         return cls(root, "" if name == "." else name.replace("/", "\0"), name)
 
 
-def reordered(places: list[Place], gone: AbstractSet[Place], new: AbstractSet[Place]) -> list[Place]:
+def reordered(
+    places: list[RunPosition], gone: AbstractSet[RunPosition], new: AbstractSet[RunPosition]
+) -> list[RunPosition]:
     """The places without some and with others, in order; quick, as nearly all of them are."""
     kept = [place for place in places if place not in gone] if gone else list(places)
     kept += sorted(new)
@@ -129,7 +131,7 @@ class RunCollection:
 
     def _begin(self) -> None:
         self._tree = self._new_tree()
-        self._order: list[Place] = []
+        self._order: list[RunPosition] = []
         self._logdirs: dict[int, _Logdir] = {}
         self._by_name: dict[str, list[int]] = {}  # logdirs, the one that is shown last
         self._unread: dict[int, _Unread] = {}  # kept until it was read, whatever happens
@@ -156,7 +158,7 @@ class RunCollection:
         return self._runs
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> ReadingProgress:
         """How far reading has come."""
         pending = sum(store.pending for store in self._stores)
         return self._tally.progress(len(self._logdirs) + pending, self._cycles)
@@ -295,9 +297,9 @@ class RunCollection:
         self._runs = {place.name: shown[place] for place in self._order}
         return True
 
-    def _shown(self, names: Iterable[str]) -> dict[Place, RunReader]:
+    def _shown(self, names: Iterable[str]) -> dict[RunPosition, RunReader]:
         shown = [self._logdirs[numbers[-1]] for name in names if (numbers := self._by_name.get(name))]
-        return {Place.of(logdir.root, logdir.name): logdir.run for logdir in shown}
+        return {RunPosition.of(logdir.root, logdir.name): logdir.run for logdir in shown}
 
     def _drop(self, number: int) -> None:
         name = self._logdirs.pop(number).name
@@ -392,13 +394,13 @@ def _bytes_read(run: RunReader, is_kept: bool) -> Mapping[str, int]:
 
 def _opened_root(
     root: Root, copies: CopyCache | None, within: Path | None, patience: Patience | None, *, summaries: bool
-) -> tuple[RunRoot, StoreRoot | None]:
+) -> tuple[RunRoot, StoreMirror | None]:
     if not isinstance(root, StoreUri):
         return RunRoot(root, within), None
     from aboard.reader.mirror.cache import CopyCache
-    from aboard.reader.mirror.store_mirror import StoreRoot
+    from aboard.reader.mirror.store_mirror import StoreMirror
 
-    store = StoreRoot(root, copies or CopyCache.default(), with_summaries=summaries, patience=patience)
+    store = StoreMirror(root, copies or CopyCache.default(), with_summaries=summaries, patience=patience)
     return store, store
 
 

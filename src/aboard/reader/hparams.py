@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeAlias, TypeVar
 
 from aboard._native import decode_fields, decode_metadata
-from aboard.reader.run import Entry, RunReader
+from aboard.reader.run import RunReader, TagEntry
 
 HParam: TypeAlias = "bool | float | str | list[HParam] | dict[str, HParam] | None"
 Value = TypeVar("Value")
@@ -28,7 +28,7 @@ def own_hparams(run: RunReader) -> dict[str, HParam]:
     if status.points + status.superseded > 1:
         for place in run.logdir.media(tag.number):
             # A file that has changed meanwhile adds nothing.
-            value = run.read_media(tag.number, Entry(*place))
+            value = run.read_media(tag.number, TagEntry(*place))
             found.update(_of_value(value or b""))
     return found
 

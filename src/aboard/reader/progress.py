@@ -15,7 +15,7 @@ from aboard.reader.run import RunReader
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReadingProgress:
     """How far reading has come."""
 
     runs_read: int
@@ -59,10 +59,10 @@ class ReadingTally:
             newest = max((time for _, time in self._read.values()), default=0.0)
         self._sum = _Sum(self._sum.bytes_read - sum(count for count, _ in forgotten), newest, ())
 
-    def progress(self, runs_found: int, cycles: int) -> Progress:
+    def progress(self, runs_found: int, cycles: int) -> ReadingProgress:
         """The state of reading."""
         runs_read, sums = len(self._read), self._sum
-        return Progress(
+        return ReadingProgress(
             min(runs_read, runs_found),
             runs_found,
             sums.bytes_read + sum(run.logdir.bytes_read for run in sums.reading),

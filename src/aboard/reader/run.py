@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
 from aboard._native import Logdir, Points, TagIndex, plugins_of, tags_with_points
-from aboard.reader.tags import KIND_NAMES, DataClass, Kind, Source, TagMeaning, meaning_of
+from aboard.reader.tags import KIND_NAMES, DataClass, Source, TagMeaning, ValueKind, meaning_of
 
 if TYPE_CHECKING:
     from aboard._native import TagRow
@@ -43,7 +43,7 @@ class TagStatus(NamedTuple):
     last_wall_time: float
 
 
-class Entry(NamedTuple):
+class TagEntry(NamedTuple):
     """Where a value that is not a number lies in the logdir's files."""
 
     step: int
@@ -78,12 +78,12 @@ class Tag:
         """The points that later attempts replaced: one part for each stretch of ascending steps."""
         return self.run.logdir.superseded(self.number).ascending()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[TagEntry]:
         """Where the values of a tag that is no scalar lie: ascending steps, the newest of each."""
-        newest = {place[0]: Entry(*place) for place in self.run.logdir.media(self.number)}
+        newest = {place[0]: TagEntry(*place) for place in self.run.logdir.media(self.number)}
         return [newest[step] for step in sorted(newest)]
 
-    def array(self, entry: Entry) -> Array | None:
+    def array(self, entry: TagEntry) -> Array | None:
         """The array of one entry; None when its file has changed meanwhile."""
         # Here: numpy takes longer to load than most runs do to read, and its threads a processor while it begins.
         from aboard.reader.values import array_of_value
@@ -91,7 +91,7 @@ class Tag:
         value = self.run.read_media(self.number, entry)
         return None if value is None else array_of_value(value)
 
-    def blobs(self, entry: Entry) -> list[bytes] | None:
+    def blobs(self, entry: TagEntry) -> list[bytes] | None:
         """The blobs of one entry; None when its file has changed meanwhile."""
         from aboard.reader.values import blobs_of_value
 
@@ -145,7 +145,7 @@ class RunReader:
         """Where its event files lie."""
         return Path(self._folder)
 
-    def read_media(self, tag: int, entry: Entry) -> bytes | None:
+    def read_media(self, tag: int, entry: TagEntry) -> bytes | None:
         """The content of one entry; None when its file has changed meanwhile. May have to fetch it from a store."""
         found = self.logdir.read_media(tag, entry)
         if found is not None or self._fetch_part is None:
@@ -174,7 +174,7 @@ class RunReader:
 
     def other_kinds(self) -> dict[int, str]:
         """Tags by number under which data of another kind was logged as well, and what that is. It is left out."""
-        return {tag: KIND_NAMES[Kind(kind)] for tag, kind in self.logdir.other_kinds().items()}
+        return {tag: KIND_NAMES[ValueKind(kind)] for tag, kind in self.logdir.other_kinds().items()}
 
     def _take_new_tags(self) -> None:
         generation = self.logdir.generation

@@ -18,7 +18,7 @@ class Source(IntEnum):
     RUN_METADATA = 3
 
 
-class Kind(IntEnum):
+class ValueKind(IntEnum):
     """What a Summary.Value carries; its field numbers."""
 
     NOTHING = 0
@@ -30,11 +30,11 @@ class Kind(IntEnum):
 
 
 KIND_NAMES = {
-    Kind.SIMPLE_VALUE: "scalar",
-    Kind.IMAGE: "image",
-    Kind.HISTOGRAM: "histogram",
-    Kind.AUDIO: "audio",
-    Kind.TENSOR: "tensor",
+    ValueKind.SIMPLE_VALUE: "scalar",
+    ValueKind.IMAGE: "image",
+    ValueKind.HISTOGRAM: "histogram",
+    ValueKind.AUDIO: "audio",
+    ValueKind.TENSOR: "tensor",
 }
 """What a tag holds whose values are of this kind. Text is a tensor too."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aboard._native import decode_fields, decode_tensor, decode_value
-from aboard.reader.tags import Kind
+from aboard.reader.tags import ValueKind
 
 Array = NDArray[Any]
 _STRING, _BFLOAT16 = 7, 14
@@ -33,11 +33,11 @@ def array_of_value(value: bytes) -> Array:
     if decoded is None:
         return np.empty(0, np.float32)
     kind, content, simple_value = decoded
-    if kind == Kind.SIMPLE_VALUE:
+    if kind == ValueKind.SIMPLE_VALUE:
         return np.asarray(simple_value, np.float32)
-    if kind == Kind.TENSOR:
+    if kind == ValueKind.TENSOR:
         return array_of_tensor(content)
-    if kind == Kind.HISTOGRAM:
+    if kind == ValueKind.HISTOGRAM:
         with np.errstate(over="ignore"):
             return _buckets(content).astype(np.float32)
     return np.empty(0, np.float32)
@@ -49,9 +49,9 @@ def buckets_of_value(value: bytes) -> NDArray[np.float64]:
     if decoded is None:
         return np.zeros((0, 3))
     kind, content, _ = decoded
-    if kind == Kind.HISTOGRAM:
+    if kind == ValueKind.HISTOGRAM:
         return _buckets(content)
-    rows = array_of_tensor(content) if kind == Kind.TENSOR else np.zeros((0, 3))
+    rows = array_of_tensor(content) if kind == ValueKind.TENSOR else np.zeros((0, 3))
     return (
         rows.astype(np.float64) if rows.ndim == 2 and rows.shape[1] == 3 and rows.dtype != object else np.zeros((0, 3))
     )
@@ -63,12 +63,12 @@ def blobs_of_value(value: bytes, *, first_axis_only: bool) -> list[bytes]:
     if decoded is None:
         return []
     kind, content, _ = decoded
-    if kind == Kind.IMAGE:
+    if kind == ValueKind.IMAGE:
         fields = _last_fields(content)
         return [b"%d" % _integer(fields.get(2)), b"%d" % _integer(fields.get(1)), _bytes(fields.get(4))]
-    if kind == Kind.AUDIO:
+    if kind == ValueKind.AUDIO:
         return [_bytes(_last_fields(content).get(4))]
-    if kind == Kind.TENSOR:
+    if kind == ValueKind.TENSOR:
         return _tensor_strings(content, first_axis_only=first_axis_only)
     return []
 

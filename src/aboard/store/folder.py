@@ -50,7 +50,7 @@ from aboard.foundation.files import (
     write_all,
 )
 from aboard.store.keys import check_key, join_key
-from aboard.store.store import ByteRange, Entry, Fetched, Store
+from aboard.store.store import ByteRange, FetchedObject, ObjectInfo, Store
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -272,17 +272,17 @@ class FolderStore(Store):
         finally:
             os.close(descriptor)
 
-    def _get(self, key: str) -> Fetched:
+    def _get(self, key: str) -> FetchedObject:
         with store_errors(self.root, key, "read"), opened_file(self.root, key) as (file, state):
             data = read_all(file, 0, state.st_size)
         self.traffic.add("get", bytes_in=len(data))
-        return Fetched(data, _etag(state))
+        return FetchedObject(data, _etag(state))
 
-    def _get_if_changed(self, key: str, etag: str) -> Fetched | None:
+    def _get_if_changed(self, key: str, etag: str) -> FetchedObject | None:
         with store_errors(self.root, key, "read"), opened_file(self.root, key) as (file, state):
             data = None if _etag(state) == etag else read_all(file, 0, state.st_size)
         self.traffic.add("get", bytes_in=len(data or b""))
-        return None if data is None else Fetched(data, _etag(state))
+        return None if data is None else FetchedObject(data, _etag(state))
 
     def _get_range(self, key: str, wanted: ByteRange) -> bytes:
         return self._get_ranges(key, [wanted])[0]
@@ -301,7 +301,7 @@ class FolderStore(Store):
                 self.traffic.add("get", 0, bytes_in=len(piece))
                 yield piece
 
-    def _head(self, key: str) -> Entry:
+    def _head(self, key: str) -> ObjectInfo:
         self.traffic.add("head")
         folder, _, name = key.rpartition("/")
         with store_errors(self.root, key, "read"), opened_folder(self.root, folder) as within:
@@ -310,7 +310,7 @@ class FolderStore(Store):
                 raise IsADirectoryError(errno.EISDIR, "not a file")
         return _entry(key, state)
 
-    def _list(self, folder: str, start_after: str) -> Iterator[Entry]:
+    def _list(self, folder: str, start_after: str) -> Iterator[ObjectInfo]:
         self.traffic.add("list")
         with store_errors(self.root, folder, "list"):
             for key, state in list_files(self.root, folder, start_after):
@@ -398,5 +398,5 @@ def _etag(state: os.stat_result) -> str:
     return f"{state.st_ino:x}-{state.st_mtime_ns:x}-{state.st_size:x}"
 
 
-def _entry(key: str, state: os.stat_result) -> Entry:
-    return Entry(key, state.st_size, state.st_mtime_ns / 1e9, _etag(state))
+def _entry(key: str, state: os.stat_result) -> ObjectInfo:
+    return ObjectInfo(key, state.st_size, state.st_mtime_ns / 1e9, _etag(state))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aboard.errors import StoreError
 from aboard.store.run.layout import EVENTS, OUTPUT, USUAL_EVENTS
-from aboard.store.store import ByteRange, Entry, Fetched, Store
+from aboard.store.store import ByteRange, FetchedObject, ObjectInfo, Store
 
 
 class LogFolderStore(Store):
@@ -48,7 +48,7 @@ class LogFolderStore(Store):
         store, name = self._route(key)
         return store.put_stream(name, pieces, size=size)
 
-    def _get(self, key: str) -> Fetched:
+    def _get(self, key: str) -> FetchedObject:
         store, name = self._route(key)
         fetched = store.get_if_changed(name, "")
         assert fetched is not None  # an empty tag always reads
@@ -62,18 +62,18 @@ class LogFolderStore(Store):
         store, name = self._route(key)
         return store.get_ranges(name, [(one.start, one.end) for one in wanted])
 
-    def _get_if_changed(self, key: str, etag: str) -> Fetched | None:
+    def _get_if_changed(self, key: str, etag: str) -> FetchedObject | None:
         store, name = self._route(key)
         return store.get_if_changed(name, etag)
 
     def _stream(self, key: str) -> Iterator[bytes]:
         yield self._get(key).data
 
-    def _head(self, key: str) -> Entry:
+    def _head(self, key: str) -> ObjectInfo:
         store, name = self._route(key)
         return replace(store.head(name), key=key)
 
-    def _list(self, folder: str, start_after: str) -> Iterator[Entry]:
+    def _list(self, folder: str, start_after: str) -> Iterator[ObjectInfo]:
         top = self._whole.get(folder)
         if top is None:
             yield from self._documents.list(folder, start_after=start_after)

@@ -12,7 +12,7 @@ from pathlib import Path
 from aboard.errors import KeyExists, KeyNotFound
 from aboard.foundation.files import open_source
 from aboard.store.keys import join_key
-from aboard.store.store import ByteRange, Entry, Fetched, Store
+from aboard.store.store import ByteRange, FetchedObject, ObjectInfo, Store
 
 
 class _Bucket:
@@ -20,7 +20,7 @@ class _Bucket:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.objects: dict[str, tuple[Fetched, float]] = {}
+        self.objects: dict[str, tuple[FetchedObject, float]] = {}
         self.etags = itertools.count(1)
 
 
@@ -42,7 +42,7 @@ class MemoryStore(Store):
         with bucket.lock:
             if create_only and full in bucket.objects:
                 raise KeyExists(f"{key} exists already in {self.uri}.")
-            fetched = Fetched(data, f"{next(bucket.etags):x}")
+            fetched = FetchedObject(data, f"{next(bucket.etags):x}")
             bucket.objects[full] = fetched, time.time()
         self.traffic.add("put", bytes_out=len(data))
         return fetched.etag
@@ -54,12 +54,12 @@ class MemoryStore(Store):
     def _put_stream(self, key: str, pieces: Iterator[bytes], size: int) -> str:
         return self._put_bytes(key, b"".join(pieces), create_only=False)
 
-    def _get(self, key: str) -> Fetched:
+    def _get(self, key: str) -> FetchedObject:
         fetched, _ = self._find(key)
         self.traffic.add("get", bytes_in=len(fetched.data))
         return fetched
 
-    def _get_if_changed(self, key: str, etag: str) -> Fetched | None:
+    def _get_if_changed(self, key: str, etag: str) -> FetchedObject | None:
         fetched, _ = self._find(key)
         same = fetched.etag == etag
         self.traffic.add("get", bytes_in=0 if same else len(fetched.data))
@@ -77,16 +77,16 @@ class MemoryStore(Store):
     def _stream(self, key: str) -> Iterator[bytes]:
         yield self._get(key).data
 
-    def _head(self, key: str) -> Entry:
+    def _head(self, key: str) -> ObjectInfo:
         self.traffic.add("head")
         fetched, modified = self._find(key)
-        return Entry(key, len(fetched.data), modified, fetched.etag)
+        return ObjectInfo(key, len(fetched.data), modified, fetched.etag)
 
-    def _list(self, folder: str, start_after: str) -> Iterator[Entry]:
+    def _list(self, folder: str, start_after: str) -> Iterator[ObjectInfo]:
         self.traffic.add("list")
         for key, (fetched, modified) in self._below(folder):
             if key > start_after:
-                yield Entry(key, len(fetched.data), modified, fetched.etag)
+                yield ObjectInfo(key, len(fetched.data), modified, fetched.etag)
 
     def _list_folders(self, folder: str, start_after: str) -> Iterator[str]:
         self.traffic.add("list")
@@ -101,14 +101,14 @@ class MemoryStore(Store):
             for key in keys:
                 self._bucket.objects.pop(join_key(self._prefix, key), None)
 
-    def _find(self, key: str) -> tuple[Fetched, float]:
+    def _find(self, key: str) -> tuple[FetchedObject, float]:
         with self._bucket.lock:
             found = self._bucket.objects.get(join_key(self._prefix, key))
         if found is None:
             raise KeyNotFound(f"There is no {key} in {self.uri}.")
         return found
 
-    def _below(self, folder: str) -> list[tuple[str, tuple[Fetched, float]]]:
+    def _below(self, folder: str) -> list[tuple[str, tuple[FetchedObject, float]]]:
         with self._bucket.lock:
             everything = sorted(self._bucket.objects.items(), key=lambda item: item[0])
         start = f"{self._prefix}/" if self._prefix else ""

@@ -17,10 +17,10 @@ from typing import Any
 
 from aboard.errors import KeyNotFound, StoreError, StoreUnreachable
 from aboard.foundation.files import open_source
-from aboard.store.clouds.client import Client, is_panic, obstore_of_this_process
+from aboard.store.clouds.client import BucketClient, is_panic, obstore_of_this_process
 from aboard.store.clouds.errors import is_beyond_end, is_conflict, translate
 from aboard.store.keys import join_key
-from aboard.store.store import ByteRange, Entry, Fetched, Store
+from aboard.store.store import ByteRange, FetchedObject, ObjectInfo, Store
 
 PART_BYTES = 8 << 20
 MAX_PARTS = 9_000  # S3 takes 10,000
@@ -34,7 +34,7 @@ LAST_CHARACTER = "\U0010fffd"  # no key of a folder comes after this name in it
 class ObjectStore(Store):
     """Bytes in objects below one prefix of a bucket."""
 
-    def __init__(self, uri: str, prefix: str, client: Client, *, read_only: bool) -> None:
+    def __init__(self, uri: str, prefix: str, client: BucketClient, *, read_only: bool) -> None:
         super().__init__(uri, read_only=read_only)
         self._prefix = prefix
         self._client = client
@@ -86,16 +86,16 @@ class ObjectStore(Store):
                         raise
         raise AssertionError("the last try returns or raises")
 
-    def _get(self, key: str) -> Fetched:
+    def _get(self, key: str) -> FetchedObject:
         return self._fetch(key, {})
 
-    def _get_if_changed(self, key: str, etag: str) -> Fetched | None:
+    def _get_if_changed(self, key: str, etag: str) -> FetchedObject | None:
         try:
             return self._fetch(key, {"if_none_match": _quoted(etag)})
         except _NotModified:
             return None
 
-    def _fetch(self, key: str, options: dict[str, Any]) -> Fetched:
+    def _fetch(self, key: str, options: dict[str, Any]) -> FetchedObject:
         self.traffic.add("get")
         with self._errors("read", key) as obstore:
             try:
@@ -105,7 +105,7 @@ class ObjectStore(Store):
             except obstore.exceptions.NotModifiedError:
                 raise _NotModified from None
         self.traffic.add("get", 0, bytes_in=len(data))
-        return Fetched(data, etag)
+        return FetchedObject(data, etag)
 
     def _get_range(self, key: str, wanted: ByteRange) -> bytes:
         self.traffic.add("get")
@@ -159,7 +159,7 @@ class ObjectStore(Store):
             self.traffic.add("get", 0, bytes_in=len(piece))
             yield piece
 
-    def _head(self, key: str) -> Entry:
+    def _head(self, key: str) -> ObjectInfo:
         self.traffic.add("head")
         try:
             with self._errors("read", key) as obstore:
@@ -170,7 +170,7 @@ class ObjectStore(Store):
             self._get_range(key, ByteRange(0, 1))  # the answer to HEAD has no body; this one says why
             raise
 
-    def _list(self, folder: str, start_after: str) -> Iterator[Entry]:
+    def _list(self, folder: str, start_after: str) -> Iterator[ObjectInfo]:
         count, page = 0, self._client.page_size
         offset = join_key(self._prefix, start_after) if start_after else None
         self.traffic.add("list")
@@ -230,9 +230,9 @@ class ObjectStore(Store):
     def _full(self, key: str) -> str:
         return join_key(self._prefix, key)
 
-    def _entry(self, meta: Any) -> Entry:
+    def _entry(self, meta: Any) -> ObjectInfo:
         key = meta["path"][len(self._prefix) + 1 :] if self._prefix else meta["path"]
-        return Entry(key, meta["size"], meta["last_modified"].timestamp(), _plain(meta["e_tag"]))
+        return ObjectInfo(key, meta["size"], meta["last_modified"].timestamp(), _plain(meta["e_tag"]))
 
     @contextlib.contextmanager
     def _errors(self, action: str, key: str) -> Generator[Any]:

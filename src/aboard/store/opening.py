@@ -12,7 +12,7 @@ from aboard.store.store import Store
 from aboard.store.uri import StoreAddress, parse_uri
 
 if TYPE_CHECKING:
-    from aboard.store.clouds.client import Client, Settings
+    from aboard.store.clouds.client import BucketClient, ClientSettings
 
 
 def open_store(
@@ -37,10 +37,10 @@ def open_store(
         from aboard.store.memory import MemoryStore
 
         return MemoryStore(address.uri, address.bucket, address.prefix, read_only=read_only)
-    from aboard.store.clouds.client import Settings
+    from aboard.store.clouds.client import ClientSettings
     from aboard.store.object import ObjectStore
 
-    settings = Settings(address, connection or Connection(), patience or Patience(), dict(os.environ))
+    settings = ClientSettings(address, connection or Connection(), patience or Patience(), dict(os.environ))
     return ObjectStore(address.uri, address.prefix, make_client(settings), read_only=read_only)
 
 
@@ -52,7 +52,7 @@ def _folder(address: StoreAddress, *, read_only: bool, create: bool, fsync: bool
     return FolderStore(address.uri, address.path, read_only=read_only, create=create, fsync=fsync)
 
 
-def make_client(settings: Settings) -> Client:
+def make_client(settings: ClientSettings) -> BucketClient:
     """The client of an address; the modules of the clouds are loaded as needed."""
     from aboard.store.clouds import azure, gcs, oss, s3
 

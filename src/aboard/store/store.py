@@ -40,7 +40,7 @@ class ByteRange(NamedTuple):
         return self.end - self.start
 
 
-def merge(wanted: Sequence[ByteRange], gap: int) -> list[ByteRange]:
+def merge_ranges(wanted: Sequence[ByteRange], gap: int) -> list[ByteRange]:
     """The fewest ranges that cover all of `wanted`, where holes of up to `gap` bytes are fetched too."""
     merged: list[ByteRange] = []
     for one in sorted(one for one in wanted if one.length):
@@ -51,7 +51,7 @@ def merge(wanted: Sequence[ByteRange], gap: int) -> list[ByteRange]:
     return merged
 
 
-def cut(wanted: Sequence[ByteRange], fetched: Sequence[ByteRange], content: Sequence[bytes]) -> list[bytes]:
+def cut_ranges(wanted: Sequence[ByteRange], fetched: Sequence[ByteRange], content: Sequence[bytes]) -> list[bytes]:
     """The bytes of each of `wanted` out of the content of the merged ranges."""
     starts = [one.start for one in fetched]
     pieces: list[bytes] = []
@@ -112,7 +112,7 @@ Data = bytes | bytearray | memoryview | Path
 
 
 @dataclass(frozen=True)
-class Entry:
+class ObjectInfo:
     """One object of a store."""
 
     key: str
@@ -124,7 +124,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedObject:
     """The whole content of an object, and the tag of just this content."""
 
     data: bytes
@@ -191,10 +191,10 @@ class Store(ABC):
     def get_ranges(self, key: str, ranges: Iterable[tuple[int, int]], *, gap: int = DEFAULT_GAP) -> list[bytes]:
         """Several ranges at once, in parallel; those at most `gap` bytes apart come with one request."""
         wanted = [_checked_range(key, start, end) for start, end in ranges]
-        fetched = merge(wanted, gap)
-        return cut(wanted, fetched, self._get_ranges(key, fetched)) if fetched else [b""] * len(wanted)
+        fetched = merge_ranges(wanted, gap)
+        return cut_ranges(wanted, fetched, self._get_ranges(key, fetched)) if fetched else [b""] * len(wanted)
 
-    def get_if_changed(self, key: str, etag: str) -> Fetched | None:
+    def get_if_changed(self, key: str, etag: str) -> FetchedObject | None:
         """The content and its etag, or None while it still has `etag`; an empty etag always reads."""
         check_key(key)
         return self._get_if_changed(key, etag) if etag else self._get(key)
@@ -214,7 +214,7 @@ class Store(ABC):
                 file.write(piece)
         return size
 
-    def head(self, key: str) -> Entry:
+    def head(self, key: str) -> ObjectInfo:
         """What is known of an object without reading it."""
         return self._head(check_key(key))
 
@@ -226,7 +226,7 @@ class Store(ABC):
             return False
         return True
 
-    def list(self, folder: str = "", *, start_after: str = "") -> Iterator[Entry]:
+    def list(self, folder: str = "", *, start_after: str = "") -> Iterator[ObjectInfo]:
         """Everything below `folder`, in the order of the keys, page by page; after the key `start_after`, if given."""
         return self._list(check_folder(folder), check_start_after(start_after))
 
@@ -260,7 +260,7 @@ class Store(ABC):
     def _put_stream(self, key: str, pieces: Iterator[bytes], size: int) -> str: ...
 
     @abstractmethod
-    def _get(self, key: str) -> Fetched: ...
+    def _get(self, key: str) -> FetchedObject: ...
 
     @abstractmethod
     def _get_range(self, key: str, wanted: ByteRange) -> bytes: ...
@@ -269,16 +269,16 @@ class Store(ABC):
     def _get_ranges(self, key: str, wanted: Sequence[ByteRange]) -> Sequence[bytes]: ...
 
     @abstractmethod
-    def _get_if_changed(self, key: str, etag: str) -> Fetched | None: ...
+    def _get_if_changed(self, key: str, etag: str) -> FetchedObject | None: ...
 
     @abstractmethod
     def _stream(self, key: str) -> Iterator[bytes]: ...
 
     @abstractmethod
-    def _head(self, key: str) -> Entry: ...
+    def _head(self, key: str) -> ObjectInfo: ...
 
     @abstractmethod
-    def _list(self, folder: str, start_after: str) -> Iterator[Entry]: ...
+    def _list(self, folder: str, start_after: str) -> Iterator[ObjectInfo]: ...
 
     @abstractmethod
     def _list_folders(self, folder: str, start_after: str) -> Iterator[str]: ...

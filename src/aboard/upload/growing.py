@@ -18,7 +18,7 @@ from typing import NamedTuple
 from aboard.errors import AboardError, AccessDenied, KeyNotFound, PositionMismatch, StoreError
 from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.store.run.claims import SIGN_OF_LIFE_SECONDS, announce, announcements_of, withdraw_columns
+from aboard.store.run.claims import HEARTBEAT_SECONDS, announce, announcements_of, withdraw_columns
 from aboard.store.run.columns import PackedColumns, SealedDocuments
 from aboard.store.run.documents import ColumnsMark, Manifest, OutputsMark, render_manifest
 from aboard.store.run.file_rows import FileRow, Segment
@@ -211,7 +211,7 @@ class ManifestWriter:
         return self._is_sealed and not wanted.sealed and is_told and wanted.files == self._manifest.files
 
     def _is_sign_due(self) -> bool:
-        return not self._manifest.sealed and self._monotonic() - self._last_put >= SIGN_OF_LIFE_SECONDS
+        return not self._manifest.sealed and self._monotonic() - self._last_put >= HEARTBEAT_SECONDS
 
     def _put_now(self, files: GrowingFiles) -> None:
         if self._journaled != (self._manifest.serial + 1, len(self._garbage)):

@@ -16,7 +16,7 @@ import aboard
 from aboard import SummaryWriter
 from aboard.cli.parsing import ExportFormat
 from aboard.errors import InvalidValue, MissingPackage
-from aboard.exchange.export import Exported, NamePatterns, export_points, select_runs
+from aboard.exchange.export import ExportResult, NamePatterns, export_points, select_runs
 from aboard.exchange.formats import FORMATS, ROWS_AT_ONCE, CsvPoints, JsonLinesPoints, ParquetPoints, format_for
 from aboard.reader.opened.tables import Rows
 from support.raw_events import write_scalars
@@ -40,7 +40,7 @@ NUMBERS = [0.1, -0.0, 1e300, 5e-324, 2.0**53, math.nan, math.inf, -math.inf, 1 /
 
 
 def exported(folder, form, *, tags=(), runs=(), superseded=False):
-    file, done = io.BytesIO(), Exported()
+    file, done = io.BytesIO(), ExportResult()
     run_patterns, tag_patterns = NamePatterns(runs), NamePatterns(tags)
     selected = select_runs(list(aboard.open(folder).runs), run_patterns, tag_patterns)
     target = FORMATS[form](file, superseded=superseded)

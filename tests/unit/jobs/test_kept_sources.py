@@ -29,7 +29,7 @@ from aboard.model.ids import new_uid
 from aboard.services.runs.retention import RetentionTask
 from aboard.services.stores.jobs import clean_stores
 from aboard.store import Patience, Store, open_store
-from aboard.store.store import Entry
+from aboard.store.store import ObjectInfo
 from support.processes import until
 
 DAY = 86400.0
@@ -162,7 +162,7 @@ def test_a_source_that_somebody_wants_at_the_last_moment_stays(store: Store, fol
     _grow_old(folder, SAFE_SECONDS / DAY + 1)
     listed = store.list
 
-    def wanted_meanwhile(place: str) -> Iterator[Entry]:
+    def wanted_meanwhile(place: str) -> Iterator[ObjectInfo]:
         yield from listed(place)
         if place == "_sources":
             sent.send(str(folder), [new_uid()])

@@ -11,7 +11,7 @@ from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.plugins.audio import metadata as audio_metadata
 from tensorboard.plugins.image import metadata as image_metadata
 
-from aboard.reader.tags import DataClass, Kind, Source, TagMeaning, meaning_of
+from aboard.reader.tags import DataClass, Source, TagMeaning, ValueKind, meaning_of
 from support.cases import all_cases
 
 Value = summary_pb2.Summary.Value
@@ -20,8 +20,8 @@ PLUGINS = [
     "graph_run_metadata", "graph_run_metadata_graph", "graph_keras_model", "of my own", "",
 ]  # fmt: skip
 FIELDS = {
-    Kind.SIMPLE_VALUE: "simple_value", Kind.IMAGE: "image", Kind.HISTOGRAM: "histo", Kind.AUDIO: "audio",
-    Kind.TENSOR: "tensor", Kind.NOTHING: None,
+    ValueKind.SIMPLE_VALUE: "simple_value", ValueKind.IMAGE: "image", ValueKind.HISTOGRAM: "histo", ValueKind.AUDIO: "audio",
+    ValueKind.TENSOR: "tensor", ValueKind.NOTHING: None,
 }  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def ours(value: Value) -> TagMeaning:
 @all_cases("named", [False, True])
 @all_cases("plugin", PLUGINS)
 @all_cases("kind", FIELDS)
-def test_metadata_of_summaries(kind: Kind, plugin: str, named: bool, data_class: int) -> None:
+def test_metadata_of_summaries(kind: ValueKind, plugin: str, named: bool, data_class: int) -> None:
     value = Value(tag="group/tag")
     value.metadata.plugin_data.plugin_name = plugin
     value.metadata.plugin_data.content = b"content"
@@ -65,7 +65,7 @@ def test_metadata_of_summaries(kind: Kind, plugin: str, named: bool, data_class:
     assert meaning.data_class == expected.data_class
     assert meaning.display_name == expected.display_name
     assert meaning.description == expected.summary_description
-    if kind in (Kind.TENSOR, Kind.NOTHING):
+    if kind in (ValueKind.TENSOR, ValueKind.NOTHING):
         assert meaning.content == expected.plugin_data.content
 
 
@@ -95,6 +95,6 @@ def test_graphs_and_run_metadata() -> None:
 
 @pytest.mark.parametrize("metadata", [b"\xff", b"\x0a\x05ab", b"\x20\xff\xff\xff\xff\x0f", b"\x12\x03\xff\xfe\xfd"])
 def test_damaged_metadata_is_no_trouble(metadata: bytes) -> None:
-    meaning = meaning_of("tag", Source.SUMMARY, Kind.TENSOR, metadata)
+    meaning = meaning_of("tag", Source.SUMMARY, ValueKind.TENSOR, metadata)
     assert meaning.data_class == DataClass.UNKNOWN
     meaning.display_name.encode()

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from aboard.reader.progress import Progress
+from aboard.reader.progress import ReadingProgress
 from aboard.server.boards.wsgi import WSGIBridge
 from aboard.server.view import ViewApp
 
-RUNS: Any = SimpleNamespace(progress=Progress(3, 4, 500, 1, 0.0), runs={}, traffic={}, store_problems=[])
+RUNS: Any = SimpleNamespace(progress=ReadingProgress(3, 4, 500, 1, 0.0), runs={}, traffic={}, store_problems=[])
 
 
 def echo(environ, start_response):

@@ -16,7 +16,7 @@ from aboard.cli.selections import selected_runs
 from aboard.client.client import Client
 from aboard.client.series import CurveColumns
 from aboard.errors import InvalidValue, StoreError
-from aboard.exchange.export import Exported, NamePatterns
+from aboard.exchange.export import ExportResult, NamePatterns
 from aboard.model.names import run_name
 from aboard.model.selections import SelectedRun
 from aboard.reader.hparams import HParam
@@ -102,7 +102,7 @@ def export_served(client: Client, runs: Mapping[str, SelectedRun], options: Expo
     if options.tags:
         infos = [info.tag for run in runs.values() for info in client.series.tags(run_name(run.number), kind="scalar")]
         tags.refuse_idle(dict.fromkeys(infos).keys(), "scalar tag")
-    done = Exported()
+    done = ExportResult()
     with written_to(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
         target = form(file, superseded=False)
         target.begin()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aboard.cli.output import say
 from aboard.reader.collection import Progress, RunCollection
-from aboard.reader.progress import Progress, problems_of
+from aboard.reader.progress import problems_of
 from aboard.reader.run import indexes_of
 
 _PROGRESS_EVERY = 0.5

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from aboard.exchange.doctor.findings import KINDS, Finding, Severity
 from aboard.exchange.doctor.folders import findings_in_folder, findings_of_duplicates, walk
-from aboard.exchange.doctor.inspection import ExaminedFile, Inspectors, Progress, examine
+from aboard.exchange.doctor.inspection import ExaminedFile, InspectionProgress, Inspectors, examine
 from aboard.foundation.text import count
 
 MOST_FINDINGS = 1000  # kept of each code; all are counted
@@ -105,9 +105,9 @@ class Diagnosis:
 _Files = dict[Path, list[Path]]  # event files by folder
 
 
-def diagnose(roots: Mapping[str, Path], progress: Progress | None = None) -> Diagnosis:
+def diagnose(roots: Mapping[str, Path], progress: InspectionProgress | None = None) -> Diagnosis:
     """Examine all event files below `roots`, as `aboard view` would open them."""
-    progress = progress or Progress()
+    progress = progress or InspectionProgress()
     diagnosis = Diagnosis()
     found: _Files = {}
     for root in roots.values():
@@ -123,7 +123,7 @@ def diagnose(roots: Mapping[str, Path], progress: Progress | None = None) -> Dia
     return diagnosis
 
 
-def _find(root: Path, found: _Files, diagnosis: Diagnosis, progress: Progress) -> None:
+def _find(root: Path, found: _Files, diagnosis: Diagnosis, progress: InspectionProgress) -> None:
     """Event files below a root. Roots may overlap: no file is taken twice."""
     runs: set[str] = set()
     barren: dict[str, Path] = {}
@@ -152,7 +152,9 @@ def _upwards(name: str) -> Iterator[str]:
     yield name
 
 
-def _examine(found: _Files, diagnosis: Diagnosis, progress: Progress) -> list[tuple[Path, list[ExaminedFile]]]:
+def _examine(
+    found: _Files, diagnosis: Diagnosis, progress: InspectionProgress
+) -> list[tuple[Path, list[ExaminedFile]]]:
     places = [(folder, path) for folder, paths in found.items() for path in paths]
     progress.begin("checked", len(places))
     examined: dict[Path, list[ExaminedFile]] = {folder: [] for folder in found}

@@ -24,7 +24,7 @@ _Identity = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class WalkedFolder:
     """One folder that was entered, named from the root, which is called `.`."""
 
     name: str
@@ -40,14 +40,14 @@ def walk(
     *,
     is_kept: Callable[[Path], bool] = lambda _: False,
     is_left_out: Callable[[_Identity], bool] = lambda _: False,
-) -> Iterator[Folder]:
+) -> Iterator[WalkedFolder]:
     """The folders at or below `root`, parents first and in the order of their names.
 
     A root that is a file is a folder of this file alone. Links are followed, except those that `is_kept` claims, but no
     folder is entered twice on one way down, so a loop of links ends. Folders that `is_left_out` claims are passed over.
     """
     if not root.is_dir():
-        yield Folder(".", root.parent, [root.name], [], [])
+        yield WalkedFolder(".", root.parent, [root.name], [], [])
         return
     ways: Counter[_Identity] = Counter()
     # Folders still to be entered, the next one last. Not by recursion, which the depth of a tree would break.
@@ -73,7 +73,7 @@ def walk(
         if is_below_link and ways[identity] > _MOST_WAYS_INTO_A_FOLDER:
             tell(Finding("many-ways", str(path), "links have led to this folder 64 times already; it is passed over"))
             continue
-        folder = Folder(name, path, [], [], [])
+        folder = WalkedFolder(name, path, [], [], [])
         below = [entry for entry in entries if _takes_in(folder, entry, tell, is_kept)]
         yield folder
         start = "" if name == "." else f"{name}/"
@@ -83,7 +83,7 @@ def walk(
 
 
 def _takes_in(
-    folder: Folder, entry: os.DirEntry[str], tell: Callable[[Finding], None], is_kept: Callable[[Path], bool]
+    folder: WalkedFolder, entry: os.DirEntry[str], tell: Callable[[Finding], None], is_kept: Callable[[Path], bool]
 ) -> bool:
     """Put an entry into its place; True when it is a folder to be entered."""
     if entry.is_symlink() and is_kept(folder.path / entry.name):

@@ -21,7 +21,7 @@ from aboard._native import FileReport, Inspection
 from aboard.events.file_names import segment_of
 from aboard.exchange.doctor.findings import KINDS, Finding, Severity
 from aboard.foundation.text import count, duration, local_time, quoted, size, utc_time
-from aboard.reader.tags import KIND_NAMES, Kind
+from aboard.reader.tags import KIND_NAMES, ValueKind
 
 MOST_PLACES = 20  # listed of each kind and file; all are counted
 _THREADS = max(2, os.cpu_count() or 1)
@@ -29,7 +29,7 @@ _AHEAD = 4 * _THREADS
 
 
 @dataclass(slots=True)
-class Progress:
+class InspectionProgress:
     """How far a long command is; written by the command, read by whoever shows it."""
 
     doing: str = "looking for event files"
@@ -58,7 +58,7 @@ class Progress:
 class Inspectors:
     """Threads that inspect files. Leaving by an exception, Ctrl-C too, ends what is under way."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: InspectionProgress) -> None:
         self._progress = progress
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="aboard-inspection")
 
@@ -274,7 +274,7 @@ def _steps(path: Path, report: FileReport) -> Iterator[_Counted]:
 
 def _kinds(path: Path, report: FileReport) -> Iterator[_Counted]:
     for tag, offset, first, second in report.kind_clashes:
-        kinds = [KIND_NAMES[Kind(first)], KIND_NAMES[Kind(second)]]
+        kinds = [KIND_NAMES[ValueKind(first)], KIND_NAMES[ValueKind(second)]]
         message = f"tag {quoted(tag)} holds {kinds[0]} and {kinds[1]} data; only the {kinds[0]} data is shown"
         details = {"tag": tag, "kinds": kinds}
         yield Finding("two-kinds", str(path), message, byte=offset, details=details), report.clashing_tags

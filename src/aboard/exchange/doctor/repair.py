@@ -22,8 +22,8 @@ from aboard._native import FileReport
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.doctor.diagnosis import Diagnosis, Verdict, diagnose
 from aboard.exchange.doctor.findings import Finding
-from aboard.exchange.doctor.folders import Folder, walk
-from aboard.exchange.doctor.inspection import DAMAGE_CODES, Inspectors, Progress
+from aboard.exchange.doctor.folders import WalkedFolder, walk
+from aboard.exchange.doctor.inspection import DAMAGE_CODES, InspectionProgress, Inspectors
 from aboard.foundation.text import plain, size
 
 _HINT = "give the name of a new folder, apart from what is to be copied"
@@ -147,7 +147,7 @@ _MOST_LISTED = 1000  # files that are named; all are counted
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedFile:
     """Something that is not in the copy, and why; `missed` if it should be there."""
 
     path: str
@@ -156,7 +156,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortened:
+class ShortenedFile:
     """An event file that lost damaged parts."""
 
     path: str
@@ -175,13 +175,13 @@ class Repair:
     dropped: Counter[str] = field(default_factory=Counter[str])  # places, by code
     dropped_bytes: int = 0
     shortened_files: int = 0
-    shortened: list[Shortened] = field(default_factory=list[Shortened])
+    shortened: list[ShortenedFile] = field(default_factory=list[ShortenedFile])
     other_files: int = 0
     other_files_not_wanted: int = 0
     links: int = 0
     left_out_in_all: int = 0
     missed: int = 0
-    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    left_out: list[SkippedFile] = field(default_factory=list[SkippedFile])
     check: Diagnosis = field(default_factory=Diagnosis)
     is_confirmed: bool = False  # the copy was read again and has all that was written
 
@@ -195,9 +195,9 @@ class Repair:
         self.left_out_in_all += 1
         self.missed += missed
         if len(self.left_out) < _MOST_LISTED:
-            self.left_out.append(LeftOut(str(path), reason, missed))
+            self.left_out.append(SkippedFile(str(path), reason, missed))
 
-    def shorten(self, file: Shortened) -> None:
+    def shorten(self, file: ShortenedFile) -> None:
         """Note an event file that lost damaged parts."""
         self.shortened_files += 1
         if len(self.shortened) < _MOST_LISTED:
@@ -205,7 +205,7 @@ class Repair:
 
 
 @dataclass(slots=True)
-class Plan:
+class RepairPlan:
     """What to copy to where."""
 
     folders: list[tuple[Path, Path]] = field(default_factory=list[tuple[Path, Path]])
@@ -213,7 +213,7 @@ class Plan:
     other_files: list[tuple[Path, Path]] = field(default_factory=list[tuple[Path, Path]])
     links: list[tuple[Path, Path]] = field(default_factory=list[tuple[Path, Path]])
 
-    def add(self, folder: Folder, target: Path, *, is_file: bool) -> None:
+    def add(self, folder: WalkedFolder, target: Path, *, is_file: bool) -> None:
         """Take in a folder, or of the folder of a file that was named only this file."""
         if not is_file:
             self.folders.append((folder.path, target))
@@ -226,9 +226,9 @@ class Plan:
         return sum(_size(source) for source, _ in self.event_files + self.other_files)
 
 
-def plan_of(roots: Mapping[str, Path], result: Repair) -> Plan:
+def plan_of(roots: Mapping[str, Path], result: Repair) -> RepairPlan:
     """Look at all that is below the roots; what cannot be copied is noted in the result."""
-    plan = Plan()
+    plan = RepairPlan()
     status = result.out.stat()
 
     def tell(finding: Finding) -> None:
@@ -271,13 +271,13 @@ _PIECE = 1 << 20
 
 
 def repair(
-    roots: Mapping[str, Path], out: Path, *, events_only: bool = False, progress: Progress | None = None
+    roots: Mapping[str, Path], out: Path, *, events_only: bool = False, progress: InspectionProgress | None = None
 ) -> Repair:
     """Write a clean copy of what is below `roots` into the new folder `out`, and check it.
 
     What is done when it fails or is interrupted is whole and stays.
     """
-    progress = progress or Progress()
+    progress = progress or InspectionProgress()
     progress.begin("looking for files to copy", 0)
     check_destination(out, roots)
     result = Repair(out)
@@ -304,7 +304,7 @@ def repair(
     return result
 
 
-def _make_folders(plan: Plan) -> None:
+def _make_folders(plan: RepairPlan) -> None:
     targets = dict.fromkeys([target for _, target in plan.folders] + [target.parent for _, target in plan.event_files])
     for target in targets:
         try:
@@ -342,7 +342,7 @@ def _copy_event_file(
     result.records += report.records
     result.bytes += report.copied_bytes
     if dropped := _count_dropped(report, result):
-        result.shorten(Shortened(str(source), report.records, dropped))
+        result.shorten(ShortenedFile(str(source), report.records, dropped))
 
 
 def _count_dropped(report: FileReport, result: Repair) -> int:
@@ -368,7 +368,7 @@ def _note_unreadable(source: Path, error: int, result: Repair) -> None:
         result.leave_out(source, f"cannot be read: {os.strerror(error)}", missed=True)
 
 
-def _copy_other_file(source: Path, target: Path, result: Repair, progress: Progress) -> None:
+def _copy_other_file(source: Path, target: Path, result: Repair, progress: InspectionProgress) -> None:
     try:
         # Opening never waits, whatever the name stands for.
         reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -399,7 +399,7 @@ def _copy_other_file(source: Path, target: Path, result: Repair, progress: Progr
         progress.files_done += 1
 
 
-def _copy_links(plan: Plan, result: Repair) -> None:
+def _copy_links(plan: RepairPlan, result: Repair) -> None:
     """Links within the tree stay links; those whose end is not in the copy are left out."""
     for source, target in plan.links:
         try:
@@ -421,7 +421,7 @@ def _leads_somewhere(link: Path) -> bool:
         return False  # to itself
 
 
-def _finish_folders(plan: Plan) -> None:
+def _finish_folders(plan: RepairPlan) -> None:
     """Modes and times as they were, the innermost first: what is done in a folder changes its time."""
     for source, target in reversed(plan.folders):
         try:
@@ -435,7 +435,7 @@ def _finish_folders(plan: Plan) -> None:
             raise cannot_write(target, error) from error
 
 
-def _confirm(result: Repair, written: Mapping[Path, tuple[int, int]], progress: Progress) -> None:
+def _confirm(result: Repair, written: Mapping[Path, tuple[int, int]], progress: InspectionProgress) -> None:
     """Read the copy again: nothing in it may be damaged, and every record must be there."""
     progress.begin("checking the copy", 0)
     result.check = diagnose({"": result.out}, progress)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, library
+from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, import_library
 from aboard.model.hparams import flat_hparams
 from aboard.model.states import RunState
 
@@ -26,7 +26,7 @@ def runs_of_aim(place: str) -> Iterator[ForeignRun]:
     root = path.parent if path.name == _FOLDER else path
     if not (root / _FOLDER).is_dir():
         raise InvalidValue(f"There is no {_FOLDER} in {root}.", hint="Name the folder in which `aim init` was called.")
-    aim: Any = library("aim", "aim")
+    aim: Any = import_library("aim", "aim")
     with tempfile.TemporaryDirectory(prefix="aboard-aim-") as scratch:
         for run in _opened(aim, root / _FOLDER, Path(scratch)):
             yield _run(run, root)
@@ -34,7 +34,7 @@ def runs_of_aim(place: str) -> Iterator[ForeignRun]:
 
 def _opened(aim: Any, folder: Path, scratch: Path) -> list[Any]:
     """The runs of a copy, oldest first: Aim reads a run once it is indexed, and indexing writes into the repository."""
-    indexing: Any = library("aim.sdk.index_manager", "aim").RepoIndexManager
+    indexing: Any = import_library("aim.sdk.index_manager", "aim").RepoIndexManager
     try:
         shutil.copytree(folder, scratch / _FOLDER, ignore=shutil.ignore_patterns("locks"))
         (scratch / _FOLDER / "locks").mkdir()

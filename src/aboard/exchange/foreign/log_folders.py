@@ -22,7 +22,7 @@ STAGES = frozenset({"train", "training", "test", "testing", "val", "valid", "val
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundRun:
+class LogFolderRun:
     """A run as its event files tell it."""
 
     folder: Path
@@ -35,7 +35,7 @@ class FoundRun:
     """The same for the same files in another place, or with more of them: 80 bits."""
 
 
-def runs_below(opened: OpenedRuns, folder: Path, *, depth: int | None = None) -> list[FoundRun]:
+def runs_below(opened: OpenedRuns, folder: Path, *, depth: int | None = None) -> list[LogFolderRun]:
     """The runs in what was opened of a folder, oldest first.
 
     Args:
@@ -73,7 +73,7 @@ def _at_depth(place: Path, root: Path, depth: int) -> Path:
     return root.joinpath(*inside[:depth])
 
 
-def _log_folder_run(top: Path, root: Path, runs: list[OpenedRun]) -> FoundRun:
+def _log_folder_run(top: Path, root: Path, runs: list[OpenedRun]) -> LogFolderRun:
     files = [(file.first_wall_time, run.folder, file) for run in runs for file in run.files if file.records]
     if not files:
         raise InvalidValue(
@@ -86,7 +86,7 @@ def _log_folder_run(top: Path, root: Path, runs: list[OpenedRun]) -> FoundRun:
     points = [float(series.wall_times.min()) for run in runs for series in run.scalars.values() if len(series)]
     name = "-".join(top.relative_to(root).parts) or top.name or "logs"
     mark = f"{first_folder.relative_to(top)}\n{first.name}\n{first_time!r}\n{first.first_wall_time!r}"
-    return FoundRun(
+    return LogFolderRun(
         folder=top,
         name=name,
         created=datetime.fromtimestamp(min([first_time, *points]), UTC),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, library
+from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, import_library
 from aboard.model.hparams import HparamValue
 from aboard.model.states import RunState
 
@@ -20,7 +20,7 @@ _PAGE = 500
 def runs_of_mlflow(place: str) -> Iterator[ForeignRun]:
     """The runs of a folder, of a file of SQLite, or of a tracking URI."""
     uri = _uri(place)
-    mlflow: Any = library("mlflow", "mlflow-skinny")
+    mlflow: Any = import_library("mlflow", "mlflow-skinny")
     try:
         client: Any = mlflow.MlflowClient(tracking_uri=uri)
         experiments: dict[str, str] = {one.experiment_id: one.name for one in client.search_experiments()}

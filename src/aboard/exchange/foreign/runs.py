@@ -21,7 +21,7 @@ from aboard.writer.arguments import checked_tag
 from aboard.writer.factories import RecordWriter
 
 
-def library(module: str, package: str) -> Any:
+def import_library(module: str, package: str) -> Any:
     """A module of a tool; raises MissingPackage."""
     try:
         return importlib.import_module(module)
@@ -105,13 +105,13 @@ _HOMES = {
     "trackio": ("aboard.exchange.foreign.trackio", "runs_of_trackio"),
     "wandb": ("aboard.exchange.foreign.wandb", "runs_of_wandb"),
 }
-NAMES = tuple(_HOMES)
+TOOLS = tuple(_HOMES)
 
 
 def foreign_runs(tool: str, place: str) -> Iterator[ForeignRun]:
     """The runs of a tool in a place that it knows."""
     if tool not in _HOMES:
-        raise UnknownName(f"Nothing is known of {tool!r}.", hint=f"Runs can be taken from {', '.join(NAMES)}.")
+        raise UnknownName(f"Nothing is known of {tool!r}.", hint=f"Runs can be taken from {', '.join(TOOLS)}.")
     module, function = _HOMES[tool]
     read = cast("Callable[[str], Iterator[ForeignRun]]", getattr(importlib.import_module(module), function))
     return read(place)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, library
+from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, import_library
 from aboard.model.hparams import flat_hparams
 
 _FOLDER = "TRACKIO_DIR"
@@ -38,7 +38,7 @@ def _storage(folder: Path) -> Any:
     """Trackio reads its folder from the environment when it is imported, and stays with it."""
     if "trackio" not in sys.modules:
         os.environ[_FOLDER] = str(folder)
-    module: Any = library("trackio.sqlite_storage", "trackio")
+    module: Any = import_library("trackio.sqlite_storage", "trackio")
     module.TRACKIO_DIR = folder
     return module.SQLiteStorage
 

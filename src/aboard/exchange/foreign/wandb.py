@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from aboard.errors import InvalidValue
-from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, library
+from aboard.exchange.foreign.runs import ForeignPoint, ForeignRun, import_library
 from aboard.model.hparams import HparamValue, flat_hparams
 from aboard.model.states import RunState
 
@@ -82,7 +82,7 @@ def _run(file: Path) -> ForeignRun:
 
 
 def _read(file: Path) -> _Log:
-    messages: Any = library("wandb.proto.wandb_internal_pb2", "wandb")
+    messages: Any = import_library("wandb.proto.wandb_internal_pb2", "wandb")
     log = _Log()
     for data in _records(file.read_bytes(), file):
         record = messages.Record()

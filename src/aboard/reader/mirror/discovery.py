@@ -19,12 +19,12 @@ from aboard.store.keys import check_key, join_key
 from aboard.store.opening import open_store
 from aboard.store.run.layout import REOPENED
 from aboard.store.run.listing import RunListing
-from aboard.store.store import Entry, Store, TrafficCount
+from aboard.store.store import ObjectInfo, Store, TrafficCount
 
 _BEHIND_ALL = "\U0010fffd"  # no name of a folder comes after this one
 
 
-class FoundRun(NamedTuple):
+class DiscoveredRun(NamedTuple):
     """A run, and the folder of the store that it is in; empty at the top."""
 
     above: str
@@ -36,7 +36,7 @@ class FoundRun(NamedTuple):
         return join_key(self.above, self.uid)
 
     @classmethod
-    def of(cls, key: str) -> FoundRun:
+    def of(cls, key: str) -> DiscoveredRun:
         """The run of a folder."""
         above, _, uid = key.rpartition("/")
         return cls(above, uid)
@@ -50,14 +50,14 @@ class Discovery:
         self._roots: dict[str, RunListing] = {}
         self.add_root("")
 
-    def new_runs(self) -> list[FoundRun]:
+    def new_runs(self) -> list[DiscoveredRun]:
         """Runs that were not told before, and those that were announced, in the order of their making."""
-        found: list[FoundRun] = []
+        found: list[DiscoveredRun] = []
         for above, listing in list(self._roots.items()):
-            found += [FoundRun(above, uid) for uid in listing.new()]
+            found += [DiscoveredRun(above, uid) for uid in listing.new()]
         return found
 
-    def announcements_of(self, run: FoundRun) -> list[str]:
+    def announcements_of(self, run: DiscoveredRun) -> list[str]:
         """Markers that were left for a run."""
         listing = self._roots.get(run.above)
         return listing.announcements(run.uid) if listing else []
@@ -72,7 +72,7 @@ class Discovery:
         if above not in self._roots:
             self._roots[above] = RunListing(self._open_below(above) if above else self._store)
 
-    def objects(self) -> list[Entry]:
+    def objects(self) -> list[ObjectInfo]:
         """Event files outside of runs."""
         names = self._roots[""].taken_folders()
         if not any(map(is_uid, names)):
@@ -81,7 +81,7 @@ class Discovery:
             found = (entry for name in names if _may_hold_objects(name) for entry in self._all_below(name))
         return list({entry.key: entry for entry in found}.values())
 
-    def _all_below(self, folder: str) -> Iterator[Entry]:
+    def _all_below(self, folder: str) -> Iterator[ObjectInfo]:
         """Event files below a folder, without those of runs, whose store is noted instead."""
         start_after = ""
         while True:
@@ -98,7 +98,7 @@ class Discovery:
                 return
             start_after = again
 
-    def _beside_runs(self, root: str) -> Iterator[Entry]:
+    def _beside_runs(self, root: str) -> Iterator[ObjectInfo]:
         self.add_root(root)
         for name in self._store.list_folders(root):
             if _may_hold_objects(name):
@@ -127,7 +127,7 @@ def _root_in(key: str) -> str | None:
     return None
 
 
-class Scope:
+class StoreScope:
     """Answers what there is to read, with as few questions as possible."""
 
     def __init__(self, uri: StoreUri, patience: Patience) -> None:
@@ -165,17 +165,17 @@ class Scope:
         else:
             self.store.exists(self._only_file or f"{self._only_run}/manifest.json")
 
-    def runs(self) -> list[FoundRun]:
+    def runs(self) -> list[DiscoveredRun]:
         """Runs not told before, and those that were announced."""
         if self._discovery is not None:
             return self._discovery.new_runs()
-        return [FoundRun("", self._only_run)] if self._only_run else []
+        return [DiscoveredRun("", self._only_run)] if self._only_run else []
 
-    def announcements_of(self, run: FoundRun) -> list[str]:
+    def announcements_of(self, run: DiscoveredRun) -> list[str]:
         """Markers that were left for a run. One that was named alone is asked once in each process instead."""
         return self._discovery.announcements_of(run) if self._discovery is not None else [self._asked_once]
 
-    def objects(self) -> list[Entry]:
+    def objects(self) -> list[ObjectInfo]:
         """Event files outside of runs."""
         if self._discovery is not None:
             return self._discovery.objects()

@@ -24,7 +24,7 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
-class LazyThreads:
+class LazyThreadPool:
     """At most `count` threads. `rest` lets go of them until the next call; `close` for good."""
 
     def __init__(self, count: int, name: str) -> None:
@@ -64,11 +64,11 @@ _AT_ONCE = 32  # each waits for one answer after the other
 _WAIT_SECONDS = 5.0  # for those that answer slowly, before the others are asked again
 
 
-class UnitWork:
+class TaskPool:
     """Threads, and the keys of what somebody is still waiting for."""
 
     def __init__(self) -> None:
-        self._threads = LazyThreads(_AT_ONCE, "aboard-store")
+        self._threads = LazyThreadPool(_AT_ONCE, "aboard-store")
         self._busy: set[str] = set()
         self.submit = self._threads.submit
         self.rest = self._threads.rest
@@ -100,7 +100,7 @@ _AHEAD = 2  # pieces of one file, so that many files at once do not fill the mem
 _THREADS = 16
 
 
-class Range(NamedTuple):
+class ObjectRange(NamedTuple):
     """Bytes `start` to `end` of the object under a key."""
 
     key: str
@@ -108,11 +108,11 @@ class Range(NamedTuple):
     end: int
 
 
-class Fetching:
+class RangeFetcher:
     """Threads that fetch."""
 
     def __init__(self) -> None:
-        self._threads = LazyThreads(_THREADS, "aboard-fetch")
+        self._threads = LazyThreadPool(_THREADS, "aboard-fetch")
         self.rest = self._threads.rest
         self.close = self._threads.close
 
@@ -120,7 +120,7 @@ class Fetching:
         """Do something on one of the threads."""
         return self._threads.submit(call)
 
-    def in_order(self, ranges: Iterable[Range], read: Callable[[Range], bytes]) -> Iterator[bytes]:
+    def in_order(self, ranges: Iterable[ObjectRange], read: Callable[[ObjectRange], bytes]) -> Iterator[bytes]:
         """The bytes of all ranges, some of them fetched ahead; what `read` raises is raised here."""
         pieces = list(_cut(ranges))
         if len(pieces) == 1:
@@ -139,10 +139,10 @@ class Fetching:
                 future.cancel()
 
 
-def _cut(ranges: Iterable[Range]) -> Iterator[Range]:
+def _cut(ranges: Iterable[ObjectRange]) -> Iterator[ObjectRange]:
     for one in ranges:
         for start in range(one.start, one.end, PIECE_BYTES):
-            yield Range(one.key, start, min(one.end, start + PIECE_BYTES))
+            yield ObjectRange(one.key, start, min(one.end, start + PIECE_BYTES))
 
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

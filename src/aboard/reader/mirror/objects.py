@@ -14,10 +14,10 @@ from typing import Any
 
 from aboard.errors import KeyNotFound, StorageUnavailable, StoreError
 from aboard.reader.mirror.copies import CopiedFile, CopyFolder
-from aboard.reader.mirror.discovery import Scope
-from aboard.reader.mirror.fetching import PIECE_BYTES, Fetching, Range, UnitWork, copy_skimmed
-from aboard.reader.mirror.polling import Pace, StoreFailures
-from aboard.store.store import Entry, Store
+from aboard.reader.mirror.discovery import StoreScope
+from aboard.reader.mirror.fetching import PIECE_BYTES, ObjectRange, RangeFetcher, TaskPool, copy_skimmed
+from aboard.reader.mirror.polling import PollSchedule, StoreFailures
+from aboard.store.store import ObjectInfo, Store
 
 _PROOF_BYTES = 4096
 _GAP_BYTES = 16 << 10  # fetched for nothing rather than with a request of its own
@@ -26,7 +26,7 @@ _GAP_BYTES = 16 << 10  # fetched for nothing rather than with a request of its o
 class ObjectCopies:
     """The event files directly in one folder of a bucket."""
 
-    def __init__(self, folder: str, store: Store, copies: CopyFolder, fetching: Fetching) -> None:
+    def __init__(self, folder: str, store: Store, copies: CopyFolder, fetching: RangeFetcher) -> None:
         self.key = f"{folder}/"
         self._store, self._copies, self._fetching = store, copies, fetching
         self._files: dict[str, CopiedFile] = {}
@@ -35,11 +35,11 @@ class ObjectCopies:
         """Go on from what an earlier process has copied."""
         self._files = {file.path: file for file in self._copies.adopt(document["files"])}
 
-    def is_behind(self, entries: list[Entry]) -> bool:
+    def is_behind(self, entries: list[ObjectInfo]) -> bool:
         """Whether the listing shows anything that the copies are not."""
         return {entry.key: entry.etag for entry in entries} != {key: file.mark for key, file in self._files.items()}
 
-    def fetch(self, entries: list[Entry]) -> None:
+    def fetch(self, entries: list[ObjectInfo]) -> None:
         """Make the copies what the listing shows. What can be copied is, also when something else cannot."""
         listed = {entry.key for entry in entries}
         for key in self._files.keys() - listed:
@@ -79,7 +79,7 @@ class ObjectCopies:
         self._copies.drop_unit(self.key, list(self._files.values()))
         self._files = {}
 
-    def _continued(self, entry: Entry, known: CopiedFile | None) -> CopiedFile | None:
+    def _continued(self, entry: ObjectInfo, known: CopiedFile | None) -> CopiedFile | None:
         if known is None or not known.size or entry.size < known.size or known.lacks(0, _PROOF_BYTES):
             return None
         head, tail = (0, min(known.size, _PROOF_BYTES)), (max(0, known.size - _PROOF_BYTES), known.size)
@@ -104,7 +104,7 @@ class ObjectCopies:
             file.seek(begin)
             return file.read(end - begin) == data
 
-    def _copied_anew(self, entry: Entry) -> CopiedFile:
+    def _copied_anew(self, entry: ObjectInfo) -> CopiedFile:
         copy = self._copies.new_file(entry.key, entry.etag)
         try:
             copy_skimmed(lambda begin, end: self._read(entry.key, begin, end), entry.size, copy)
@@ -116,9 +116,9 @@ class ObjectCopies:
         return published
 
     def _read(self, key: str, begin: int, end: int) -> Iterator[bytes]:
-        return self._fetching.in_order([Range(key, begin, end)], self._read_range)
+        return self._fetching.in_order([ObjectRange(key, begin, end)], self._read_range)
 
-    def _read_range(self, one: Range) -> bytes:
+    def _read_range(self, one: ObjectRange) -> bytes:
         data = self._store.get_range(one.key, one.start, one.end)
         if len(data) != one.end - one.start:
             raise KeyNotFound(f"{one.key} in {self._store.uri} became shorter while it was read.")
@@ -129,16 +129,16 @@ _PAUSE, _LONGEST_PAUSE = 5.0, 300.0
 _LISTING_SHARE = 20  # looking for objects takes at most this part of the time
 
 
-class FollowedObjects:
+class ObjectFollower:
     """`copy` lists, and copies what is new."""
 
     def __init__(
-        self, scope: Scope, copies: CopyFolder, fetching: Fetching, failures: StoreFailures, work: UnitWork
+        self, scope: StoreScope, copies: CopyFolder, fetching: RangeFetcher, failures: StoreFailures, work: TaskPool
     ) -> None:
         self._scope, self._copies, self._fetching = scope, copies, fetching
         self._failures, self._work = failures, work
         self._folders: dict[str, ObjectCopies] = {}
-        self._listing = Pace(_PAUSE, _LONGEST_PAUSE, 2.0)
+        self._listing = PollSchedule(_PAUSE, _LONGEST_PAUSE, 2.0)
         self.pending = 0
         """Folders that are known and not copied yet."""
 
@@ -150,7 +150,7 @@ class FollowedObjects:
 
     def pace(self, interval: float) -> None:
         """From now on nothing is asked more often than this, in seconds."""
-        self._listing = Pace(max(interval, _PAUSE), _LONGEST_PAUSE, 2.0)
+        self._listing = PollSchedule(max(interval, _PAUSE), _LONGEST_PAUSE, 2.0)
 
     @property
     def next_at(self) -> float:
@@ -188,14 +188,14 @@ class FollowedObjects:
         self._listing.due_at += took * _LISTING_SHARE
         return len(behind)
 
-    def _behind(self) -> list[tuple[ObjectCopies, list[Entry]]]:
-        folders: dict[str, list[Entry]] = {}
+    def _behind(self) -> list[tuple[ObjectCopies, list[ObjectInfo]]]:
+        folders: dict[str, list[ObjectInfo]] = {}
         for entry in self._scope.objects():
             folders.setdefault(entry.key.rpartition("/")[0], []).append(entry)
         for folder in self._folders.keys() - folders.keys():
             if not self._work.is_busy(self._folders[folder].key):
                 self._folders.pop(folder).drop()
-        behind: list[tuple[ObjectCopies, list[Entry]]] = []
+        behind: list[tuple[ObjectCopies, list[ObjectInfo]]] = []
         for folder, entries in folders.items():
             known = self._folders.get(folder)
             if known is None:
@@ -207,7 +207,7 @@ class FollowedObjects:
     def _new(self, folder: str) -> ObjectCopies:
         return ObjectCopies(folder, self._scope.store, self._copies, self._fetching)
 
-    def _fetched(self, copies: ObjectCopies, entries: list[Entry]) -> None:
+    def _fetched(self, copies: ObjectCopies, entries: list[ObjectInfo]) -> None:
         if self._failures.gives_up:
             return
         try:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from aboard.errors import AboardError
 
 
-class Pace:
+class PollSchedule:
     """Times of questions, in seconds of the monotonic clock."""
 
     def __init__(
@@ -58,7 +58,7 @@ _LOG = logging.getLogger("aboard.reader")
 _MOST_REPORTED = 20  # of one store: with a thousand damaged runs, the first ones and the count say enough
 
 
-class Problems:
+class ProblemLog:
     """The problems of one store, by what they concern."""
 
     def __init__(self, store: str) -> None:
@@ -110,7 +110,7 @@ _IN_A_ROW = 4  # of different runs
 class StoreFailures:
     """Failures of one round over runs and folders, which several threads report."""
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: ProblemLog) -> None:
         self._problems = problems
         self._count = 0
         self._last: AboardError | None = None

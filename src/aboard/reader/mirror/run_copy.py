@@ -17,8 +17,8 @@ from aboard.errors import DamagedDocument, InvalidValue, KeyNotFound, NewerForma
 from aboard.model.runs import Run
 from aboard.reader.mirror.columns import FetchedColumns, fetch_sealed
 from aboard.reader.mirror.copies import UNKNOWN_CRC, CopiedFile, CopyFolder, NewCopy, disk
-from aboard.reader.mirror.fetching import Fetching, Range, copy_skimmed
-from aboard.reader.mirror.polling import Problems
+from aboard.reader.mirror.fetching import ObjectRange, RangeFetcher, copy_skimmed
+from aboard.reader.mirror.polling import ProblemLog
 from aboard.store.keys import join_key
 from aboard.store.run import layout
 from aboard.store.run.columns import OutlinedFile
@@ -48,7 +48,7 @@ class RunCopy:
     """One run: `look` asks for what is new, `fetch` copies it. Both are called by one thread at a time."""
 
     def __init__(
-        self, folder: RunFolder, above: str, copies: CopyFolder, fetching: Fetching, problems: Problems
+        self, folder: RunFolder, above: str, copies: CopyFolder, fetching: RangeFetcher, problems: ProblemLog
     ) -> None:
         self.uid = folder.uid
         self.key = join_key(above, folder.uid)
@@ -320,7 +320,7 @@ class RunCopy:
             return sealed
         fetched = FetchedColumns(self._copies.aside(self.key), self._folder.where(mark.path))
         try:
-            for data in self._fetching.in_order([Range(mark.path, 0, mark.bytes)], self._read_range):
+            for data in self._fetching.in_order([ObjectRange(mark.path, 0, mark.bytes)], self._read_range):
                 fetched.write(data)
             fetched.close()
             if fetched.mark(mark.path) != mark:
@@ -393,10 +393,10 @@ class RunCopy:
         return copy
 
     def _read(self, row: FileRow, begin: int, end: int) -> Iterator[bytes]:
-        ranges = (Range(piece.path, piece.start, piece.end) for piece in pieces_of(row, begin, end))
+        ranges = (ObjectRange(piece.path, piece.start, piece.end) for piece in pieces_of(row, begin, end))
         return self._fetching.in_order(ranges, self._read_range)
 
-    def _read_range(self, one: Range) -> bytes:
+    def _read_range(self, one: ObjectRange) -> bytes:
         return read_piece(self._folder, Piece(*one))
 
     def _path(self, row: FileRow) -> str:

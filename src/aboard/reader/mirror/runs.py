@@ -14,9 +14,9 @@ from typing import Any
 
 from aboard.errors import StorageUnavailable, StoreError
 from aboard.reader.mirror.copies import CopiedFile, CopyFolder
-from aboard.reader.mirror.discovery import FoundRun, Scope
-from aboard.reader.mirror.fetching import Fetching, UnitWork
-from aboard.reader.mirror.polling import Pace, Problems, StoreFailures
+from aboard.reader.mirror.discovery import DiscoveredRun, StoreScope
+from aboard.reader.mirror.fetching import RangeFetcher, TaskPool
+from aboard.reader.mirror.polling import PollSchedule, ProblemLog, StoreFailures
 from aboard.reader.mirror.run_copy import RunCopy
 from aboard.store.run.run_folder import RunFolder
 
@@ -25,17 +25,17 @@ _SILENT_SECONDS = 300.0  # without a sign of life, which comes every 20 s
 _LISTING_PAUSE, _LONGEST_LISTING_PAUSE = 5.0, 60.0
 
 
-class FollowedRuns:
+class RunFollower:
     """`find` lists what is new, `copy` brings it here. `name` is told of each run before its files appear."""
 
     def __init__(
         self,
-        scope: Scope,
+        scope: StoreScope,
         copies: CopyFolder,
-        fetching: Fetching,
-        problems: Problems,
+        fetching: RangeFetcher,
+        problems: ProblemLog,
         failures: StoreFailures,
-        work: UnitWork,
+        work: TaskPool,
         name: Callable[[RunCopy], None],
         *,
         with_summaries: bool,
@@ -44,16 +44,16 @@ class FollowedRuns:
         self._failures, self._work, self._name = failures, work, name
         self._with_summaries = with_summaries
         self._known: dict[str, RunCopy] = {}
-        self._paces: dict[str, Pace] = {}
+        self._paces: dict[str, PollSchedule] = {}
         self._interval = 0.0
-        self._listing = Pace(_LISTING_PAUSE, _LONGEST_LISTING_PAUSE, 2.0)
+        self._listing = PollSchedule(_LISTING_PAUSE, _LONGEST_LISTING_PAUSE, 2.0)
         self._is_listed = False
         self.pending = 0
         """Runs that are known and not copied yet."""
 
     def resume(self, key: str, document: dict[str, Any]) -> None:
         """Go on from what an earlier process has copied of a run."""
-        found = FoundRun.of(key)
+        found = DiscoveredRun.of(key)
         self._scope.add_root(found.above)
         run = self._add(found)
         run.resume(document)
@@ -63,7 +63,7 @@ class FollowedRuns:
         """From now on nothing is asked more often than this, in seconds."""
         self._interval = interval
         self._paces = {key: self._new_pace() for key in self._paces}
-        self._listing = Pace(max(interval, _LISTING_PAUSE), _LONGEST_LISTING_PAUSE, 2.0)
+        self._listing = PollSchedule(max(interval, _LISTING_PAUSE), _LONGEST_LISTING_PAUSE, 2.0)
 
     @property
     def next_at(self) -> float:
@@ -116,15 +116,15 @@ class FollowedRuns:
         """Copy those of which nothing is here yet; how many were asked."""
         return self._copy([run for run in self._known.values() if not run.is_copied], patient=patient)
 
-    def _add(self, run: FoundRun) -> RunCopy:
+    def _add(self, run: DiscoveredRun) -> RunCopy:
         folder = RunFolder(self._scope.store_at(run.above), run.uid)
         copy = RunCopy(folder, run.above, self._copies, self._fetching, self._problems)
         self._known[run.key] = copy
         self._paces[run.key] = self._new_pace()
         return copy
 
-    def _new_pace(self) -> Pace:
-        return Pace(max(self._interval, _PAUSE), _QUIET_PAUSE)
+    def _new_pace(self) -> PollSchedule:
+        return PollSchedule(max(self._interval, _PAUSE), _QUIET_PAUSE)
 
     def _drop_all_but(self, keys: set[str]) -> None:
         """Of runs that an earlier process copied, those that are no longer there go."""
@@ -166,7 +166,7 @@ class FollowedRuns:
             self._fetched(run)
 
     def _is_finished(self, run: RunCopy) -> bool:
-        announcements = self._scope.announcements_of(FoundRun.of(run.key))
+        announcements = self._scope.announcements_of(DiscoveredRun.of(run.key))
         lacks_summary = self._with_summaries and not run.has_summary
         if run.is_done and not run.is_announced(announcements) and not lacks_summary:
             self._paces[run.key].never()
@@ -179,7 +179,7 @@ class FollowedRuns:
             return False
         pace = self._paces[run.key]
         try:
-            announcements = self._scope.announcements_of(FoundRun.of(run.key))
+            announcements = self._scope.announcements_of(DiscoveredRun.of(run.key))
             is_new = run.look(announcements, with_summary=self._with_summaries)
         except (StoreError, StorageUnavailable) as error:
             self._failures.failed(run.key, error)

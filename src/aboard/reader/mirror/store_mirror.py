@@ -21,12 +21,12 @@ from aboard.errors import AboardError
 from aboard.model.templates import Value
 from aboard.reader.mirror.cache import CopyCache
 from aboard.reader.mirror.copies import CopiedFile
-from aboard.reader.mirror.discovery import Scope
-from aboard.reader.mirror.fetching import Fetching, UnitWork
-from aboard.reader.mirror.objects import FollowedObjects, ObjectCopies
-from aboard.reader.mirror.polling import Pace, Problems, StoreFailures
+from aboard.reader.mirror.discovery import StoreScope
+from aboard.reader.mirror.fetching import RangeFetcher, TaskPool
+from aboard.reader.mirror.objects import ObjectCopies, ObjectFollower
+from aboard.reader.mirror.polling import PollSchedule, ProblemLog, StoreFailures
 from aboard.reader.mirror.run_copy import RunCopy
-from aboard.reader.mirror.runs import FollowedRuns
+from aboard.reader.mirror.runs import RunFollower
 from aboard.reader.roots import Root, RunRoot, StoredRuns, StoreUri
 from aboard.store import Patience
 from aboard.store.store import TrafficCount
@@ -36,7 +36,7 @@ _WORTH_WEIGHING = 0.02  # of the limit: so much more has to be there before the 
 _STOP_SECONDS = 2.0
 
 
-class StoreRoot(RunRoot):
+class StoreMirror(RunRoot):
     """Runs below a URI. `refresh` brings the copy up to date once; `start` keeps it so."""
 
     def __init__(
@@ -48,14 +48,14 @@ class StoreRoot(RunRoot):
         patience: Patience | None = None,
     ) -> None:
         self.uri = uri.uri
-        self._scope = Scope(uri, patience or PATIENCE)
+        self._scope = StoreScope(uri, patience or PATIENCE)
         self._cache = cache
         self._copies = cache.take(uri.uri)
         super().__init__(self._copies.tree)
-        self._problems = Problems(uri.uri)
+        self._problems = ProblemLog(uri.uri)
         self._failures = StoreFailures(self._problems)
-        self._fetching, self._work = Fetching(), UnitWork()
-        self._followed = FollowedRuns(
+        self._fetching, self._work = RangeFetcher(), TaskPool()
+        self._followed = RunFollower(
             self._scope,
             self._copies,
             self._fetching,
@@ -65,9 +65,9 @@ class StoreRoot(RunRoot):
             partial(_join_name, self._runs),  # not a method: who forgets to close this must still let go of the copy
             with_summaries=with_summaries,
         )
-        self._objects = FollowedObjects(self._scope, self._copies, self._fetching, self._failures, self._work)
+        self._objects = ObjectFollower(self._scope, self._copies, self._fetching, self._failures, self._work)
         self._working = threading.Lock()  # held by whoever looks and copies
-        self._trouble = Pace(1.0, 60.0, 2.0)
+        self._trouble = PollSchedule(1.0, 60.0, 2.0)
         self._wanted: set[str] = set()
         self._weighed = -cache.limit  # bytes on the disk when they were last compared with what is allowed
         self._woken = threading.Event()
@@ -302,7 +302,7 @@ def whole_copies(roots: Mapping[str, Root]) -> Generator[tuple[dict[str, Path], 
             if not isinstance(root, StoreUri):
                 folders[name] = root
                 continue
-            store = StoreRoot(root, CopyCache.default())
+            store = StoreMirror(root, CopyCache.default())
             stores.callback(store.close)
             store.refresh(whole=True)
             folders[name] = store.folder

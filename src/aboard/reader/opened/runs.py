@@ -18,7 +18,7 @@ from aboard.reader.index import IndexCache
 from aboard.reader.opened.series import ScalarSeries, StoredSeries, Value
 from aboard.reader.opened.tables import AsTable, Rows, rows_of
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
-from aboard.reader.progress import Progress
+from aboard.reader.progress import ReadingProgress
 from aboard.reader.roots import Root, find_roots, named_path
 from aboard.reader.run import DataClass, RunReader, Tag
 
@@ -330,7 +330,7 @@ class OpenedRuns(AsTable):
         return changed
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> ReadingProgress:
         """How far the first reading has come; for another thread than that which waits for it."""
         return self._opened().progress
 

@@ -15,7 +15,7 @@ from aboard._native import Points
 from aboard.errors import InvalidValue
 from aboard.reader.opened.tables import AsTable, Rows
 from aboard.reader.opened.values import StoredValue
-from aboard.reader.run import Entry, Tag
+from aboard.reader.run import Tag, TagEntry
 
 _LOWEST_STEP, _HIGHEST_STEP = -(2**63), 2**63 - 1
 
@@ -164,7 +164,7 @@ class StoredSeries(Sequence[Value], Generic[Value]):
     As on a board: ascending steps, the newest value of each. `all` also has the others.
     """
 
-    def __init__(self, run: str, tag: Tag, kind: type[Value], entries: list[Entry] | None = None) -> None:
+    def __init__(self, run: str, tag: Tag, kind: type[Value], entries: list[TagEntry] | None = None) -> None:
         self.run = run
         self.tag = tag.name
         self.plugin = tag.meaning.plugin
@@ -190,7 +190,7 @@ class StoredSeries(Sequence[Value], Generic[Value]):
     @property
     def all(self) -> StoredSeries[Value]:
         """Every value of the current history in logging order, several of one step included."""
-        entries = [Entry(*place) for place in self._tag.run.logdir.media(self._tag.number)]
+        entries = [TagEntry(*place) for place in self._tag.run.logdir.media(self._tag.number)]
         return StoredSeries(self.run, self._tag, self._kind, entries)
 
     def __len__(self) -> int:

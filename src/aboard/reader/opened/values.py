@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from aboard._native import decode_fields, decode_value
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.reader.run import Entry, Tag
-from aboard.reader.tags import Kind
+from aboard.reader.run import Tag, TagEntry
+from aboard.reader.tags import ValueKind
 from aboard.reader.values import array_of_value, buckets_of_value
 
 _RIFF_HEADER, _CHUNK_HEADER = 12, 8
@@ -23,7 +23,7 @@ _RIFF_HEADER, _CHUNK_HEADER = 12, 8
 class StoredValue:
     """One logged value that is no number: where it stands, and its content once it was asked for."""
 
-    def __init__(self, tag: Tag, entry: Entry) -> None:
+    def __init__(self, tag: Tag, entry: TagEntry) -> None:
         self._tag, self._entry = tag, entry
 
     @property
@@ -119,8 +119,12 @@ class Audio(StoredValue):
         return _wav_rate(self.data) or self._logged_rate()
 
     def _logged_rate(self) -> float | None:
-        kind, content, _ = decode_value(self._message) or (Kind.NOTHING, b"", 0.0)
-        bits = {number: value for number, _, value in decode_fields(content) or []}.get(1) if kind == Kind.AUDIO else 0
+        kind, content, _ = decode_value(self._message) or (ValueKind.NOTHING, b"", 0.0)
+        bits = (
+            {number: value for number, _, value in decode_fields(content) or []}.get(1)
+            if kind == ValueKind.AUDIO
+            else 0
+        )
         rate = struct.unpack("<f", bits.to_bytes(8, "little")[:4])[0] if isinstance(bits, int) else 0.0
         return rate or None
 

@@ -18,7 +18,7 @@ from aboard.errors import AboardError, Forbidden, InvalidValue, StorageUnavailab
 from aboard.model.templates import Value
 from aboard.reader.collection import Follower, RunCollection
 from aboard.reader.index import IndexCache
-from aboard.reader.mirror.discovery import Scope
+from aboard.reader.mirror.discovery import StoreScope
 from aboard.reader.roots import Root, StoreUri
 from aboard.reader.run import RunReader
 from aboard.store import Patience
@@ -85,7 +85,7 @@ class OpenFolders:
         root, _ = self.check(uri)
         if isinstance(root, StoreUri):
             try:
-                Scope(root, _FIRST_LOOK).check()
+                StoreScope(root, _FIRST_LOOK).check()
             except StoreError as error:
                 if not error.temporary:
                     raise

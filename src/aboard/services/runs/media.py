@@ -18,7 +18,7 @@ from aboard.api.files import HistogramEntry, MediaEntry, TextEntry
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.documents import to_json_number
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
-from aboard.reader.run import Entry, Tag
+from aboard.reader.run import Tag, TagEntry
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunLocation
 from aboard.services.runs.tags import kind_of
 
@@ -103,7 +103,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"nearest: {', '.join(one or '.' for one in near)}" if near else "it has none yet"
 
 
-def _at(tag: Tag, step: int | None) -> Entry:
+def _at(tag: Tag, step: int | None) -> TagEntry:
     entries = tag.entries()
     found = [entry for entry in entries if entry.step == step] if step is not None else entries[-1:]
     if not found:
@@ -111,7 +111,7 @@ def _at(tag: Tag, step: int | None) -> Entry:
     return found[0]
 
 
-def _content(tag: Tag, entry: Entry, sample: int) -> MediaContent:
+def _content(tag: Tag, entry: TagEntry, sample: int) -> MediaContent:
     match kind_of(tag):
         case "image":
             data, count = _sample(Image(tag, entry).files, sample)
@@ -138,11 +138,11 @@ def _sample(files: list[bytes], number: int) -> tuple[bytes, int]:
     return files[number], len(files)
 
 
-def _entry(entry: Entry) -> MediaEntry:
+def _entry(entry: TagEntry) -> MediaEntry:
     return MediaEntry(step=entry.step, wall_time=entry.wall_time, bytes=entry.length)
 
 
-def _spread(entries: list[Entry], count: int) -> list[Entry]:
+def _spread(entries: list[TagEntry], count: int) -> list[TagEntry]:
     if len(entries) <= count:
         return entries
     places = np.linspace(0, len(entries) - 1, count).round().astype(int)

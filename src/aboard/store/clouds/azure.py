@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from aboard.errors import CredentialsMissing, InvalidValue
-from aboard.store.clouds.client import METADATA_SERVICE, Client, Settings, build_both, require_cloud_machine
-from aboard.store.clouds.errors import Place, expiry_of_shared_access
+from aboard.store.clouds.client import METADATA_SERVICE, BucketClient, ClientSettings, build_both, require_cloud_machine
+from aboard.store.clouds.errors import BucketContext, expiry_of_shared_access
 
 _OTHER_SOURCES = (
     "AZURE_STORAGE_TOKEN",
@@ -24,7 +24,7 @@ _OTHER_SOURCES = (
 _EMULATOR = "http://127.0.0.1:10000/devstoreaccount1"
 
 
-def make(settings: Settings) -> Client:
+def make(settings: ClientSettings) -> BucketClient:
     """The client of an az:// address, or of another form of it."""
     address = settings.address
     text = _connection_string(settings)
@@ -44,18 +44,18 @@ def make(settings: Settings) -> Client:
         require_cloud_machine(settings, METADATA_SERVICE)
     reading, writing = build_both("az", settings, config)
     expires = expiry_of_shared_access(str(secrets.get("sas_key", "")))
-    place = Place("az", address.uri, address.bucket, expires=expires)
-    return Client(place, reading, writing, writing, requests_around_parts=1, page_size=5000)
+    place = BucketContext("az", address.uri, address.bucket, expires=expires)
+    return BucketClient(place, reading, writing, writing, requests_around_parts=1, page_size=5000)
 
 
-def _endpoint(settings: Settings, text: dict[str, str]) -> str:
+def _endpoint(settings: ClientSettings, text: dict[str, str]) -> str:
     given = settings.connection.endpoint or settings.address.endpoint or text.get("blobendpoint", "")
     if not given and text.get("endpointsuffix") and text.get("accountname"):
         given = f"{text.get('defaultendpointsprotocol', 'https')}://{text['accountname']}.blob.{text['endpointsuffix']}"
     return given or settings.first("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 
 
-def _secrets(settings: Settings, text: dict[str, str]) -> dict[str, Any]:
+def _secrets(settings: ClientSettings, text: dict[str, str]) -> dict[str, Any]:
     """The one kind of secret that was given; what is said nearest to the call wins."""
     connection = settings.connection
     if connection.anonymous:
@@ -74,7 +74,7 @@ def _secrets(settings: Settings, text: dict[str, str]) -> dict[str, Any]:
     return {"account_key": key, "credential_type": "access_key"} if key else {}
 
 
-def _connection_string(settings: Settings) -> dict[str, str]:
+def _connection_string(settings: ClientSettings) -> dict[str, str]:
     """The parts of AZURE_STORAGE_CONNECTION_STRING, with names in small letters."""
     text = settings.first("AZURE_STORAGE_CONNECTION_STRING").strip().strip(";")
     if not text or settings.address.account:

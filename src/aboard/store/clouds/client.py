@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from aboard.errors import AboardError, CredentialsMissing, InvalidValue, StoreError
-from aboard.store.clouds.errors import Place, credentials_hint, read_answer
+from aboard.store.clouds.errors import BucketContext, credentials_hint, parse_response
 from aboard.store.connection import Connection, Patience
 from aboard.store.uri import StoreAddress
 
@@ -50,10 +50,10 @@ METADATA_SERVICE = "http://169.254.169.254"
 
 
 @dataclass(frozen=True)
-class Client:
+class BucketClient:
     """A bucket as obstore sees it, and what is particular to its provider."""
 
-    place: Place
+    place: BucketContext
     reading: Any
     writing: Any
     """Differs in its patience only."""
@@ -70,7 +70,7 @@ class Client:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ClientSettings:
     """All that the maker of a client needs."""
 
     address: StoreAddress
@@ -89,7 +89,7 @@ class Settings:
         return self.environment.get(name, "").lower() in {"1", "true", "yes", "on", "y", "t"}
 
 
-def build(kind: str, settings: Settings, config: dict[str, Any], *, writing: bool, **more: Any) -> Any:
+def build(kind: str, settings: ClientSettings, config: dict[str, Any], *, writing: bool, **more: Any) -> Any:
     """The obstore object; what it does not accept is a mistake in the settings."""
     obstore = obstore_of_this_process()
     classes: dict[str, Any] = {
@@ -112,7 +112,7 @@ def build(kind: str, settings: Settings, config: dict[str, Any], *, writing: boo
     except AboardError:
         raise
     except (obstore.exceptions.BaseError, ValueError, OSError) as error:
-        reason = read_answer(str(error)).first_line
+        reason = parse_response(str(error)).first_line
         raise CredentialsMissing(
             f"{settings.address.uri}: the settings cannot be used: {reason}", hint=credentials_hint(kind)
         ) from None
@@ -125,12 +125,12 @@ def build(kind: str, settings: Settings, config: dict[str, Any], *, writing: boo
         ) from None
 
 
-def build_both(kind: str, settings: Settings, config: dict[str, Any], **more: Any) -> tuple[Any, Any]:
+def build_both(kind: str, settings: ClientSettings, config: dict[str, Any], **more: Any) -> tuple[Any, Any]:
     """One object for reading and one for writing."""
     return build(kind, settings, config, writing=False, **more), build(kind, settings, config, writing=True, **more)
 
 
-def require_cloud_machine(settings: Settings, metadata_service: str = "") -> None:
+def require_cloud_machine(settings: ClientSettings, metadata_service: str = "") -> None:
     """Only a machine inside a cloud can ask for credentials it was not given; elsewhere obstore would try for long."""
     parts = urlsplit(metadata_service or METADATA_SERVICE)
     try:
@@ -139,7 +139,7 @@ def require_cloud_machine(settings: Settings, metadata_service: str = "") -> Non
         raise no_credentials(settings) from None
 
 
-def no_credentials(settings: Settings) -> CredentialsMissing:
+def no_credentials(settings: ClientSettings) -> CredentialsMissing:
     """What is said where no credentials were found."""
     hint = credentials_hint(settings.address.kind)
     return CredentialsMissing(f"{settings.address.uri}: no credentials were found.", hint=hint)

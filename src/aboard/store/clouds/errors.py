@@ -20,7 +20,7 @@ from aboard import errors
 from aboard.errors import StoreError
 
 
-class Login:
+class CredentialProvider:
     """Asks for credentials, and remembers why there were none: obstore passes on only the text of an error."""
 
     def __init__(self, ask: Callable[[], dict[str, Any]]) -> None:
@@ -69,7 +69,7 @@ _RIGHTS = {
 
 
 @dataclass(frozen=True)
-class Place:
+class BucketContext:
     """Which store an error is about."""
 
     kind: str
@@ -78,11 +78,11 @@ class Place:
     region: str = ""
     expires: float | None = None
     """When the credentials end, where that is known beforehand."""
-    login: Login | None = None
+    login: CredentialProvider | None = None
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProviderResponse:
     """What was recognised in the text of an error."""
 
     status: int
@@ -100,7 +100,7 @@ class Answer:
         return f"{shown}: {self.message}" if shown and self.message else shown or self.message or self.first_line
 
 
-def read_answer(text: str) -> Answer:
+def parse_response(text: str) -> ProviderResponse:
     """Recognise the parts of the text of an obstore error."""
     said, _, debug = text.partition("\n\nDebug source:")
     status = re.search(r"status code: (\d{3})", said)
@@ -108,29 +108,29 @@ def read_answer(text: str) -> Answer:
     message = re.search(r"<Message>([^<]*)</Message>|\"error_description\"\s*:\s*\"([^\"]*)\"", said)
     detail = re.search(r"<AuthenticationErrorDetail>([^<]*)<", said)
     region = re.search(r"<Region>([^<]+)</Region>|expecting '([^']+)'", said)
-    said_code = _first(code)
-    words = " ".join(_first(message).split()).split(" RequestId:")[0]
-    return Answer(
+    said_code = _first_group(code)
+    words = " ".join(_first_group(message).split()).split(" RequestId:")[0]
+    return ProviderResponse(
         status=int(status[1]) if status else int(said_code) if said_code.isdigit() else 0,
         code="" if said_code.isdigit() else said_code,
-        message=f"{words} {_first(detail)}".strip(),
-        region=_first(region),
+        message=f"{words} {_first_group(detail)}".strip(),
+        region=_first_group(region),
         transport="" if status else _transport(said, debug),
         about_credentials=bool(_METADATA.search(said)) or "token request" in said,
         first_line=_without_queries(said.strip().split("\n")[0])[:300],
     )
 
 
-def translate(error: BaseException, place: Place, action: str, key: str = "") -> StoreError:
+def translate(error: BaseException, place: BucketContext, action: str, key: str = "") -> StoreError:
     """The error of the store for what obstore raised; `action` is read, list, write, create or delete."""
     if place.login and place.login.failure and "credential provider" in str(error):
         return type(place.login.failure)(place.login.failure.message, hint=place.login.failure.hint)
-    answer = read_answer(str(error))
+    answer = parse_response(str(error))
     name = type(error).__name__
     if action == "create" and name in {"AlreadyExistsError", "PreconditionError"} and answer.code not in _NO_BUCKET:
         return errors.KeyExists(f"{key} exists already in {place.uri}.")
     action = "write" if action == "create" else action
-    for recognise in (_credentials, _place_errors, _full, _permission, _object_errors, _unreachable):
+    for recognise in (_credentials, _missing_bucket_or_wrong_region, _full, _permission, _object_errors, _unreachable):
         if found := recognise(answer, name, place, action, key):
             return found
     hint = ""
@@ -147,7 +147,7 @@ def is_beyond_end(error: BaseException) -> bool:
 
 def is_conflict(error: BaseException) -> bool:
     """Whether two writers met at the same moment, so that neither of them knows whether the object exists."""
-    return read_answer(str(error)).code in {"ConditionalRequestConflict", "OperationAborted"}
+    return parse_response(str(error)).code in {"ConditionalRequestConflict", "OperationAborted"}
 
 
 def expiry_of_shared_access(token: str) -> float | None:
@@ -164,7 +164,7 @@ def credentials_hint(kind: str) -> str:
     return _CREDENTIALS[kind]
 
 
-def _credentials(answer: Answer, _: str, place: Place, action: str, __: str) -> StoreError | None:
+def _credentials(answer: ProviderResponse, _: str, place: BucketContext, action: str, __: str) -> StoreError | None:
     hint = _CREDENTIALS[place.kind]
     if answer.about_credentials and (answer.transport or answer.status in {0, 400, 401, 403, 404}):
         if answer.code == "invalid_grant" or "expired" in answer.message.lower():
@@ -184,13 +184,15 @@ def _credentials(answer: Answer, _: str, place: Place, action: str, __: str) -> 
     return None
 
 
-def _has_ended(answer: Answer, place: Place) -> bool:
+def _has_ended(answer: ProviderResponse, place: BucketContext) -> bool:
     said = answer.message.lower()
     known = place.expires is not None and place.expires < time.time()
     return known or "expired" in said or "not valid in the specified time frame" in said or "lifetime" in said
 
 
-def _place_errors(answer: Answer, name: str, place: Place, action: str, _: str) -> StoreError | None:
+def _missing_bucket_or_wrong_region(
+    answer: ProviderResponse, name: str, place: BucketContext, action: str, _: str
+) -> StoreError | None:
     if answer.code in _REGION or "incorrectly configured region" in answer.first_line or answer.status in {301, 307}:
         there = f"in {answer.region}" if answer.region else "in another region"
         wanted = answer.region or "the region of the bucket"
@@ -209,13 +211,13 @@ def _place_errors(answer: Answer, name: str, place: Place, action: str, _: str) 
     return None
 
 
-def _full(answer: Answer, _: str, place: Place, __: str, ___: str) -> StoreError | None:
+def _full(answer: ProviderResponse, _: str, place: BucketContext, __: str, ___: str) -> StoreError | None:
     if answer.code in _FULL or answer.status == 507:
         return errors.StoreFull(f"{place.uri}: {answer.words}.", hint="Make room, or ask for a larger quota.")
     return None
 
 
-def _permission(answer: Answer, name: str, place: Place, action: str, key: str) -> StoreError | None:
+def _permission(answer: ProviderResponse, name: str, place: BucketContext, action: str, key: str) -> StoreError | None:
     denied = answer.status in {401, 403} or name in {"PermissionDeniedError", "UnauthenticatedError"}
     if not denied and answer.code not in {"AccessDenied", "AuthorizationPermissionMismatch"}:
         return None
@@ -228,13 +230,15 @@ def _permission(answer: Answer, name: str, place: Place, action: str, key: str) 
     )
 
 
-def _object_errors(answer: Answer, name: str, place: Place, action: str, key: str) -> StoreError | None:
+def _object_errors(
+    answer: ProviderResponse, name: str, place: BucketContext, action: str, key: str
+) -> StoreError | None:
     if action in {"read", "delete"} and (answer.status == 404 or name == "FileNotFoundError"):
         return errors.KeyNotFound(f"There is no {key} in {place.uri}.")
     return None
 
 
-def _unreachable(answer: Answer, _: str, place: Place, action: str, key: str) -> StoreError | None:
+def _unreachable(answer: ProviderResponse, _: str, place: BucketContext, action: str, key: str) -> StoreError | None:
     if answer.transport:
         return errors.StoreUnreachable(
             f"{place.uri} cannot be reached: {answer.transport}.",
@@ -276,5 +280,5 @@ def _without_queries(text: str) -> str:
     return re.sub(r"\?[^\s\"')]*", "?…", text)
 
 
-def _first(match: re.Match[str] | None) -> str:
+def _first_group(match: re.Match[str] | None) -> str:
     return next((group for group in match.groups() if group), "") if match else ""

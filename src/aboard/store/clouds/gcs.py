@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from aboard.store.clouds.client import METADATA_SERVICE, Client, Settings, build_both, require_cloud_machine
-from aboard.store.clouds.errors import Place
+from aboard.store.clouds.client import METADATA_SERVICE, BucketClient, ClientSettings, build_both, require_cloud_machine
+from aboard.store.clouds.errors import BucketContext
 
 _SOURCES = (
     "GOOGLE_APPLICATION_CREDENTIALS",
@@ -19,7 +19,7 @@ _SOURCES = (
 _EMULATOR = "emulator"
 
 
-def make(settings: Settings) -> Client:
+def make(settings: ClientSettings) -> BucketClient:
     """The client of a gs:// address."""
     connection, address = settings.connection, settings.address
     emulator = settings.first("STORAGE_EMULATOR_HOST")
@@ -41,10 +41,10 @@ def make(settings: Settings) -> Client:
         host = settings.first("GCE_METADATA_IP", "GCE_METADATA_HOST", "GCE_METADATA_ROOT")
         require_cloud_machine(settings, f"http://{host}" if host else METADATA_SERVICE)
     reading, writing = build_both("gs", settings, config)
-    return Client(Place("gs", address.uri, address.bucket), reading, writing, writing)
+    return BucketClient(BucketContext("gs", address.uri, address.bucket), reading, writing, writing)
 
 
-def _login_file(settings: Settings) -> Path | None:
+def _login_file(settings: ClientSettings) -> Path | None:
     """What `gcloud auth application-default login` leaves."""
     folder = settings.first("CLOUDSDK_CONFIG") or Path.home() / ".config/gcloud"
     path = Path(folder) / "application_default_credentials.json"

@@ -12,14 +12,14 @@ import re
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.store.clouds.client import Client, Settings, build, build_both, no_credentials
-from aboard.store.clouds.errors import Login, Place
+from aboard.store.clouds.client import BucketClient, ClientSettings, build, build_both, no_credentials
+from aboard.store.clouds.errors import BucketContext, CredentialProvider
 from aboard.store.clouds.s3 import addressing, fixed_credentials
 
 _REGION = re.compile(r"(?:^|[./])oss-([a-z0-9-]+?)(-internal)?\.aliyuncs\.com")
 
 
-def make(settings: Settings) -> Client:
+def make(settings: ClientSettings) -> BucketClient:
     """The client of an oss:// address."""
     region, endpoint = _region(settings), _endpoint(settings)
     found = _REGION.search(endpoint)
@@ -37,15 +37,15 @@ def make(settings: Settings) -> Client:
     reading, writing = build_both("oss", settings, config, **more)
     headers = {"default_headers": {"x-oss-forbid-overwrite": "true"}}
     creating = build("oss", settings, config, writing=True, client_options=headers, **more)
-    place = Place("oss", settings.address.uri, settings.address.bucket, region)
-    return Client(place, reading, writing, creating, create_mode="overwrite")
+    place = BucketContext("oss", settings.address.uri, settings.address.bucket, region)
+    return BucketClient(place, reading, writing, creating, create_mode="overwrite")
 
 
-def _region(settings: Settings) -> str:
+def _region(settings: ClientSettings) -> str:
     return (settings.connection.region or settings.first("OSS_REGION")).removeprefix("oss-")
 
 
-def _endpoint(settings: Settings) -> str:
+def _endpoint(settings: ClientSettings) -> str:
     endpoint = settings.connection.endpoint or settings.address.endpoint or settings.first("OSS_ENDPOINT")
     if endpoint:
         return endpoint if "://" in endpoint else f"https://{endpoint}"
@@ -57,7 +57,7 @@ def _endpoint(settings: Settings) -> str:
     )
 
 
-def _credentials(settings: Settings) -> Login:
+def _credentials(settings: ClientSettings) -> CredentialProvider:
     connection = settings.connection
     key_id = connection.key_id or settings.first("OSS_ACCESS_KEY_ID")
     secret = connection.secret or settings.first("OSS_ACCESS_KEY_SECRET")

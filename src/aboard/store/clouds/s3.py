@@ -25,13 +25,13 @@ from urllib.parse import urlsplit
 from aboard.errors import CredentialsExpired, CredentialsMissing, InvalidValue
 from aboard.store.clouds.client import (
     METADATA_SERVICE,
-    Client,
-    Settings,
+    BucketClient,
+    ClientSettings,
     build_both,
     no_credentials,
     require_cloud_machine,
 )
-from aboard.store.clouds.errors import Login, Place
+from aboard.store.clouds.errors import BucketContext, CredentialProvider
 
 PROCESS_SECONDS = 60
 _LOGINS = ("sso_session", "sso_start_url", "role_arn", "web_identity_token_file", "login_session")
@@ -52,15 +52,15 @@ class AwsProfile:
     def endpoint(self) -> str:
         return self.values.get("endpoint_url", "")
 
-    def login(self) -> Login | None:
+    def login(self) -> CredentialProvider | None:
         """Where obstore gets credentials whenever it needs some; None if the profile has none."""
         if self.values.get("aws_access_key_id"):
             static = _static(self.values)
-            return Login(lambda: static)
+            return CredentialProvider(lambda: static)
         if command := self.values.get("credential_process"):
-            return Login(lambda: _from_process(shlex.split(command), self.name))
+            return CredentialProvider(lambda: _from_process(shlex.split(command), self.name))
         if any(name in self.values for name in _LOGINS):
-            return Login(lambda: _from_process(_aws_command(self.name), self.name))
+            return CredentialProvider(lambda: _from_process(_aws_command(self.name), self.name))
         return None
 
 
@@ -150,7 +150,7 @@ _OTHER_SOURCES = (
 )
 
 
-def make(settings: Settings) -> Client:
+def make(settings: ClientSettings) -> BucketClient:
     """The client of an s3:// address."""
     connection, address = settings.connection, settings.address
     profile = _profile(settings)
@@ -170,11 +170,11 @@ def make(settings: Settings) -> Client:
         config["metadata_endpoint"] = service
     more = {"credential_provider": provider} if provider and not _anonymous(settings) else {}
     reading, writing = build_both("s3", settings, config, **more)
-    place = Place("s3", address.uri, address.bucket, region, login=provider)
-    return Client(place, reading, writing, writing, bulk_delete=not settings.says_yes("AWS_DISABLE_BULK_DELETE"))
+    place = BucketContext("s3", address.uri, address.bucket, region, login=provider)
+    return BucketClient(place, reading, writing, writing, bulk_delete=not settings.says_yes("AWS_DISABLE_BULK_DELETE"))
 
 
-def _other_writers_endpoint(settings: Settings) -> str:
+def _other_writers_endpoint(settings: ClientSettings) -> str:
     """`S3_ENDPOINT`: an address for tensorboardX, host and port for TensorFlow; `S3_USE_HTTPS=0` means plain HTTP."""
     endpoint = settings.first("S3_ENDPOINT")
     if not endpoint or "://" in endpoint:
@@ -182,7 +182,7 @@ def _other_writers_endpoint(settings: Settings) -> str:
     return f"http://{endpoint}" if settings.first("S3_USE_HTTPS") == "0" else f"https://{endpoint}"
 
 
-def addressing(settings: Settings, endpoint: str, *, usual: str = "") -> dict[str, Any]:
+def addressing(settings: ClientSettings, endpoint: str, *, usual: str = "") -> dict[str, Any]:
     """Where the bucket stands in URLs, and the endpoint that fits; both override what obstore would read itself."""
     style = settings.connection.addressing
     if style == "auto":
@@ -199,7 +199,7 @@ def addressing(settings: Settings, endpoint: str, *, usual: str = "") -> dict[st
     return config
 
 
-def _check_host(settings: Settings, endpoint: str) -> None:
+def _check_host(settings: ClientSettings, endpoint: str) -> None:
     """The bucket becomes part of the host name, which an IP address cannot have: obstore would panic."""
     try:
         host = urlsplit(endpoint).hostname or ""
@@ -221,17 +221,17 @@ def with_bucket(endpoint: str, bucket: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}".rstrip("/")
 
 
-def fixed_credentials(key_id: str, secret: str, token: str) -> Login:
+def fixed_credentials(key_id: str, secret: str, token: str) -> CredentialProvider:
     """Credentials that are exactly these, whatever the environment holds besides."""
     fixed = {"access_key_id": key_id, "secret_access_key": secret, "token": token or None, "expires_at": None}
-    return Login(lambda: fixed)
+    return CredentialProvider(lambda: fixed)
 
 
-def _anonymous(settings: Settings) -> bool:
+def _anonymous(settings: ClientSettings) -> bool:
     return settings.connection.anonymous or settings.says_yes("AWS_SKIP_SIGNATURE")
 
 
-def _profile(settings: Settings) -> AwsProfile | None:
+def _profile(settings: ClientSettings) -> AwsProfile | None:
     """A profile that was named counts always; the usual one only where the environment has no keys."""
     named = settings.connection.profile or settings.first("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
     if not named and (_anonymous(settings) or settings.connection.key_id or settings.is_set("AWS_ACCESS_KEY_ID")):
@@ -239,7 +239,7 @@ def _profile(settings: Settings) -> AwsProfile | None:
     return read_profile(settings.connection.profile, settings.environment)
 
 
-def _credentials(settings: Settings, profile: AwsProfile | None) -> Login | None:
+def _credentials(settings: ClientSettings, profile: AwsProfile | None) -> CredentialProvider | None:
     """In the order of AWS's own tools: what was passed, then the environment, then the usual profile."""
     connection = settings.connection
     if connection.key_id:

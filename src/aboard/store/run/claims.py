@@ -22,7 +22,7 @@ from aboard.store.run import layout
 from aboard.store.run.documents import AttemptClaim, EarlierAttempt, Manifest
 from aboard.store.run.run_folder import RunFolder
 
-SIGN_OF_LIFE_SECONDS = 20.0
+HEARTBEAT_SECONDS = 20.0
 OLD_SECONDS = 60.0
 WATCH_SECONDS = 25.0
 POLL_SECONDS = 2.0
@@ -127,7 +127,7 @@ def withdraw_columns(folder: RunFolder, manifest: Manifest) -> None:
         folder.store.put(folder.key(layout.SEALED), b"")
 
 
-class _SignOfLife(NamedTuple):
+class _Heartbeat(NamedTuple):
     mark: str
     """Changes with each sign."""
     time: datetime
@@ -135,7 +135,7 @@ class _SignOfLife(NamedTuple):
 
 
 def _refuse_if_alive(folder: RunFolder, newest: int, *, watch: bool, sleep: Callable[[float], None]) -> None:
-    first = _sign_of_life(folder, newest)
+    first = _read_heartbeat(folder, newest)
     is_old = (now() - first.time).total_seconds() >= OLD_SECONDS
     if first.sealed:
         return
@@ -147,22 +147,22 @@ def _refuse_if_alive(folder: RunFolder, newest: int, *, watch: bool, sleep: Call
     while waited < (WATCH_SECONDS if is_old else OLD_SECONDS):
         sleep(POLL_SECONDS)
         waited += POLL_SECONDS
-        sign = _sign_of_life(folder, newest)
+        sign = _read_heartbeat(folder, newest)
         if sign.sealed:
             return
         if sign.mark != first.mark:
             raise _alive(folder, newest, sign)
 
 
-def _sign_of_life(folder: RunFolder, newest: int) -> _SignOfLife:
+def _read_heartbeat(folder: RunFolder, newest: int) -> _Heartbeat:
     try:
         read = folder.read_manifest()
     except DamagedDocument:
-        return _SignOfLife(folder.store.head(folder.key(layout.MANIFEST)).etag, _claimed(folder, newest), False)
+        return _Heartbeat(folder.store.head(folder.key(layout.MANIFEST)).etag, _claimed(folder, newest), False)
     if read is None or read.manifest.attempt < newest:  # claimed, and nothing heard since
-        return _SignOfLife("", _claimed(folder, newest), False)
+        return _Heartbeat("", _claimed(folder, newest), False)
     manifest = read.manifest
-    return _SignOfLife(f"{manifest.serial} {time_text(manifest.alive)}", manifest.alive, manifest.sealed)
+    return _Heartbeat(f"{manifest.serial} {time_text(manifest.alive)}", manifest.alive, manifest.sealed)
 
 
 def _claimed(folder: RunFolder, number: int) -> datetime:
@@ -177,7 +177,7 @@ def _claim_of(folder: RunFolder, number: int) -> AttemptClaim | None:
         return None
 
 
-def _alive(folder: RunFolder, number: int, sign: _SignOfLife) -> RunClaimed:
+def _alive(folder: RunFolder, number: int, sign: _Heartbeat) -> RunClaimed:
     claim = _claim_of(folder, number)
     who = f" by process {claim.pid} on {claim.host}" if claim and claim.host else ""
     return RunClaimed(

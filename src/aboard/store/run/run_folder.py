@@ -36,7 +36,7 @@ from aboard.store.run.documents import (
 )
 from aboard.store.run.file_rows import FileRow, Segment
 from aboard.store.run.layout import EVENTS, LOG, OUTPUT, generation_base, segment_path, split_segment, usual_source
-from aboard.store.store import Entry, Store
+from aboard.store.store import ObjectInfo, Store
 
 
 class ManifestRead(NamedTuple):
@@ -144,11 +144,11 @@ class RunFolder:
         """Replace the summary."""
         self.store.put(self.key(layout.SUMMARY), render_summary(summary))
 
-    def list(self, folder: str = "") -> Iterator[Entry]:
+    def list(self, folder: str = "") -> Iterator[ObjectInfo]:
         """The objects of the run below a folder of it, with keys relative to the run."""
         below = self.key(folder) if folder else self.uid
         for entry in self.store.list(below):
-            yield Entry(entry.key[len(self.uid) + 1 :], entry.size, entry.modified, entry.etag)
+            yield ObjectInfo(entry.key[len(self.uid) + 1 :], entry.size, entry.modified, entry.etag)
 
     def delete(self, paths: list[str]) -> None:
         """Delete objects of the run; what is not there is no error."""
@@ -247,7 +247,7 @@ def _segmented_row(folder: RunFolder, path: str, numbers: list[int]) -> FileRow:
     return FileRow(path=path, source="", bytes=size, segments=segments, next_segment=numbers[-1] + 1)
 
 
-def _whole_row(entry: Entry) -> FileRow:
+def _whole_row(entry: ObjectInfo) -> FileRow:
     return FileRow(path=entry.key, source=usual_source(entry.key), bytes=entry.size, modified=entry.modified)
 
 

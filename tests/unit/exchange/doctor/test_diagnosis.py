@@ -16,7 +16,7 @@ from aboard._native import Logdir, frame_record, masked_crc32c
 from aboard.exchange.doctor.diagnosis import MOST_FINDINGS, Diagnosis, Verdict, diagnose
 from aboard.exchange.doctor.findings import Finding
 from aboard.exchange.doctor.folders import attempts_of, written_files
-from aboard.exchange.doctor.inspection import MOST_PLACES, Progress
+from aboard.exchange.doctor.inspection import MOST_PLACES, InspectionProgress
 from support.damaged_files import NOON, flipped, scalar, scalars, session_start, version, write
 from support.privileges import folder_of_an_ordinary_user
 
@@ -377,7 +377,7 @@ def test_progress_says_how_far_it_is(tmp_path: Path) -> None:
         sizes += write(tmp_path / f"run{number}" / NAME, scalars(range(50), wall_time=NOON + number)).stat().st_size
     seen: list[tuple[str, int, int, int]] = []
 
-    class Watched(Progress):
+    class Watched(InspectionProgress):
         def begin(self, doing: str, files: int) -> None:
             seen.append((self.doing, self.files, self.files_done, self.bytes_read))
             super().begin(doing, files)
@@ -387,7 +387,9 @@ def test_progress_says_how_far_it_is(tmp_path: Path) -> None:
 
 
 def test_progress_in_words() -> None:
-    assert Progress().words() == "looking for event files"
-    assert Progress(files_done=1234).words() == "looking for event files: 1,234 found"
-    assert Progress("copied", files=10).words() == "copied 0 of 10 files"
-    assert Progress("checked", files=1, files_done=1, bytes_done=1200).words() == "checked 1 of 1 file, 1.2 kB"
+    assert InspectionProgress().words() == "looking for event files"
+    assert InspectionProgress(files_done=1234).words() == "looking for event files: 1,234 found"
+    assert InspectionProgress("copied", files=10).words() == "copied 0 of 10 files"
+    assert (
+        InspectionProgress("checked", files=1, files_done=1, bytes_done=1200).words() == "checked 1 of 1 file, 1.2 kB"
+    )
