@@ -19,8 +19,8 @@ import uvicorn
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.server.app import api_app
-from aboard.server.auth.shared_token import AccessGuard
+from aboard.server.app import create_app
+from aboard.server.auth.shared_token import SharedTokenMiddleware
 from aboard.server.http.listening import listen, url_of
 from aboard.services.services import ServiceOptions, Services
 from catalog import QUESTIONS, fill
@@ -32,8 +32,8 @@ _FEW = ["hparams.h1", "metrics.m1", "metrics.m2"]
 @contextmanager
 def serving(catalog: Catalog) -> Iterator[str]:
     control = Services(catalog, ServiceOptions())
-    app = api_app(control, personal=False, private=False, actor="", remember=lambda _: None)
-    guarded = AccessGuard(app, hosts=None, token=_TOKEN, cookie="aboard_bench")
+    app = create_app(control, personal=False, private=False, actor="", remember=lambda _: None)
+    guarded = SharedTokenMiddleware(app, hosts=None, token=_TOKEN, cookie="aboard_bench")
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(guarded, log_config=None))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
-from aboard.server.app import api_app
+from aboard.server.app import create_app
 from aboard.services.services import ServiceOptions, Services
 
 _FILE = Path(__file__).parent.parent / "docs" / "openapi.json"
@@ -18,7 +18,7 @@ _FILE = Path(__file__).parent.parent / "docs" / "openapi.json"
 def _document() -> str:
     with tempfile.TemporaryDirectory() as folder, Catalog.open(Path(folder) / "catalog.sqlite") as catalog:
         control = Services(catalog, ServiceOptions())
-        app = api_app(control, personal=False, private=False, actor="", remember=lambda _: None)
+        app = create_app(control, personal=False, private=False, actor="", remember=lambda _: None)
         control.close()
         return json.dumps(app.openapi(), indent=1, ensure_ascii=False) + "\n"
 

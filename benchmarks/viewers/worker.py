@@ -61,13 +61,13 @@ def read(root: str, *, index: bool) -> Result:
 
 def boards(root: str, *, count: int) -> Result:
     """Further boards in a process that has one."""
-    from aboard.board.hosting import Board, SingleBoard
+    from aboard.board.hosting import BoardApp, SingleBoardApp
 
     collection = _collection(root, index=False)
     collection.refresh()
 
     def make(number: int) -> Any:
-        return SingleBoard(Board(f"board{number}", collection))
+        return SingleBoardApp(BoardApp(f"board{number}", collection))
 
     _ask(make(-1), "/data/runs")  # loads what all boards share
     _ask(make(-2), "/data/runs")

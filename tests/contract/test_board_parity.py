@@ -18,7 +18,7 @@ import pytest
 import tensorboardX
 
 import aboard
-from aboard.board.provider import Limits
+from aboard.board.provider import SampleLimits
 from support.board_client import Asked, BoardClient, board_over, every_request, plugin
 from support.board_parity import check_every_answer, meaning
 from support.sample_logs import write_every_kind
@@ -115,7 +115,7 @@ def test_where_tensorboard_leaves_points_out_ours_are_more(tmp_path):
         for step in range(60):
             writer.add_text("notes", str(step), step)
             writer.add_histogram("weights", [step], step)
-    ours = BoardClient(board_over(folder, limits=Limits(of_plugin={"scalars": 0})))  # as by --samples 0
+    ours = BoardClient(board_over(folder, limits=SampleLimits(of_plugin={"scalars": 0})))  # as by --samples 0
     asked = [
         plugin("scalars", "scalars", run=".", tag="loss"),
         plugin("timeseries", "timeSeries", requests='[{"plugin": "scalars", "tag": "loss"}]'),

@@ -14,7 +14,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.server.http.logging import REQUEST_ID, JsonLines, TextLines
+from aboard.server.http.logging import REQUEST_ID, JsonFormatter, TextFormatter
 from aboard.store import Store, open_store
 from support.http_asking import ask
 from support.logged_runs import logged_run
@@ -95,11 +95,11 @@ def test_the_log_says_what_was_asked(client: Client, caplog: pytest.LogCaptureFi
         until(lambda: any(getattr(one, "facts", {}).get("request_id") == "abc" for one in caplog.records))
     assert not any("healthz" in one.getMessage() for one in caplog.records)
     (record,) = [one for one in caplog.records if getattr(one, "facts", {}).get("request_id") == "abc"]
-    line = json.loads(JsonLines().format(record))
+    line = json.loads(JsonFormatter().format(record))
     assert (line["request_id"], line["method"], line["status"], line["level"]) == ("abc", "GET", 404, "info")
     assert line["path"] == "/api/v1/runs/nothing\nforged"
     assert line["milliseconds"] > 0
-    text = TextLines().format(record)
+    text = TextFormatter().format(record)
     assert r"nothing\nforged 404" in text
     assert text.endswith("[abc]")
 
@@ -111,10 +111,10 @@ def test_what_is_logged_while_a_request_is_answered_carries_its_id():
             raise ValueError("broken")
         except ValueError as error:
             record = logging.makeLogRecord({"msg": "failed", "exc_info": (type(error), error, error.__traceback__)})
-        line = json.loads(JsonLines().format(record))
+        line = json.loads(JsonFormatter().format(record))
         assert (line["request_id"], line["message"]) == ("abc", "failed")
         assert "broken" in line["traceback"]
-        assert "\x1b" not in TextLines().format(logging.makeLogRecord({"msg": "a\x1b[2Jb"}))
+        assert "\x1b" not in TextFormatter().format(logging.makeLogRecord({"msg": "a\x1b[2Jb"}))
     finally:
         REQUEST_ID.reset(token)
 
@@ -132,10 +132,10 @@ def test_no_text_in_a_record_looks_like_another_record():
         {"msg": "failed", "stack_info": f"Stack\n{forged}"},
         {"msg": f"d\u2028{forged}\x85{forged}\v{forged}"},
     ):
-        text = TextLines().format(logging.makeLogRecord(record))
+        text = TextFormatter().format(logging.makeLogRecord(record))
         assert forged in text
         assert not any(line.startswith(forged[:10]) for line in text.splitlines()[1:])
-    assert "\n  Traceback" in TextLines().format(logging.makeLogRecord({"msg": "failed", "exc_info": raised}))
+    assert "\n  Traceback" in TextFormatter().format(logging.makeLogRecord({"msg": "failed", "exc_info": raised}))
 
 
 def test_headers_alone(client: Client):
@@ -155,5 +155,5 @@ def test_what_nobody_foresaw_is_told_in_the_same_shape_and_logged_once(
     assert b"secret" not in answer.body
     failures = [record for record in caplog.records if record.exc_info]
     assert len(failures) == 1
-    assert "an inner secret" in json.loads(JsonLines().format(failures[0]))["traceback"]
+    assert "an inner secret" in json.loads(JsonFormatter().format(failures[0]))["traceback"]
     assert client.runs.count() == 1

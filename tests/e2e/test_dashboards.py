@@ -18,8 +18,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
 
-from aboard.board.hosting import Board, BoardDispatcher
-from aboard.board.provider import About
+from aboard.board.hosting import BoardApp, BoardDispatcher
+from aboard.board.provider import BoardMetadata
 from aboard.reader.collection import RunCollection
 from support.dashboards import ELEMENTS, MILLISECONDS, inside_projector, wait_until_drawn
 
@@ -66,7 +66,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(logs: Path) -> Iterator[str]:
     collection = RunCollection({"": logs})
     collection.refresh()
-    board = Board("demo-1", collection, about=About(name="The demo"))
+    board = BoardApp("demo-1", collection, about=BoardMetadata(name="The demo"))
     with make_server("127.0.0.1", 0, BoardDispatcher({"demo-1": board}.get), Server, Quiet) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

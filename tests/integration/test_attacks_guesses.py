@@ -149,7 +149,7 @@ def test_guessed_codes_take_no_turn_at_writing_the_catalog(server: TeamServer, m
 @pytest.mark.parametrize("path", ["/api/v1/login/exchange", "/api/v1/login", "/login", "/healthz", "/readyz"])
 def test_large_bodies_of_strangers_are_not_read(server: TeamServer, path: str, monkeypatch: pytest.MonkeyPatch):
     parsed: list[int] = []
-    before = operations._understood
+    before = operations._decode
 
     def understood(kind: type[object], content: bytes) -> object:
         parsed.append(len(content))

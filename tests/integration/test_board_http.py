@@ -24,8 +24,8 @@ from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from aboard import SummaryWriter
-from aboard.board.hosting import Board, BoardDispatcher, SingleBoard
-from aboard.board.provider import About
+from aboard.board.hosting import BoardApp, BoardDispatcher, SingleBoardApp
+from aboard.board.provider import BoardMetadata
 from aboard.errors import InvalidValue
 from aboard.reader.collection import RunCollection
 from support.board_client import BoardClient, board_over, every_request, plugin
@@ -153,7 +153,7 @@ def test_files_are_compressed_for_those_who_can_read_it(two):
 @pytest.mark.parametrize("prefix", ["", "/", "/tensorboard", "/team/board/", "/ünï"])
 def test_one_board_below_any_prefix(tmp_path, prefix):
     write(tmp_path / "run")
-    client = BoardClient(SingleBoard(board_over(tmp_path), prefix))
+    client = BoardClient(SingleBoardApp(board_over(tmp_path), prefix))
     root = prefix.rstrip("/")
     assert client.fetch(f"{root}/data/runs").json == ["run"]
     script = re.findall(r'src="([^"]*index\.js[^"]*)"', client.fetch(f"{root}/").body.decode())[0]
@@ -166,7 +166,7 @@ def test_one_board_below_any_prefix(tmp_path, prefix):
 
 def test_a_prefix_without_a_slash_is_refused(tmp_path):
     with pytest.raises(InvalidValue, match="use /board"):
-        SingleBoard(board_over(tmp_path), "board")
+        SingleBoardApp(board_over(tmp_path), "board")
 
 
 def test_names_of_any_kind(tmp_path):
@@ -227,7 +227,7 @@ def test_a_board_without_runs(tmp_path):
 
 def test_runs_that_join_later_appear(tmp_path):
     collection = RunCollection({"": tmp_path})
-    client = BoardClient(Board("x", collection))
+    client = BoardClient(BoardApp("x", collection))
     assert client.fetch("/data/runs").json == []
     write(tmp_path / "late")
     collection.refresh()
@@ -275,7 +275,7 @@ def test_a_board_tells_only_what_its_creator_gave(tmp_path):
     write(tmp_path / "run")
     silent = BoardClient(board_over(tmp_path))
     collection = RunCollection({"": tmp_path})
-    open_ = BoardClient(Board("x", collection, about=About(name="Mine", data_location="s3://b/x")))
+    open_ = BoardClient(BoardApp("x", collection, about=BoardMetadata(name="Mine", data_location="s3://b/x")))
     for path in ("/data/environment", "/data/logdir", "/data/window_properties"):
         assert str(tmp_path) not in silent.fetch(path).body.decode()
     told = open_.fetch("/data/environment").json
@@ -388,7 +388,7 @@ class Quiet(WSGIRequestHandler):
 
 def test_over_a_real_socket_while_runs_grow(tmp_path):
     collection = RunCollection({"": tmp_path})
-    with make_server("127.0.0.1", 0, SingleBoard(Board("x", collection), "/tb"), Server, Quiet) as server:
+    with make_server("127.0.0.1", 0, SingleBoardApp(BoardApp("x", collection), "/tb"), Server, Quiet) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             failures: list[str] = []

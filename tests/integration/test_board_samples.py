@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aboard import SummaryWriter
-from aboard.board.provider import ALL, Limits, spread
+from aboard.board.provider import ALL, SampleLimits, spread
 from aboard.reader.run import DataClass
 from support.board_client import BoardClient, board_over, form, plugin
 from support.tensorboard_process import Answer
@@ -24,7 +24,7 @@ def test_a_series_beyond_the_limit_is_reduced_and_keeps_its_extremes(tmp_path):
             writer.add_scalar("loss", 99.0 if step == 1234 else step % 10, step)
             if step % 100 == 0:
                 writer.add_text("note", str(step), step)
-    client = BoardClient(board_over(tmp_path, limits=Limits(scalars=1000, tensors=7)))
+    client = BoardClient(board_over(tmp_path, limits=SampleLimits(scalars=1000, tensors=7)))
     points = client.fetch(*plugin("scalars", "scalars", run=".", tag="loss")).json
     assert len(points) <= 1000
     assert (points[0][1], points[-1][1]) == (0, 4999)
@@ -73,7 +73,7 @@ def _steps(body: Answer) -> list[int]:
 @pytest.mark.parametrize("route", SCALAR_ROUTES)
 def test_as_many_points_as_were_asked_for_on_every_route(long_logs, route):
     for asked_for, sent in ({}, 1_000), ({"scalars": 50}, 50), ({"scalars": 1}, 1), ({"scalars": 0}, 12_000):
-        client = BoardClient(board_over(long_logs, limits=Limits(of_plugin=asked_for)))
+        client = BoardClient(board_over(long_logs, limits=SampleLimits(of_plugin=asked_for)))
         steps = _steps(client.fetch(*SCALAR_ROUTES[route]))
         assert sent // 2 <= len(steps) <= sent, asked_for
         assert steps[-1] == 11_999
@@ -95,7 +95,7 @@ def test_as_many_points_as_were_asked_for_on_every_route(long_logs, route):
 )
 def test_as_many_entries_as_were_asked_for(long_logs, name, asked, usual):
     for asked_for, sent in ({}, usual), ({name: 7}, 7), ({name: 0}, 600):
-        client = BoardClient(board_over(long_logs, limits=Limits(of_plugin=asked_for)))
+        client = BoardClient(board_over(long_logs, limits=SampleLimits(of_plugin=asked_for)))
         answer = client.fetch(*asked).json
         if "timeseries" in asked.path:
             answer = answer[0]["runToSeries"]["."]
@@ -117,7 +117,7 @@ def test_answers_are_compressed_for_those_who_can_read_it(long_logs, asked):
 
 
 def test_which_entries_stand_for_the_rest():
-    limits = Limits(scalars=10, of_plugin={"mine": 3, "whole": 0})
+    limits = SampleLimits(scalars=10, of_plugin={"mine": 3, "whole": 0})
     assert [limits.budget("scalars", DataClass.SCALAR, wish) for wish in (None, 0, 1, 5, 20)] == [10, 0, 1, 10, 20]
     assert [limits.budget("mine", DataClass.SCALAR, wish) for wish in (None, 1, 5, 20)] == [3, 1, 3, 3]
     assert limits.budget("whole", DataClass.TENSOR, 20) == ALL

@@ -15,8 +15,8 @@ from fastapi.routing import APIRoute
 from aboard.api import PREFIX
 from aboard.catalog.catalog import Catalog
 from aboard.model.people import Role
-from aboard.server.app import api_app
-from aboard.server.routes.operations import Asking
+from aboard.server.app import create_app
+from aboard.server.routes.operations import CurrentAccess
 from aboard.services.services import ServiceOptions, Services
 from aboard.store import open_store
 from support.processes import until
@@ -33,7 +33,7 @@ HIDDEN = "topsecret"
 def _routes(catalog: Catalog) -> list[tuple[str, str, APIRoute]]:
     control = Services(catalog, ServiceOptions())
     try:
-        app = api_app(control, personal=False, private=False, remember=lambda _: None)
+        app = create_app(control, personal=False, private=False, remember=lambda _: None)
         found = [route for route in app.routes if isinstance(route, APIRoute)]
         return [(method, route.path, route) for route in found for method in sorted(route.methods or ())]
     finally:
@@ -75,7 +75,7 @@ def test_each_handler_is_told_who_asks(tmp_path: Path):
 
 def _is_told(route: APIRoute) -> bool:
     hints = typing.get_type_hints(inspect.unwrap(route.endpoint), include_extras=True)
-    return Asking in hints.values()
+    return CurrentAccess in hints.values()
 
 
 def test_without_a_token_nothing_is_answered(server: TeamServer):

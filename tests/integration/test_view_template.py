@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aboard import SummaryWriter
-from aboard.board.hosting import Board
+from aboard.board.hosting import BoardApp
 from aboard.board.names import NamedRuns, folder_columns
 from aboard.model.templates import FOLDER_FIELDS, NameTemplate
 from aboard.reader.collection import RunCollection
@@ -24,7 +24,7 @@ def renamed(folder, template):
     collection = RunCollection({"": folder})
     collection.refresh()
     named = NamedRuns(collection, NameTemplate(template, FOLDER_FIELDS), folder_columns({"": folder}))
-    return collection, named, BoardClient(Board("test", named))
+    return collection, named, BoardClient(BoardApp("test", named))
 
 
 def test_every_route_uses_the_names(tmp_path):

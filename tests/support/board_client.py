@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from werkzeug.test import Client
 
-from aboard.board.hosting import Board
-from aboard.board.provider import About
+from aboard.board.hosting import BoardApp
+from aboard.board.provider import BoardMetadata
 from aboard.reader.collection import RunCollection
 from support.tensorboard_process import Answer
 
@@ -33,11 +33,11 @@ class BoardClient:
         return Answer(answer.status_code, answer.headers.get("Content-Type", ""), answer.data)
 
 
-def board_over(folder: Path, **settings: Any) -> Board:
+def board_over(folder: Path, **settings: Any) -> BoardApp:
     """A board over everything below `folder`, read."""
     collection = RunCollection({"": folder})
     collection.refresh()
-    return Board("test", collection, about=About(), **settings)
+    return BoardApp("test", collection, about=BoardMetadata(), **settings)
 
 
 class Asked(NamedTuple):

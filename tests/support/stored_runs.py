@@ -20,10 +20,10 @@ from aboard.model.ids import new_uid
 from aboard.model.runs import Run
 from aboard.model.states import RunState
 from aboard.model.times import now
-from aboard.server.app import api_app
-from aboard.server.auth.shared_token import AccessGuard
+from aboard.server.app import create_app
+from aboard.server.auth.shared_token import SharedTokenMiddleware
 from aboard.server.http.listening import listen
-from aboard.server.http.logging import RequestLog
+from aboard.server.http.logging import RequestLogMiddleware
 from aboard.services.boards.selection import BoardRefreshIntervals
 from aboard.services.services import ServiceOptions, Services
 from aboard.store import Store
@@ -115,9 +115,9 @@ def _serving(catalog: Catalog, *stores: str, personal: bool, delay: float = 0, *
     given = {**QUICK, **options}
     given["may_add_stores"] = personal
     control = Services(catalog, ServiceOptions(stores=stores, **given))
-    app = api_app(control, personal=personal, private=False, actor="tester", remember=lambda _: None)
-    guarded = AccessGuard(app, hosts=frozenset({"127.0.0.1"}), token=TOKEN, cookie="aboard_test")
-    guarded = RequestLog(guarded, app.state.metrics, access_log=True)
+    app = create_app(control, personal=personal, private=False, actor="tester", remember=lambda _: None)
+    guarded = SharedTokenMiddleware(app, hosts=frozenset({"127.0.0.1"}), token=TOKEN, cookie="aboard_test")
+    guarded = RequestLogMiddleware(guarded, app.state.metrics, access_log=True)
     listener = listen("127.0.0.1", 0)
     answering = _late(guarded, delay) if delay else guarded
     server = uvicorn.Server(uvicorn.Config(answering, log_config=None, timeout_graceful_shutdown=1))

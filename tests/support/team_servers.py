@@ -19,12 +19,19 @@ from aboard.client.client import Client
 from aboard.config.server import LoginSettings, ServeSettings
 from aboard.config.settings import Settings
 from aboard.model.people import Access, Role
-from aboard.server.app import api_app
+from aboard.server.app import create_app
 from aboard.server.http.addresses import prefix_of
-from aboard.server.http.limits import RequestsUnderWay
-from aboard.server.http.listening import ByPort, listen, url_of
+from aboard.server.http.limits import RequestLimiter
+from aboard.server.http.listening import PortDispatcher, listen, url_of
 from aboard.server.http.serving import server_config
-from aboard.server.setup import Place, board_origin, connection_limits, guarded, login_options, second_origin
+from aboard.server.setup import (
+    ServerInstance,
+    add_authentication,
+    board_proxy,
+    connection_limits,
+    login_options,
+    second_origin_url,
+)
 from aboard.services.people.accounts import ensure_administrator
 from aboard.services.services import ServiceOptions, Services
 from support.processes import until
@@ -145,29 +152,29 @@ def team_server(
     control = Services(catalog, ServiceOptions(stores=stores, logins=login_options(settings), **given))
     listener, second = listen("127.0.0.1", port), listen("127.0.0.1", 0)
     boards_port: int = second.getsockname()[1]
-    app = api_app(
+    app = create_app(
         control,
         personal=False,
         private=False,
         remember=lambda _: None,
         login_mode=settings.login.mode,
-        second_origin=second_origin(settings, boards_port),
+        second_origin=second_origin_url(settings, boards_port),
         prefix=prefix_of(settings.serve.url),
     )
-    place = Place(
+    place = ServerInstance(
         host="127.0.0.1",
         port=listener.getsockname()[1],
         url=url_of(listener, ""),
         is_loopback=True,
         token="of-the-account-that-runs-it",
         person=Access.whole(ensure_administrator(catalog, BOSS)),
-        under_way=RequestsUnderWay(connection_limits(settings).most_here()),
+        under_way=RequestLimiter(connection_limits(settings).most_here()),
         boards_port=boards_port,
     )
-    outer = guarded(app, control, replace(settings), place, settings.login.mode)
-    boards = board_origin(control, settings, place, boards_port)
+    outer = add_authentication(app, control, replace(settings), place, settings.login.mode)
+    boards = board_proxy(control, settings, place, boards_port)
     server = uvicorn.Server(
-        server_config(ByPort(outer, boards, boards_port, boards.close), connection_limits(settings))
+        server_config(PortDispatcher(outer, boards, boards_port, boards.close), connection_limits(settings))
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener, second]}, daemon=True)
     thread.start()

@@ -19,7 +19,7 @@ from aboard.reader.tags import Source, ValueKind
 _SIGNATURE_BYTES = 16
 
 
-class BlobPlace(NamedTuple):
+class BlobAddress(NamedTuple):
     """Which blob of a board is meant."""
 
     plugin: str
@@ -39,12 +39,12 @@ class BlobKeys:
     def __init__(self, secret: bytes | None = None) -> None:
         self._secret = secret or secrets.token_bytes(32)
 
-    def key(self, place: BlobPlace) -> str:
+    def key(self, place: BlobAddress) -> str:
         """The key of a blob: safe in a URL."""
         content = json.dumps(place, separators=(",", ":")).encode("ascii")
         return base64.urlsafe_b64encode(self._signature(content) + content).rstrip(b"=").decode("ascii")
 
-    def place(self, key: str) -> BlobPlace | None:
+    def place(self, key: str) -> BlobAddress | None:
         """What a key stands for; None when this board did not give it out."""
         try:
             raw = base64.b64decode(key + "=" * (-len(key) % 4), altchars=b"-_", validate=True)
@@ -53,7 +53,7 @@ class BlobKeys:
         signature, content = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, self._signature(content)):
             return None
-        return BlobPlace(*json.loads(content))
+        return BlobAddress(*json.loads(content))
 
     def _signature(self, content: bytes) -> bytes:
         return hmac.digest(self._secret, content, "sha256")[:_SIGNATURE_BYTES]

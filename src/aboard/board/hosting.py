@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from aboard.board import assets
-from aboard.board.plugins import Allowed, flags_for, plugins_for
-from aboard.board.provider import About, BoardProvider, Limits
+from aboard.board.plugins import AllowedPlugins, flags_for, plugins_for
+from aboard.board.provider import BoardMetadata, BoardProvider, SampleLimits
 from aboard.board.sources import RunSource
 from aboard.board.tensorboard_api import EXPERIMENT_ID_KEY, application
 from aboard.errors import InvalidValue
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 Environment = dict[str, Any]
 
 
-class Board:
+class BoardApp:
     """Runs shown in TensorBoard: a WSGI application that expects to be called at its own root.
 
     A board holds no points; what it costs is a few dozen kilobytes and less than a millisecond.
@@ -31,9 +31,9 @@ class Board:
         id: str,  # noqa: A002  the word of the vocabulary
         source: RunSource,
         *,
-        about: About | None = None,
-        limits: Limits | None = None,
-        plugins: Allowed = "none",
+        about: BoardMetadata | None = None,
+        limits: SampleLimits | None = None,
+        plugins: AllowedPlugins = "none",
         logdir: str = "",
         secret: bytes | None = None,
     ) -> None:
@@ -43,9 +43,9 @@ class Board:
         same `secret`, so that each understands the addresses of pictures that another gave out.
         """
         self.id = id
-        self.about = about or About()
+        self.about = about or BoardMetadata()
         self.source = source
-        limits = limits or Limits()
+        limits = limits or SampleLimits()
         self._app = application.TensorBoardWSGIApp(
             flags_for(
                 plugins,
@@ -76,10 +76,10 @@ class Board:
             )
 
 
-class SingleBoard:
+class SingleBoardApp:
     """One board at `/` or below a prefix such as `/tensorboard/mine`."""
 
-    def __init__(self, board: Board, path_prefix: str = "") -> None:
+    def __init__(self, board: BoardApp, path_prefix: str = "") -> None:
         self.board = board
         self.path_prefix = path_prefix.rstrip("/")
         if self.path_prefix and not self.path_prefix.startswith("/"):
@@ -95,15 +95,15 @@ class SingleBoard:
         if path.startswith("/" + assets.SHARED):
             return assets.serve_shared(path.removeprefix("/" + assets.SHARED), environ, start_response)
         if not path:
-            return _with_slash(environ, start_response)
-        environ[assets.ROOT_KEY] = _way_to_root(path)
+            return _redirect_with_slash(environ, start_response)
+        environ[assets.ROOT_KEY] = _relative_root(path)
         return self.board(environ, start_response)
 
 
 class BoardDispatcher:
     """Many boards below `/boards/<id>/`, and the files that they share below `/_tb/`."""
 
-    def __init__(self, board: Callable[[str], Board | None]) -> None:
+    def __init__(self, board: Callable[[str], BoardApp | None]) -> None:
         """Serve the boards that `board` finds by id."""
         self._board = board
 
@@ -118,8 +118,8 @@ class BoardDispatcher:
             return assets.not_found(start_response)
         environ = _below(environ, len(f"/boards/{board_id}"))
         if not environ["PATH_INFO"]:
-            return _with_slash(environ, start_response)
-        environ[assets.ROOT_KEY] = _way_to_root(path)
+            return _redirect_with_slash(environ, start_response)
+        environ[assets.ROOT_KEY] = _relative_root(path)
         return board(environ, start_response)
 
 
@@ -129,12 +129,12 @@ def _below(environ: Environment, length: int) -> Environment:
     return {**environ, "SCRIPT_NAME": script_name, "PATH_INFO": path[length:]}
 
 
-def _way_to_root(path: str) -> str:
+def _relative_root(path: str) -> str:
     """From a page at `path` to the root: as many folders up as it is deep, also when no root is in sight."""
     return "../" * (path.count("/") - 1) or "./"
 
 
-def _with_slash(environ: Environment, start_response: Any) -> Iterable[bytes]:
+def _redirect_with_slash(environ: Environment, start_response: Any) -> Iterable[bytes]:
     # Relative to the last part of the address, as a proxy may have put anything before it.
     last_part = environ["SCRIPT_NAME"].rpartition("/")[2]
     location = quote(last_part.encode("latin-1")) + "/"

@@ -78,8 +78,8 @@ class NamedRuns:
         }
         self._lock = threading.Lock()
         self._distinct = DistinctNames()
-        self._naming: dict[str, _Naming] = {}
-        self._named = _Runs({}, {})
+        self._naming: dict[str, _RunName] = {}
+        self._named = _RunsByName({}, {})
         self._seen: tuple[Mapping[str, RunReader], int] = ({}, -1)
         self._looked_at = float("-inf")
 
@@ -98,7 +98,7 @@ class NamedRuns:
 
     def _rename(self, source: Mapping[str, RunReader]) -> None:
         self._naming = {
-            name: self._naming.get(name) or _Naming({}, self._monotonic, self._wall_clock) for name in source
+            name: self._naming.get(name) or _RunName({}, self._monotonic, self._wall_clock) for name in source
         }
         for name, naming in self._naming.items():
             naming.columns = self._columns(name)  # a run may be called otherwise by now
@@ -113,19 +113,19 @@ class NamedRuns:
         for name, naming in self._naming.items():
             naming.call(given[name])
         earlier = {old: source[name] for name, naming in self._naming.items() for old in naming.earlier}
-        self._named = _Runs({given[name]: run for name, run in source.items()}, earlier)
+        self._named = _RunsByName({given[name]: run for name, run in source.items()}, earlier)
 
     def _hparams(self, source: Mapping[str, RunReader]) -> HParamsOfRuns[Value] | None:
         if not self._wanted["hparams"]:
             return None
         return HParamsOfRuns({name: self._naming[name].own_hparams(run) for name, run in source.items()})
 
-    def _apart_of(self, naming: _Naming) -> str:
+    def _apart_of(self, naming: _RunName) -> str:
         return "_".join(short_form(naming.columns.get(column)) for column in self._apart)
 
 
 @dataclass(slots=True)
-class _Naming:
+class _RunName:
     """What is known for the name of one run, and what it was called."""
 
     columns: Mapping[str, Value]
@@ -183,7 +183,7 @@ class _Naming:
         return tag is not None and self.wall_clock() - tag.status.last_wall_time > _RESTING_SECONDS
 
 
-class _Runs(Mapping[str, RunReader]):
+class _RunsByName(Mapping[str, RunReader]):
     """Runs by name. It lists the names of now; those of before are only understood."""
 
     def __init__(self, now: dict[str, RunReader], earlier: dict[str, RunReader]) -> None:

@@ -20,7 +20,7 @@ from aboard.board.tensorboard_api import TBLoader, application, core_plugin, def
 
 _log = logging.getLogger(__name__)
 
-Allowed = Literal["all", "none"] | Collection[str]
+AllowedPlugins = Literal["all", "none"] | Collection[str]
 """Installed plugins that a board loads: all, none, or these entry points. They are other people's code."""
 
 _REPLACED = {
@@ -30,15 +30,15 @@ _REPLACED = {
     "hparams": BoardHParamsPlugin,
 }
 # They read a log folder of their own (and need TensorFlow), or only advertise other packages.
-_LEFT_OUT = {"DebuggerV2Plugin", "ProfileRedirectPluginLoader", "WITRedirectPluginLoader"}
+_EXCLUDED = {"DebuggerV2Plugin", "ProfileRedirectPluginLoader", "WITRedirectPluginLoader"}
 
 
-def plugins_for(allowed: Allowed, data_location: str) -> list[Any]:
+def plugins_for(allowed: AllowedPlugins, data_location: str) -> list[Any]:
     """The plugins of one board, in the order of TensorBoard's tabs."""
     return [CoreLoader(data_location), *_dashboards(), BoardProjectorPlugin, *_installed(_hashable(allowed))]
 
 
-def flags_for(allowed: Allowed, **settings: Any) -> argparse.Namespace:
+def flags_for(allowed: AllowedPlugins, **settings: Any) -> argparse.Namespace:
     """Every flag that TensorBoard and the plugins know, at its default, except `settings`."""
     return argparse.Namespace(**{**vars(_default_flags(_hashable(allowed))), **settings})
 
@@ -47,7 +47,7 @@ def flags_for(allowed: Allowed, **settings: Any) -> argparse.Namespace:
 def _dashboards() -> tuple[Any, ...]:
     plugins: list[Any] = []
     for plugin in default.get_static_plugins():
-        if isinstance(plugin, core_plugin.CorePluginLoader) or getattr(plugin, "__name__", "") in _LEFT_OUT:
+        if isinstance(plugin, core_plugin.CorePluginLoader) or getattr(plugin, "__name__", "") in _EXCLUDED:
             continue
         plugins.append(_REPLACED.get(getattr(plugin, "plugin_name", ""), plugin))
     return tuple(plugins)
@@ -77,7 +77,7 @@ def _default_flags(allowed: str | frozenset[str]) -> argparse.Namespace:
     return parser.parse_args([])
 
 
-def _hashable(allowed: Allowed) -> str | frozenset[str]:
+def _hashable(allowed: AllowedPlugins) -> str | frozenset[str]:
     return allowed if isinstance(allowed, str) else frozenset(allowed)
 
 

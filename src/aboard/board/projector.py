@@ -36,7 +36,7 @@ from aboard.model.ids import is_uid
 
 _log = logging.getLogger(__name__)
 _CONFIG = "projector_config.pbtxt"
-_PLACES = (_CONFIG, f"plugins/org_tensorflow_tensorboard_projector/{_CONFIG}")
+_CONFIG_PATHS = (_CONFIG, f"plugins/org_tensorflow_tensorboard_projector/{_CONFIG}")
 _STORED_EVENTS, _STORED_OTHERS = "tb", ("output", "tensorboard")  # below the folder of a run in a store
 _LOOK_AGAIN_SECONDS = 5.0
 _PART_OF_TIME = 50  # for one look, so many times as long without one
@@ -45,7 +45,7 @@ _LARGEST_CONFIG = 1 << 20
 _Stamp = tuple[int, int]
 
 
-class _Place(NamedTuple):
+class _ConfigFolder(NamedTuple):
     """The folder of a configuration: `root` is trusted, and no link on the way from there is followed."""
 
     root: Path
@@ -70,12 +70,12 @@ class _Place(NamedTuple):
 class _Asset(NamedTuple):
     """A file that an embedding names, and how many rows of it are wanted: None for all."""
 
-    place: _Place
+    place: _ConfigFolder
     embedding: Any
     rows: int | None
 
 
-class _Refused(Exception):
+class _BadRequest(Exception):
     """A request that gets a 400 with this text."""
 
 
@@ -89,8 +89,8 @@ class BoardProjectorPlugin(ProjectorPlugin):
         self._updating = threading.Lock()
         self._look_again_at = float("-inf")
         self._names = frozenset[str]()
-        self._stamps: dict[str, tuple[_Place, str, _Stamp]] = {}
-        self._places: dict[str, _Place] = {}
+        self._stamps: dict[str, tuple[_ConfigFolder, str, _Stamp]] = {}
+        self._places: dict[str, _ConfigFolder] = {}
 
     def is_active(self) -> bool:
         """Whether any run has embeddings: known at the first question already."""
@@ -137,17 +137,17 @@ class BoardProjectorPlugin(ProjectorPlugin):
         """What a request is about."""
         for wanted in ("run", "name"):
             if not arguments.get(wanted):
-                raise _Refused(f'query parameter "{wanted}" is required')
+                raise _BadRequest(f'query parameter "{wanted}" is required')
         run, name, rows = arguments["run"], arguments["name"], arguments.get("num_rows")
         if rows and not (rows.isdecimal() and int(rows) > 0):
-            raise _Refused("query parameter num_rows must be integer > 0")
+            raise _BadRequest("query parameter num_rows must be integer > 0")
         self._update_configs()
         config, place = self._configs.get(run), self._places.get(run)
         if config is None or place is None:
-            raise _Refused(f'Unknown run: "{run}"')
+            raise _BadRequest(f'Unknown run: "{run}"')
         embedding = next((one for one in config.embeddings if one.tensor_name == name.removesuffix(":0")), None)
         if embedding is None:
-            raise _Refused(f'Run "{run}" has no tensor "{name}"')
+            raise _BadRequest(f'Run "{run}" has no tensor "{name}"')
         return _Asset(place, embedding, int(rows) if rows else None)
 
     def _tensor(self, asset: _Asset) -> tuple[bytes, str]:
@@ -159,15 +159,15 @@ class BoardProjectorPlugin(ProjectorPlugin):
         return tensor[: asset.rows].tobytes(), "application/octet-stream"
 
 
-_Answer = Callable[[_Asset], tuple[bytes, str]]
+_AssetReader = Callable[[_Asset], tuple[bytes, str]]
 
 
-def _serve_asset(asset_of: Callable[[Mapping[str, str]], _Asset], answer: _Answer) -> Any:
+def _serve_asset(asset_of: Callable[[Mapping[str, str]], _Asset], answer: _AssetReader) -> Any:
     @route
     def serve(request: Any) -> Any:
         try:
             content, content_type = answer(asset_of(request.args))
-        except _Refused as error:
+        except _BadRequest as error:
             return http_util.Respond(request, str(error), "text/plain", 400)
         except (OSError, ValueError) as error:
             # Without the path: it would tell where the folders of the server are.
@@ -199,7 +199,7 @@ def _sprite(asset: _Asset) -> tuple[bytes, str]:
 
 def _named(asset: _Asset, what: str, path: str) -> str:
     if not path:
-        raise _Refused(f'No {what} file found for tensor "{asset.embedding.tensor_name}"')
+        raise _BadRequest(f'No {what} file found for tensor "{asset.embedding.tensor_name}"')
     return path
 
 
@@ -218,11 +218,11 @@ def _read_tensor(asset: _Asset) -> Any:
         return np.frombuffer(file.read(), dtype=np.float32).reshape(list(asset.embedding.tensor_shape))
 
 
-def _find_configs(folders: Mapping[str, tuple[Path, Path | None]]) -> dict[str, tuple[_Place, str, _Stamp]]:
+def _find_configs(folders: Mapping[str, tuple[Path, Path | None]]) -> dict[str, tuple[_ConfigFolder, str, _Stamp]]:
     """The newest configuration of each run. What is seen here only says what is to be read, so it may follow links."""
-    found: dict[str, tuple[_Place, str, _Stamp]] = {}
+    found: dict[str, tuple[_ConfigFolder, str, _Stamp]] = {}
     for run, (folder, within) in folders.items():
-        for path in (home / place for home in _homes(folder) for place in _PLACES):
+        for path in (home / place for home in _file_folders(folder) for place in _CONFIG_PATHS):
             try:
                 status = path.stat()
             except OSError:
@@ -230,11 +230,11 @@ def _find_configs(folders: Mapping[str, tuple[Path, Path | None]]) -> dict[str, 
             root = within or path.parent
             if path.is_relative_to(root):
                 way = path.parent.relative_to(root).as_posix()
-                found[run] = _Place(root, way), path.name, (status.st_mtime_ns, status.st_size)
+                found[run] = _ConfigFolder(root, way), path.name, (status.st_mtime_ns, status.st_size)
     return found
 
 
-def _homes(folder: Path) -> list[Path]:
+def _file_folders(folder: Path) -> list[Path]:
     """Where the files beside a run's event files are: in the same folder, but in a store apart from them."""
     parts = folder.parts
     for place in range(len(parts) - 1, 0, -1):
@@ -243,7 +243,7 @@ def _homes(folder: Path) -> list[Path]:
     return [folder]
 
 
-def _read_config(place: _Place, name: str) -> Any:
+def _read_config(place: _ConfigFolder, name: str) -> Any:
     """The configuration with the embeddings that can be shown; None when there are none."""
     where = place.root / place.way / name
     try:
@@ -276,7 +276,7 @@ def _read_config(place: _Place, name: str) -> Any:
     return config if kept else None
 
 
-def _can_be_opened(place: _Place, name: str) -> bool:
+def _can_be_opened(place: _ConfigFolder, name: str) -> bool:
     try:
         with place.opened(name):
             return True
@@ -284,7 +284,7 @@ def _can_be_opened(place: _Place, name: str) -> bool:
         return False
 
 
-def _shape_of(embedding: Any, place: _Place, config: Path) -> list[int] | None:
+def _shape_of(embedding: Any, place: _ConfigFolder, config: Path) -> list[int] | None:
     """Rows and columns, counted and not parsed where the configuration does not name them."""
     try:
         if not embedding.tensor_path:

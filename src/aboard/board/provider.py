@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aboard._native import Points, points_json, stamp_of
-from aboard.board.blobs import BlobCounts, BlobKeys, BlobPlace
-from aboard.board.responses import PIECE_BYTES, Question
-from aboard.board.sources import RunSource, Wanted, indexed_runs, select_runs, select_tags
+from aboard.board.blobs import BlobAddress, BlobCounts, BlobKeys
+from aboard.board.responses import PIECE_BYTES, ResponseKey
+from aboard.board.sources import RunSource, SeriesFilter, indexed_runs, select_runs, select_tags
 from aboard.board.tensorboard_api import DataProvider, errors
 from aboard.board.tensorboard_api import provider as api
 from aboard.reader.run import DataClass, Tag, TagStatus, find_tag, plugins_of_runs, rows_of_runs
@@ -31,7 +31,7 @@ _ENTRIES_COUNTED = 10  # so many entries tell how many samples the dashboards of
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class BoardMetadata:
     """What a board tells about itself; nothing that its creator did not give."""
 
     name: str = ""
@@ -47,13 +47,13 @@ class BoardProvider(DataProvider):
         self,
         source: RunSource,
         *,
-        about: About | None = None,
-        limits: Limits | None = None,
+        about: BoardMetadata | None = None,
+        limits: SampleLimits | None = None,
         secret: bytes | None = None,
     ) -> None:
         self.source = source
-        self._about = about or About()
-        self._limits = limits or Limits()
+        self._about = about or BoardMetadata()
+        self._limits = limits or SampleLimits()
         self._keys = BlobKeys(secret)
         self._token = object()  # by which this board's answers are told from those of others
         self._counts = BlobCounts()
@@ -80,14 +80,14 @@ class BoardProvider(DataProvider):
         """Where the files of each run lie, and the folder below which no link is followed, if there is one."""
         return {name: (run.folder, run.within) for name, run in self.source.runs.items()}
 
-    def question(self, *words: str) -> Question:
+    def question(self, *words: str) -> ResponseKey:
         """What is asked, with how things stand now."""
-        return Question(self._token, words, stamp_of(indexed_runs(self.source)))
+        return ResponseKey(self._token, words, stamp_of(indexed_runs(self.source)))
 
     def list_scalars(
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
     ) -> dict[str, dict[str, Any]]:
-        return self._list(api.ScalarTimeSeries, wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter))
+        return self._list(api.ScalarTimeSeries, series_filter(plugin_name, DataClass.SCALAR, run_tag_filter))
 
     def read_scalars(
         self,
@@ -98,10 +98,10 @@ class BoardProvider(DataProvider):
         downsample: int | None = None,
         run_tag_filter: Any = None,
     ) -> dict[str, dict[str, Any]]:
-        wanted = wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter)
+        wanted = series_filter(plugin_name, DataClass.SCALAR, run_tag_filter)
         count = self._limits.budget(plugin_name, DataClass.SCALAR, downsample)
         return {
-            run: {tag.name: scalar_data(reduced(tag.points(), count)) for tag, _ in tags}
+            run: {tag.name: scalar_data(downsample_points(tag.points(), count)) for tag, _ in tags}
             for run, tags in select_tags(self.source, wanted)
         }
 
@@ -123,9 +123,9 @@ class BoardProvider(DataProvider):
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
     ) -> dict[str, dict[str, Any]]:
         result: dict[str, dict[str, Any]] = {}
-        for run, tags in select_tags(self.source, wanted_of(plugin_name, DataClass.SCALAR, run_tag_filter)):
+        for run, tags in select_tags(self.source, series_filter(plugin_name, DataClass.SCALAR, run_tag_filter)):
             for tag, _ in tags:
-                last = scalar_data(reduced(tag.points(), 1))
+                last = scalar_data(downsample_points(tag.points(), 1))
                 if last:
                     result.setdefault(run, {})[tag.name] = last[-1]
         return result
@@ -133,7 +133,7 @@ class BoardProvider(DataProvider):
     def list_tensors(
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
     ) -> dict[str, dict[str, Any]]:
-        listed = self._list(api.TensorTimeSeries, wanted_of(plugin_name, DataClass.TENSOR, run_tag_filter))
+        listed = self._list(api.TensorTimeSeries, series_filter(plugin_name, DataClass.TENSOR, run_tag_filter))
         if plugin_name == "hparams" and sum(_HPARAMS_EXPERIMENT in tags for tags in listed.values()) > 1:
             # Without any of them TensorBoard computes the union of what the runs say themselves.
             listed = {
@@ -154,13 +154,13 @@ class BoardProvider(DataProvider):
         count = self._limits.budget(plugin_name, DataClass.TENSOR, downsample)
         return {
             run: {tag.name: tensor_data(tag, count) for tag, _ in tags}
-            for run, tags in select_tags(self.source, wanted_of(plugin_name, DataClass.TENSOR, run_tag_filter))
+            for run, tags in select_tags(self.source, series_filter(plugin_name, DataClass.TENSOR, run_tag_filter))
         }
 
     def list_blob_sequences(
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
     ) -> dict[str, dict[str, Any]]:
-        wanted = wanted_of(plugin_name, DataClass.BLOB_SEQUENCE, run_tag_filter)
+        wanted = series_filter(plugin_name, DataClass.BLOB_SEQUENCE, run_tag_filter)
         return {
             run: {
                 tag.name: api.BlobSequenceTimeSeries(**series_arguments(tag, status), max_length=self._max_length(tag))
@@ -179,7 +179,7 @@ class BoardProvider(DataProvider):
         run_tag_filter: Any = None,
     ) -> dict[str, dict[str, list[Any]]]:
         count = self._limits.budget(plugin_name, DataClass.BLOB_SEQUENCE, downsample)
-        wanted = wanted_of(plugin_name, DataClass.BLOB_SEQUENCE, run_tag_filter)
+        wanted = series_filter(plugin_name, DataClass.BLOB_SEQUENCE, run_tag_filter)
         return {
             run: {tag.name: self._blob_data(run, tag, count) for tag, _ in tags}
             for run, tags in select_tags(self.source, wanted)
@@ -197,7 +197,7 @@ class BoardProvider(DataProvider):
             raise errors.NotFoundError(f"Step {place.step} of {place.tag!r} in {place.run!r} is gone")
         return blobs[place.number]
 
-    def _list(self, series: type[Any], wanted: Wanted) -> dict[str, dict[str, Any]]:
+    def _list(self, series: type[Any], wanted: SeriesFilter) -> dict[str, dict[str, Any]]:
         if wanted.tags is not None:
             return {
                 run: {tag.name: series(**series_arguments(tag, status)) for tag, status in tags}
@@ -213,16 +213,16 @@ class BoardProvider(DataProvider):
         entries = spread(tag.entries(), count)
         data: list[Any] = []
         for entry, blobs in zip(entries, self._counts.count(tag, entries), strict=True):
-            places = (BlobPlace(tag.meaning.plugin, run, tag.name, entry.step, number) for number in range(blobs))
+            places = (BlobAddress(tag.meaning.plugin, run, tag.name, entry.step, number) for number in range(blobs))
             references = tuple(api.BlobReference(self._keys.key(place)) for place in places)
             data.append(api.BlobSequenceDatum(step=entry.step, wall_time=entry.wall_time, values=references))
         return data
 
 
-def wanted_of(plugin: str, data_class: DataClass, run_tag_filter: Any) -> Wanted:
+def series_filter(plugin: str, data_class: DataClass, run_tag_filter: Any) -> SeriesFilter:
     """What a RunTagFilter of TensorBoard lets through."""
     runs, tags = (run_tag_filter.runs, run_tag_filter.tags) if run_tag_filter is not None else (None, None)
-    return Wanted(plugin, data_class, runs, tags)
+    return SeriesFilter(plugin, data_class, runs, tags)
 
 
 def series_arguments(tag: Tag, status: TagStatus) -> Mapping[str, Any]:
@@ -250,7 +250,7 @@ def listed_series(series: type[Any], rows: Sequence[TagRow]) -> dict[str, Any]:
     }
 
 
-def reduced(points: Points, count: int) -> Points:
+def downsample_points(points: Points, count: int) -> Points:
     """At most `count` points."""
     return points if len(points) <= count else points.reduced(count)
 
@@ -277,7 +277,7 @@ ALL = sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SampleLimits:
     """The most that is sent of one series.
 
     Stock TensorBoard samples 1,000 points of a curve. As many are sent here, chosen so that every minimum and maximum

@@ -29,7 +29,7 @@ _isal_zlib: Any = importlib.import_module("isal.isal_zlib")  # has no types
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Expires": "0", "Cache-Control": "no-cache, must-revalidate"}
 
 
-class Question(NamedTuple):
+class ResponseKey(NamedTuple):
     """What is asked of a board, and how things stand: the same question is answered alike until they change."""
 
     board: Hashable
@@ -37,17 +37,17 @@ class Question(NamedTuple):
     stamp: int
 
 
-def json_response(request: Request, question: Question, answer: Callable[[], Iterable[bytes]]) -> Response:
+def json_response(request: Request, question: ResponseKey, answer: Callable[[], Iterable[bytes]]) -> Response:
     """An answer with the JSON of which `answer` makes the pieces; compressed for those far away who read that."""
-    compressed = request.accept_encodings.quality("gzip") > 0 and not is_near(request.environ)
+    compressed = request.accept_encodings.quality("gzip") > 0 and not is_local_request(request.environ)
     key = question.board, question.words, compressed
-    body = ANSWERS.find(key, question.stamp)
+    body = RESPONSES.find(key, question.stamp)
     if body is None:
         # As one: every piece more costs a tenth of a millisecond on its way through threads, and the lack of a length
         # (sent while it is made) a copy of every byte.
         pieces = _bounded(answer())
         body = b"".join(_compressed(pieces) if compressed else pieces)
-        ANSWERS.keep(key, question.stamp, body)
+        RESPONSES.keep(key, question.stamp, body)
     headers = {**_HEADERS, "Content-Length": str(len(body))}
     if compressed:
         headers["Content-Encoding"] = "gzip"
@@ -77,18 +77,18 @@ def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 _LARGEST_PART = 4  # an answer may take a quarter of the room
 
 
-class _Kept(NamedTuple):
+class _CachedResponse(NamedTuple):
     stamp: int
     body: bytes
 
 
-class AnswerCache:
+class ResponseCache:
     """The bodies of answers by question, up to a number of bytes; the ones asked for longest ago go first."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _CachedResponse] = OrderedDict()
         self._bytes = 0
 
     def find(self, question: Hashable, stamp: int) -> bytes | None:
@@ -106,7 +106,7 @@ class AnswerCache:
             return
         with self._lock:
             self._forget(question)
-            self._kept[question] = _Kept(stamp, body)
+            self._kept[question] = _CachedResponse(stamp, body)
             self._bytes += len(body)
             while self._bytes > self._most_bytes:
                 self._forget(next(iter(self._kept)))
@@ -117,11 +117,11 @@ class AnswerCache:
             self._bytes -= len(kept.body)
 
 
-ANSWERS = AnswerCache(64 << 20)
+RESPONSES = ResponseCache(64 << 20)
 """One for all boards of the process."""
 
 
-_OF_PROXIES = (
+_PROXY_HEADERS = (
     "HTTP_FORWARDED",
     "HTTP_X_FORWARDED_FOR",
     "HTTP_X_FORWARDED_HOST",
@@ -129,7 +129,7 @@ _OF_PROXIES = (
     "HTTP_X_REAL_IP",
     "HTTP_VIA",
 )
-_OF_TUNNELS = (
+_TUNNEL_VARIABLES = (
     "SSH_CONNECTION",
     "SSH_CLIENT",
     "VSCODE_IPC_HOOK_CLI",  # in terminals of its server, not in those of a desktop
@@ -138,9 +138,9 @@ _OF_TUNNELS = (
 )
 
 
-def is_near(request: Mapping[str, Any], process: Mapping[str, str] = os.environ) -> bool:
+def is_local_request(request: Mapping[str, Any], process: Mapping[str, str] = os.environ) -> bool:
     """Whether a request with this WSGI environment comes from a browser on this machine, as far as one can know."""
-    if any(name in request for name in _OF_PROXIES) or any(name in process for name in _OF_TUNNELS):
+    if any(name in request for name in _PROXY_HEADERS) or any(name in process for name in _TUNNEL_VARIABLES):
         return False
     return _is_loopback(request.get("REMOTE_ADDR", ""))
 

@@ -21,7 +21,7 @@ class RunSource(Protocol):
         ...
 
 
-class Wanted(NamedTuple):
+class SeriesFilter(NamedTuple):
     """Which series are asked for; None stands for all runs or all tags."""
 
     plugin: str
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
     tags: Collection[str] | None = None
 
 
-def select_tags(source: RunSource, wanted: Wanted) -> Iterator[tuple[str, list[tuple[Tag, TagStatus]]]]:
+def select_tags(source: RunSource, wanted: SeriesFilter) -> Iterator[tuple[str, list[tuple[Tag, TagStatus]]]]:
     """(run, its tags with their status) for each run that has any; tags without a point are left out."""
     runs = select_runs(source, wanted.runs)
     if wanted.tags is None:
@@ -54,7 +54,7 @@ def indexed_runs(source: RunSource, names: Collection[str] | None = None) -> lis
     return list(zip(called, indexes_of(list(runs.values())), strict=True))
 
 
-def _named(run: RunReader, wanted: Wanted, names: Collection[str]) -> Iterator[tuple[Tag, TagStatus]]:
+def _named(run: RunReader, wanted: SeriesFilter, names: Collection[str]) -> Iterator[tuple[Tag, TagStatus]]:
     for name in dict.fromkeys(names):
         tag = find_tag(run, wanted.plugin, name)
         if tag is not None and tag.meaning.data_class == wanted.data_class and (status := tag.status).points:

@@ -12,17 +12,17 @@ from starlette.routing import Route
 
 from aboard import __version__
 from aboard.api import PREFIX
-from aboard.server.boards.pages import PLACES, BoardPages
+from aboard.server.boards.pages import PATHS, BoardPages
 from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send
-from aboard.server.http.errors import tell_failures
+from aboard.server.http.errors import add_error_handlers
 from aboard.server.http.metrics import ServerMetrics
 from aboard.server.openapi import document_of
 from aboard.server.page_files import PageFiles
 from aboard.server.routes.boards import BoardRoutes
-from aboard.server.routes.events import EventRoutes, KnownChanges
+from aboard.server.routes.events import ChangePositionMiddleware, EventRoutes
 from aboard.server.routes.files import FileRoutes, MediaRoutes
 from aboard.server.routes.groups import GroupRoutes, SavedViewRoutes
-from aboard.server.routes.operations import asking
+from aboard.server.routes.operations import current_access
 from aboard.server.routes.people import PeopleRoutes
 from aboard.server.routes.runs import RunRoutes, SelectionRoutes
 from aboard.server.routes.series import AnnotationRoutes, ChartRoutes, SeriesRoutes
@@ -32,7 +32,7 @@ from aboard.services.services import Services
 _THREADS = 100
 
 
-def api_app(
+def create_app(
     control: Services,
     *,
     personal: bool,
@@ -58,9 +58,9 @@ def api_app(
         lifespan=_with_threads,
     )
     app.state.actor = actor
-    app.add_middleware(HeadAsGet)
-    app.add_middleware(KnownChanges, changes=control.changes)
-    tell_failures(app)
+    app.add_middleware(HeadAsGetMiddleware)
+    app.add_middleware(ChangePositionMiddleware, changes=control.changes)
+    add_error_handlers(app)
     metrics = ServerMetrics(control)
     app.state.metrics = metrics
     for room in (
@@ -80,8 +80,8 @@ def api_app(
         PeopleRoutes(control, login_mode),
     ):
         app.router.routes.extend(room.routes())
-    pages = BoardPages(control, lambda scope: asking(Request(scope)), second_origin)
-    app.router.routes.extend(Route(f"{place}{{rest:path}}", pages) for place in PLACES)
+    pages = BoardPages(control, lambda scope: current_access(Request(scope)), second_origin)
+    app.router.routes.extend(Route(f"{place}{{rest:path}}", pages) for place in PATHS)
     app.router.routes.extend(PageFiles(prefix=prefix).routes())
     control.keep_boards()
     app.openapi = lambda: document_of(app)
@@ -95,7 +95,7 @@ async def _with_threads(_: FastAPI) -> AsyncGenerator[None]:
     yield
 
 
-class HeadAsGet:
+class HeadAsGetMiddleware:
     """Passes requests on, and those for headers alone as requests for the whole."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -23,7 +23,7 @@ from aboard.api import VERSION
 from aboard.api.wire import to_failure
 from aboard.errors import AboardError
 from aboard.model.runs import Run
-from aboard.server.routes.operations import content_kinds, sent_kind
+from aboard.server.routes.operations import body_type, content_types
 
 Schema = dict[str, Any]
 _LONG_INTEGER: Schema = {
@@ -185,11 +185,11 @@ _FAILURE = {"$ref": "#/components/responses/Failure"}
 def document_of(app: FastAPI) -> dict[str, Any]:
     """What an application serves, as OpenAPI 3.1; made once."""
     if app.openapi_schema is None:
-        app.openapi_schema = _made(app)
+        app.openapi_schema = _build(app)
     return app.openapi_schema
 
 
-def _made(app: FastAPI) -> dict[str, Any]:
+def _build(app: FastAPI) -> dict[str, Any]:
     document = get_openapi(
         title="aboard",
         version=str(VERSION),
@@ -200,28 +200,28 @@ def _made(app: FastAPI) -> dict[str, Any]:
     for route in app.routes:
         if isinstance(route, APIRoute) and route.include_in_schema:
             for method in route.methods or ():
-                _fill(document["paths"][route.path_format][method.lower()], route, schemas)
+                _describe_operation(document["paths"][route.path_format][method.lower()], route, schemas)
     # Choices of parameters are described by FastAPI; all else by our own rules.
     described = document.get("components", {}).get("schemas", {})
     choices = {name: schema for name, schema in described.items() if "enum" in schema}
     document["components"] = {
         "schemas": {**dict(sorted({**choices, **schemas.components}.items())), "Failure": _failure_schema()},
-        "responses": {"Failure": _failure_answer()},
+        "responses": {"Failure": _failure_response()},
         "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
     }
     document["security"] = [{"token": []}]
     return document
 
 
-def _fill(operation: dict[str, Any], route: APIRoute, schemas: WireSchemas) -> None:
+def _describe_operation(operation: dict[str, Any], route: APIRoute, schemas: WireSchemas) -> None:
     hints = get_type_hints(inspect.unwrap(route.endpoint), include_extras=True)
     for hint in hints.values():
         for note in get_args(hint)[1:]:
-            kind = sent_kind(note.dependency) if isinstance(note, Depends) else None
+            kind = body_type(note.dependency) if isinstance(note, Depends) else None
             if kind is not None:
                 operation["requestBody"] = {"required": True, "content": _json(schemas.of(kind))}
     told = hints.get("return")
-    kinds = content_kinds(route)
+    kinds = content_types(route)
     if not (inspect.isclass(told) and issubclass(told, Response)):
         kinds = {"application/json": told}
     content = {name: {"schema": _BINARY if kind is bytes else schemas.of(kind)} for name, kind in kinds.items()}
@@ -250,7 +250,7 @@ def _failure_schema() -> Schema:
     return {"type": "object", "properties": {"error": error}, "required": ["error"]}
 
 
-def _failure_answer() -> dict[str, Any]:
+def _failure_response() -> dict[str, Any]:
     examples = {error.code: {"summary": str(error.status), "value": to_failure(error)} for error in _EXAMPLES}
     content = {"schema": {"$ref": "#/components/schemas/Failure"}, "examples": examples}
     return {"description": "What is wrong, and what to do about it.", "content": {"application/json": content}}

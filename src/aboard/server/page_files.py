@@ -21,7 +21,7 @@ _POLICY = (
 _KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 _FOREVER = "public, max-age=31536000, immutable"
-_ASK_AGAIN = "no-cache"
+_REVALIDATE = "no-cache"
 _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 _NOT_BUILT = (
     "This is an aboard server. It was installed without its page, which a clone does not have built.\n"
@@ -57,7 +57,7 @@ class PageFiles:
             Route("/w", self._front),
             Route("/w/{rest:path}", self._document),
             Route("/favicon.svg", self._icon),
-            Route("/favicon.ico", _to_icon),
+            Route("/favicon.ico", _redirect_to_icon),
             Route("/_page/{name:path}", self._asset),
         ]
 
@@ -73,7 +73,7 @@ class PageFiles:
             "x-content-type-options": "nosniff",
             "x-frame-options": "DENY",
         }
-        return self._file(request, "index.html", _ASK_AGAIN, headers)
+        return self._file(request, "index.html", _REVALIDATE, headers)
 
     async def _icon(self, request: Request) -> Response:
         return self._file(request, "favicon.svg", "public, max-age=86400")
@@ -101,5 +101,5 @@ def _allowed_scripts(document: bytes) -> str:
     return " ".join(["'self'", *(f"'sha256-{one}'" for one in sums)])
 
 
-async def _to_icon(_: Request) -> Response:
+async def _redirect_to_icon(_: Request) -> Response:
     return RedirectResponse("/favicon.svg", 308)

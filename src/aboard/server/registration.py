@@ -173,7 +173,7 @@ def _remove_dead(folder: Path) -> None:
             path.unlink()
 
 
-def owner() -> str:
+def process_owner() -> str:
     """The person whose process this is."""
     try:
         return getpass.getuser()

@@ -12,15 +12,15 @@ from aboard.config.server import OidcSettings, check_chosen_secret
 from aboard.config.settings import Settings
 from aboard.errors import InvalidValue
 from aboard.model.people import Access, Role
-from aboard.server.auth.authenticator import Cookie, Doors, HeaderDoor
-from aboard.server.auth.middleware import LoginGuard
-from aboard.server.auth.oidc import OidcLogin, OidcPeople, OidcProvider, has_jwt
+from aboard.server.auth.authenticator import Authenticator, Cookie, TrustedHeaderAuth
+from aboard.server.auth.middleware import AuthMiddleware
+from aboard.server.auth.oidc import OidcClaimRules, OidcLogin, OidcProvider, check_pyjwt
 from aboard.server.auth.pages import LoginPages
-from aboard.server.boards.second_origin import BoardOrigin, OriginPlace
-from aboard.server.http.addresses import BelowPrefix, OwnNames, Proxies, origin_of
+from aboard.server.boards.second_origin import BoardProxy, SecondOrigin
+from aboard.server.http.addresses import PathPrefixMiddleware, ServerNames, TrustedProxies, origin_of
 from aboard.server.http.asgi import ASGIApp
-from aboard.server.http.limits import RequestsUnderWay
-from aboard.server.http.security_headers import SecurityHeaders
+from aboard.server.http.limits import RequestLimiter
+from aboard.server.http.security_headers import SecurityHeadersMiddleware
 from aboard.server.http.serving import ConnectionLimits
 from aboard.services.people.logins import LoginOptions
 from aboard.services.services import Services
@@ -29,7 +29,7 @@ _NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ServerInstance:
     """Where a server listens, and what its own person shows to it."""
 
     host: str
@@ -39,25 +39,27 @@ class Place:
     token: str
     """Known to the account that runs the server, or to all whom it was told."""
     person: Access
-    under_way: RequestsUnderWay
+    under_way: RequestLimiter
     """Of both origins together."""
     boards_port: int = 0
     """Of the second origin."""
 
 
-def guarded(app: ASGIApp, control: Services, settings: Settings, place: Place, mode: str) -> ASGIApp:
+def add_authentication(
+    app: ASGIApp, control: Services, settings: Settings, place: ServerInstance, mode: str
+) -> ASGIApp:
     """The application behind its guard."""
     serve, login = settings.serve, settings.login
-    names = OwnNames.of(
+    names = ServerNames.of(
         place.host, is_loopback=place.is_loopback, url=serve.url, hosts=serve.hosts, origins=serve.origins
     )
-    doors = Doors(
+    doors = Authenticator(
         control.logins,
         control.login_tries,
         Cookie.named("session", place.port, is_secure=names.is_secure, below=names.prefix),
-        Proxies(serve.proxies),
+        TrustedProxies(serve.proxies),
         personal=(place.token, place.person),
-        header=_header_door(settings) if mode == "header" else None,
+        header=_trusted_header(settings) if mode == "header" else None,
     )
     oidc_cookie = Cookie.named("oidc", place.port, is_secure=names.is_secure, below=names.prefix)
     redirect_uri = f"{serve.url or place.url}/login/oidc/callback"
@@ -65,7 +67,7 @@ def guarded(app: ASGIApp, control: Services, settings: Settings, place: Place, m
         doors,
         session_seconds=login.session_hours * 3600,
         code_for=lambda access, challenge: control.people_for(access).login_code(challenge),
-        oidc=OidcLogin(oidc_provider(login.oidc), _people(login.oidc), oidc_cookie, redirect_uri)
+        oidc=OidcLogin(oidc_provider(login.oidc), _claim_rules(login.oidc), oidc_cookie, redirect_uri)
         if mode == "oidc"
         else None,
         can_log_in=mode != "header",
@@ -73,32 +75,36 @@ def guarded(app: ASGIApp, control: Services, settings: Settings, place: Place, m
         leads_to=origin_of(serve.boards_url) or f"http://*:{place.boards_port}",
         only_person=place.person.name if mode == "personal" else "",
     )
-    guard = LoginGuard(app, doors, pages, names, place.under_way, largest_request=serve.largest_request)
+    guard = AuthMiddleware(app, doors, pages, names, place.under_way, largest_request=serve.largest_request)
     # A notebook on the same machine may show the boards of its own person.
     origins = (*serve.origins, *_NOTEBOOKS) if mode == "personal" else serve.origins
-    return BelowPrefix(SecurityHeaders(guard, is_secure=names.is_secure, origins=origins), names.prefix)
+    return PathPrefixMiddleware(
+        SecurityHeadersMiddleware(guard, is_secure=names.is_secure, origins=origins), names.prefix
+    )
 
 
-def board_origin(control: Services, settings: Settings, place: Place, port: int) -> BoardOrigin:
+def board_proxy(control: Services, settings: Settings, place: ServerInstance, port: int) -> BoardProxy:
     """The application of the second origin, which listens on `port`; `place` is that of the first one."""
     serve = settings.serve
     if serve.boards_url and urlsplit(serve.boards_url)[:2] == urlsplit(serve.url)[:2]:
         hint = "give boards that are processes another name or port: their scripts must not be able to ask the API"
         raise InvalidValue(f"serve.boards_url has the same origin as serve.url: {serve.boards_url}", hint=hint)
-    names = OwnNames.of(place.host, is_loopback=place.is_loopback, url=serve.boards_url, hosts=serve.hosts, origins=())
-    doors = Doors(
+    names = ServerNames.of(
+        place.host, is_loopback=place.is_loopback, url=serve.boards_url, hosts=serve.hosts, origins=()
+    )
+    doors = Authenticator(
         control.logins,
         control.login_tries,
         Cookie.named("none", port, is_secure=names.is_secure),  # no cookie opens more than one board here
-        Proxies(serve.proxies),
+        TrustedProxies(serve.proxies),
         personal=(place.token, place.person),
     )
     front = origin_of(serve.url) or f"http://*:{place.port}"
     framed_by = " ".join(["'self'", front, *sorted(serve.origins)])
-    where = OriginPlace(
+    where = SecondOrigin(
         port=port, names=names, front=serve.url, front_port=place.port, largest_request=serve.largest_request
     )
-    return BoardOrigin(control, doors, where, framed_by, place.under_way)
+    return BoardProxy(control, doors, where, framed_by, place.under_way)
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
@@ -112,7 +118,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
     )
 
 
-def second_origin(settings: Settings, port: int) -> Callable[[str], str]:
+def second_origin_url(settings: Settings, port: int) -> Callable[[str], str]:
     """The address of the second origin, for somebody who asked the first one by a Host header."""
 
     def url(host: str) -> str:
@@ -133,12 +139,12 @@ def login_options(settings: Settings) -> LoginOptions:
 
 def oidc_provider(settings: OidcSettings) -> OidcProvider:
     """The provider that the settings name."""
-    has_jwt()
+    check_pyjwt()
     return OidcProvider(settings.issuer, settings.client_id, settings.client_secret, settings.scopes)
 
 
-def _people(settings: OidcSettings) -> OidcPeople:
-    return OidcPeople(
+def _claim_rules(settings: OidcSettings) -> OidcClaimRules:
+    return OidcClaimRules(
         name_claim=settings.name_claim,
         groups_claim=settings.groups_claim,
         domains=settings.domains,
@@ -150,13 +156,13 @@ def _people(settings: OidcSettings) -> OidcPeople:
 
 def check_header_mode(settings: Settings) -> None:
     """Refuse to believe a header of just anybody."""
-    _header_door(settings)
+    _trusted_header(settings)
 
 
-def _header_door(settings: Settings) -> HeaderDoor:
+def _trusted_header(settings: Settings) -> TrustedHeaderAuth:
     if not (settings.serve.proxies or settings.login.proxy_secret):
         hint = "name its address in serve.proxies, or set login.proxy_secret and have it send X-Aboard-Proxy-Secret"
         raise InvalidValue("the login mode header believes a proxy, and none is named", hint=hint)
     if settings.login.proxy_secret:
         check_chosen_secret(settings.login.proxy_secret, "login.proxy_secret", "openssl rand -hex 24")
-    return HeaderDoor(header=settings.login.header, secret=settings.login.proxy_secret)
+    return TrustedHeaderAuth(header=settings.login.header, secret=settings.login.proxy_secret)

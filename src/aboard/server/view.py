@@ -12,15 +12,16 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, json_answer, text_answer
+from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, json_response, text_response
 
 if TYPE_CHECKING:
     from aboard.reader.collection import RunCollection
     from aboard.store.store import TrafficCount
 
+
 _WORKERS = 16
 _NO_PROBLEMS: dict[str, Any] = {"unreadable_files": 0, "damaged_files": 0, "stores": {}, "store_problems": []}
-_NOT_YET = {"runs_read": 0, "runs_found": 0, "bytes_read": 0, "cycles": 0, "newest_wall_time": 0.0}
+_NOTHING_READ = {"runs_read": 0, "runs_found": 0, "bytes_read": 0, "cycles": 0, "newest_wall_time": 0.0}
 
 
 class ViewApp:
@@ -48,13 +49,13 @@ class ViewApp:
             return
         path: str = scope["path"]
         if path != self._prefix and not path.startswith(f"{self._prefix}/"):
-            await text_answer(404, "not found\n")(scope, receive, send)
+            await text_response(404, "not found\n")(scope, receive, send)
             return
         match path.removeprefix(self._prefix):
             case "/healthz":
-                await json_answer({"status": "ok"})(scope, receive, send)
+                await json_response({"status": "ok"})(scope, receive, send)
             case "/api/v1/progress":
-                await json_answer(self._progress())(scope, receive, send)
+                await json_response(self._progress())(scope, receive, send)
             case _:
                 board = await asyncio.shield(self._opened())
                 await board({**scope, "root_path": self._prefix}, receive, send)
@@ -68,7 +69,7 @@ class ViewApp:
     def _opened(self) -> asyncio.Future[ASGIApp]:
         if self._board is None:
             self._board = asyncio.get_running_loop().run_in_executor(None, self._open)
-            self._board.add_done_callback(_looked_at)
+            self._board.add_done_callback(_retrieve_exception)
         return self._board
 
     def _open(self) -> ASGIApp:
@@ -83,7 +84,7 @@ class ViewApp:
 
     def _progress(self) -> dict[str, Any]:
         if self._runs is None:
-            state, problems = dict[str, Any](_NOT_YET), _NO_PROBLEMS
+            state, problems = dict[str, Any](_NOTHING_READ), _NO_PROBLEMS
         else:
             from aboard.reader.progress import problems_of
 
@@ -100,7 +101,7 @@ class ViewApp:
         return {**state, "newest_point_age": age, "complete": state["cycles"] > 0, **problems}
 
 
-def _looked_at(board: asyncio.Future[ASGIApp]) -> None:
+def _retrieve_exception(board: asyncio.Future[ASGIApp]) -> None:
     """Without a look at it, asyncio would complain of a failure that `failed` has been told."""
     if not board.cancelled():
         board.exception()

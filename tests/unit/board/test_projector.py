@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from aboard import SummaryWriter
-from aboard.board.hosting import Board
-from aboard.board.provider import About
+from aboard.board.hosting import BoardApp
+from aboard.board.provider import BoardMetadata
 from aboard.model.ids import new_uid
 from aboard.reader.collection import RunCollection
 from support.board_client import BoardClient, plugin
@@ -40,7 +40,7 @@ class Lab:
     def board(self) -> BoardClient:
         collection = RunCollection({"": self.run / "tb"}, within=self.store)
         collection.refresh()
-        return BoardClient(Board("test", collection, about=About()))
+        return BoardClient(BoardApp("test", collection, about=BoardMetadata()))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from werkzeug.datastructures import ImmutableMultiDict
 from werkzeug.wrappers import Request
 
 import aboard
-from aboard.board.hosting import Board
+from aboard.board.hosting import BoardApp
 from aboard.board.tensorboard_api import hparams_api_pb2
 from support.board_client import FORM, SESSION_GROUPS, Asked, BoardClient, board_over, every_request, plugin
 from support.sample_logs import write_every_kind
@@ -43,7 +43,7 @@ HPARAMS_REQUESTS = {
 
 
 @pytest.fixture(scope="module")
-def board(tmp_path_factory) -> Board:
+def board(tmp_path_factory) -> BoardApp:
     folder = tmp_path_factory.mktemp("logs") / "logs"
     folder.mkdir()
     write_every_kind(aboard.SummaryWriter, folder)
@@ -90,7 +90,7 @@ def parameters(monkeypatch) -> set[str]:
     return names
 
 
-def routes_of(board: Board) -> set[str]:
+def routes_of(board: BoardApp) -> set[str]:
     app = board._app
     return {*app.exact_routes, *(prefix + "x" for prefix in app.prefix_routes)}
 

@@ -11,7 +11,7 @@ import pytest
 
 import aboard
 from aboard.board import responses, routes
-from aboard.board.responses import ANSWERS
+from aboard.board.responses import RESPONSES
 from support.board_client import FORM, BoardClient, board_over, plugin
 
 POINTS = 100
@@ -37,11 +37,11 @@ def test_a_request_that_repeats_itself_is_refused(client: BoardClient, monkeypat
     assert status == 200
     monkeypatch.setattr(responses, "LARGEST_RESPONSE", 3 * len(body))
     assert time_series(client, 2)[0] == 200
-    kept = len(ANSWERS._kept)
+    kept = len(RESPONSES._kept)
     status, text = time_series(client, 1000)
     assert status == 400
     assert b"Ask for fewer curves" in text
-    assert len(ANSWERS._kept) == kept
+    assert len(RESPONSES._kept) == kept
 
 
 def test_custom_scalars_of_too_many_tags_are_refused(client: BoardClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from aboard.model.people import Access
-from aboard.server.auth.authenticator import Asker, Doors
-from aboard.server.auth.middleware import LoginGuard
+from aboard.server.auth.authenticator import Authenticator, Principal
+from aboard.server.auth.middleware import AuthMiddleware
 from aboard.server.auth.pages import LoginPages
-from aboard.server.http.addresses import OwnNames
-from aboard.server.http.asgi import text_answer
-from aboard.server.http.limits import RequestsUnderWay
+from aboard.server.http.addresses import ServerNames
+from aboard.server.http.asgi import text_response
+from aboard.server.http.limits import RequestLimiter
 
 HOST = "board.example:6006"
 RUNS = "/api/v1/runs"
@@ -27,8 +27,8 @@ class DoorsOfAnn:
     def __init__(self, *, by_cookie: bool) -> None:
         self._by_cookie = by_cookie
 
-    async def who(self, *_: object) -> Asker:
-        return Asker(Access(name="ann"), self._by_cookie)
+    async def who(self, *_: object) -> Principal:
+        return Principal(Access(name="ann"), self._by_cookie)
 
     async def renewed(self, _: object) -> None:
         return None
@@ -47,10 +47,10 @@ class NoPages:
 
 def status_of(method: str = "POST", *, path: str = RUNS, by_cookie: bool = True, **headers: Any) -> int:
     """The status of one request, 200 when the application got it."""
-    names = OwnNames(names=frozenset({"board.example"}), any_address=False, origins=frozenset({ALLOWED}))
-    doors = cast(Doors, DoorsOfAnn(by_cookie=by_cookie))
-    guard = LoginGuard(
-        text_answer(200, "inside"), doors, cast(LoginPages, NoPages()), names, RequestsUnderWay(100), largest_request=99
+    names = ServerNames(names=frozenset({"board.example"}), any_address=False, origins=frozenset({ALLOWED}))
+    doors = cast(Authenticator, DoorsOfAnn(by_cookie=by_cookie))
+    guard = AuthMiddleware(
+        text_response(200, "inside"), doors, cast(LoginPages, NoPages()), names, RequestLimiter(100), largest_request=99
     )
     sent: list[Any] = []
 

@@ -108,16 +108,16 @@ class Ask(Protocol):
 def api_over(store: Store, folder: Path) -> Generator[Ask]:
     """The API over a store that was looked at, without a socket."""
     from aboard.catalog.catalog import Catalog
-    from aboard.server.app import api_app
-    from aboard.server.auth.shared_token import AccessGuard
+    from aboard.server.app import create_app
+    from aboard.server.auth.shared_token import SharedTokenMiddleware
     from aboard.services.services import ServiceOptions, Services
 
     with Catalog.open(folder / "catalog.sqlite") as catalog:
         options = ServiceOptions(stores=[store.uri], may_add_stores=True, look_seconds=60)
         with contextlib.closing(Services(catalog, options)) as control:
             control.look_now()
-            app = api_app(control, personal=True, private=False, actor="tester", remember=lambda _: None)
-            guarded = AccessGuard(app, hosts=frozenset({"127.0.0.1"}), token="secret", cookie="aboard_test")
+            app = create_app(control, personal=True, private=False, actor="tester", remember=lambda _: None)
+            guarded = SharedTokenMiddleware(app, hosts=frozenset({"127.0.0.1"}), token="secret", cookie="aboard_test")
             headers = {"authorization": "Bearer secret"}
 
             def ask(method: str, path: str, body: bytes = b"") -> Answer:

@@ -7,7 +7,7 @@ import asyncio
 
 from starlette.types import Message, Receive, Scope, Send
 
-from aboard.server.http.serving import IdleStop
+from aboard.server.http.serving import IdleShutdown
 from support.shipping import Hands
 
 REQUEST: Scope = {"type": "http"}
@@ -27,7 +27,7 @@ async def _answered(_scope: Scope, _receive: Receive, _send: Send) -> None:
 
 def test_it_ends_so_long_after_the_last_request() -> None:
     clock = Hands()
-    idle = IdleStop(_answered, 60, lambda: True, clock=clock)
+    idle = IdleShutdown(_answered, 60, lambda: True, clock=clock)
     clock.move(59)
     assert not idle.is_over
     asyncio.run(idle(REQUEST, _nothing, _ignored))
@@ -44,17 +44,17 @@ def test_an_open_request_and_a_board_keep_it() -> None:
         clock.move(3600)
         seen.append(idle.is_over)
 
-    idle = IdleStop(streamed, 60, lambda: True, clock=clock)
+    idle = IdleShutdown(streamed, 60, lambda: True, clock=clock)
     asyncio.run(idle(REQUEST, _nothing, _ignored))
     assert seen == [False]
-    has_boards = IdleStop(_answered, 60, lambda: True, lambda: True, clock=clock)
+    has_boards = IdleShutdown(_answered, 60, lambda: True, lambda: True, clock=clock)
     clock.move(3600)
     assert not has_boards.is_over
 
 
 def test_one_that_nobody_can_find_ends_at_once() -> None:
     is_published = True
-    idle = IdleStop(_answered, 60, lambda: is_published, lambda: True, clock=Hands())
+    idle = IdleShutdown(_answered, 60, lambda: is_published, lambda: True, clock=Hands())
     assert not idle.is_over
     is_published = False
     assert idle.is_over

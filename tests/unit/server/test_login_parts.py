@@ -6,8 +6,8 @@ import pytest
 from aboard.errors import Forbidden, Unauthorized
 from aboard.model.people import Role
 from aboard.server.auth.authenticator import Cookie
-from aboard.server.auth.oidc import OidcPeople
-from aboard.server.http.addresses import OwnNames, Proxies, local_path, network_of
+from aboard.server.auth.oidc import OidcClaimRules
+from aboard.server.http.addresses import ServerNames, TrustedProxies, network_of, safe_redirect_path
 from aboard.services.people import login_attempts
 from aboard.services.people.login_attempts import FailureRateLimit
 
@@ -56,12 +56,12 @@ def test_who_has_a_network_is_one():
 )
 def test_the_address_of_who_asks(peer, told, found):
     headers = [(b"x-forwarded-for", told.encode())] if told else []
-    assert Proxies(["10.0.0.0/8"]).client({"client": (peer, 1), "headers": headers}) == found
+    assert TrustedProxies(["10.0.0.0/8"]).client({"client": (peer, 1), "headers": headers}) == found
 
 
 @pytest.mark.parametrize("wanted", ["/", "/w/vision", "/boards/x/?a=b&c=%2F#x".partition("#")[0], "/a%2Fb"])
 def test_places_on_this_server_are_kept(wanted):
-    assert local_path(wanted) == wanted
+    assert safe_redirect_path(wanted) == wanted
 
 
 def test_the_cookie_is_for_this_host_and_tls_where_there_is_tls():
@@ -74,7 +74,7 @@ def test_the_cookie_is_for_this_host_and_tls_where_there_is_tls():
 
 def test_names_and_origins_of_a_server_behind_a_proxy(monkeypatch):
     monkeypatch.setattr("aboard.server.http.addresses.socket.getfqdn", lambda: "Machine.example.org")
-    names = OwnNames.of(
+    names = ServerNames.of(
         "0.0.0.0",
         is_loopback=False,
         url="https://aboard.example.org",
@@ -95,7 +95,7 @@ def test_names_and_origins_of_a_server_behind_a_proxy(monkeypatch):
 
 
 def _people(**rules):
-    return OidcPeople(name_claim="preferred_username", groups_claim="groups", **rules)
+    return OidcClaimRules(name_claim="preferred_username", groups_claim="groups", **rules)
 
 
 def test_the_highest_role_of_ones_groups_counts():

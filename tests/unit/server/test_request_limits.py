@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from aboard.server.http.asgi import text_answer
-from aboard.server.http.limits import _AT_ONCE, RequestsUnderWay, TooManyRequests
+from aboard.server.http.asgi import text_response
+from aboard.server.http.limits import _AT_ONCE, RequestLimiter, TooManyRequests
 
 SERIES, OTHER = "/api/v1/series", "/api/v1/runs"
 
@@ -19,7 +19,7 @@ class Bench:
     """Requests whose responses end when a test says so."""
 
     def __init__(self) -> None:
-        self.under_way = RequestsUnderWay(1024)
+        self.under_way = RequestLimiter(1024)
         self.running = self.ran = 0
         self.end = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
@@ -51,7 +51,7 @@ class Bench:
             if message["type"].endswith("response.start"):
                 self.statuses.append(message["status"])
 
-        app = self.under_way.limited(self.app, person, lambda _, error: text_answer(error.status, ""))
+        app = self.under_way.limited(self.app, person, lambda _, error: text_response(error.status, ""))
         self.tasks.append(asyncio.ensure_future(app(scope, receive, send)))
         return leaves
 
@@ -95,7 +95,7 @@ async def test_large_responses_wait_until_others_of_the_same_person_are_sent(ben
 @pytest.mark.parametrize(("connections", "most"), [(4096, 256), (512, 128), (100, 25), (3, 16)])
 def test_one_person_leaves_connections_for_others(connections: int, most: int) -> None:
     """At `ulimit -n 1024`, a server has 512 connections."""
-    assert RequestsUnderWay(connections).most == most
+    assert RequestLimiter(connections).most == most
 
 
 @with_bench

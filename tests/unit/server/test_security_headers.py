@@ -12,7 +12,7 @@ import pytest
 import aboard
 from aboard.board.hosting import BoardDispatcher
 from aboard.server.boards.wsgi import WSGIBridge
-from aboard.server.http.security_headers import SecurityHeaders
+from aboard.server.http.security_headers import SecurityHeadersMiddleware
 from support.board_client import board_over
 
 
@@ -21,7 +21,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder: Path = tmp_path_factory.mktemp("logs")
     with aboard.SummaryWriter(folder / "run") as writer:
         writer.add_hparams({"lr": 0.1}, {"loss": 1.0})
-    return SecurityHeaders(WSGIBridge(BoardDispatcher({"x": board_over(folder)}.get), workers=1), is_secure=False)
+    return SecurityHeadersMiddleware(
+        WSGIBridge(BoardDispatcher({"x": board_over(folder)}.get), workers=1), is_secure=False
+    )
 
 
 def ask(app: Any, path: str, method: str = "GET", body: bytes = b"") -> tuple[int, str, list[str]]:

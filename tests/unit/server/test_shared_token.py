@@ -6,7 +6,7 @@ import asyncio
 import pytest
 from starlette.responses import PlainTextResponse
 
-from aboard.server.auth.shared_token import AccessGuard
+from aboard.server.auth.shared_token import SharedTokenMiddleware
 
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -34,8 +34,8 @@ def ask(guard, path="/", *, method="GET", query="", **headers):
     return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}
 
 
-def guard_of(*, hosts: frozenset[str] | None = LOCAL, token: str | None = None) -> AccessGuard:
-    return AccessGuard(PlainTextResponse("inside"), hosts=hosts, token=token, cookie="c")
+def guard_of(*, hosts: frozenset[str] | None = LOCAL, token: str | None = None) -> SharedTokenMiddleware:
+    return SharedTokenMiddleware(PlainTextResponse("inside"), hosts=hosts, token=token, cookie="c")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:6006", "localhost:6006", "[::1]:6006", "LOCALHOST"])

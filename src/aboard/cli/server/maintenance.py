@@ -166,13 +166,13 @@ def _root(root: str, stores: Sequence[str]) -> str:
 def make_administrator(name: str | None, place: str | None, *, as_json: bool) -> None:
     """Make somebody an administrator and print a code that lets them in."""
     with _opened(place, beside_server=True) as (catalog, settings):
-        from aboard.server.registration import owner
+        from aboard.server.registration import process_owner
         from aboard.services.people.accounts import code_for, ensure_administrator
 
         is_header = settings.login.mode == "header"
         if is_header and not name:
             raise InvalidValue("Name the administrator.", hint="Write the name that the proxy sends for them.")
-        person = ensure_administrator(catalog, name or owner(), is_chosen=bool(name))
+        person = ensure_administrator(catalog, name or process_owner(), is_chosen=bool(name))
         code = code_for(catalog, person)
     url = settings.serve.url
     if as_json:

@@ -57,9 +57,9 @@ def serve_catalog(options: ServerOptions) -> None:
     token = server_token(settings, is_loopback=is_loopback(host), is_private=options.private)
     with needed_packages():  # after what a person may have mistaken: they take a second to load
         from aboard.cli.server.serving import CatalogServer
-        from aboard.server.http.logging import begin_log
+        from aboard.server.http.logging import configure_logging
 
-    begin_log(settings.serve.log_format)
+    configure_logging(settings.serve.log_format)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(host, settings.serve.port))

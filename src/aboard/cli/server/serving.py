@@ -22,15 +22,22 @@ from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.foundation.files import make_private_folder
 from aboard.model.boards import BoardLimits
 from aboard.model.people import Access
-from aboard.server.app import api_app
+from aboard.server.app import create_app
 from aboard.server.http.addresses import prefix_of
-from aboard.server.http.limits import RequestsUnderWay
-from aboard.server.http.listening import ByPort, is_loopback, listen, url_of
-from aboard.server.http.logging import RequestLog
-from aboard.server.http.serving import IdleStop, serve
+from aboard.server.http.limits import RequestLimiter
+from aboard.server.http.listening import PortDispatcher, is_loopback, listen, url_of
+from aboard.server.http.logging import RequestLogMiddleware
+from aboard.server.http.serving import IdleShutdown, serve
 from aboard.server.page_files import is_page_built
-from aboard.server.registration import Announcement, Registration, owner
-from aboard.server.setup import Place, board_origin, connection_limits, guarded, login_options, second_origin
+from aboard.server.registration import Announcement, Registration, process_owner
+from aboard.server.setup import (
+    ServerInstance,
+    add_authentication,
+    board_proxy,
+    connection_limits,
+    login_options,
+    second_origin_url,
+)
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.services.people.accounts import code_for, ensure_administrator, has_named_administrator, has_way_in
@@ -60,37 +67,37 @@ class CatalogServer:
             stack.callback(registration.withdraw)
         catalog = stack.enter_context(Catalog.open(place or own / "catalog.sqlite"))
         was_closed = not has_way_in(catalog)
-        person = ensure_administrator(catalog, owner()) if self._needs_person(catalog) else owner()
+        person = ensure_administrator(catalog, process_owner()) if self._needs_person(catalog) else process_owner()
         control = self._control(catalog, stack)
         remembering = registration if self._is_personal else None
         if remembering is not None:
             _follow_again(control, remembering.stores())
         second = stack.enter_context(self._second_listener(listener))
         second_port: int = second.getsockname()[1]
-        inner = api_app(
+        inner = create_app(
             control,
             personal=self._is_personal,
             private=options.private,
             remember=remembering.remember if remembering is not None else _forget,
             login_mode=self._mode,
-            second_origin=second_origin(self._settings, second_port),
+            second_origin=second_origin_url(self._settings, second_port),
             prefix=prefix_of(self._settings.serve.url),
         )
         limits = connection_limits(self._settings)
-        where = Place(
+        where = ServerInstance(
             host=self._host,
             port=listener.getsockname()[1],
             url=url,
             is_loopback=is_loopback(self._host),
             token=self._token.text,
             person=Access.whole(person),
-            under_way=RequestsUnderWay(limits.most_here()),
+            under_way=RequestLimiter(limits.most_here()),
             boards_port=second_port,
         )
-        app = guarded(inner, control, self._settings, where, self._mode)
-        boards = board_origin(control, self._settings, where, second_port)
-        app = ByPort(app, boards, second_port, boards.close)
-        app = RequestLog(app, inner.state.metrics, access_log=not options.private)
+        app = add_authentication(inner, control, self._settings, where, self._mode)
+        boards = board_proxy(control, self._settings, where, second_port)
+        app = PortDispatcher(app, boards, second_port, boards.close)
+        app = RequestLogMiddleware(app, inner.state.metrics, access_log=not options.private)
         if registration is not None:
             registration.publish(url, self._token.text)
         else:
@@ -99,7 +106,7 @@ class CatalogServer:
         self._announce(url, second_port, control, person, is_first=was_closed)
         if options.private and registration is not None:
             is_needed = catalog.boards.has_living
-            idle = IdleStop(app, options.idle_timeout, registration.is_published, is_needed)
+            idle = IdleShutdown(app, options.idle_timeout, registration.is_published, is_needed)
             idle.start()
             serve(idle, listener, control.changes.close, second=second, limits=limits)
         else:

@@ -101,12 +101,12 @@ def view(options: ViewOptions) -> None:
         try:
             reading.begin_ahead()
             try:
-                from aboard.server.auth.shared_token import AccessGuard
+                from aboard.server.auth.shared_token import SharedTokenMiddleware
                 from aboard.server.http.serving import serve
                 from aboard.server.view import ViewApp
             except ImportError as error:
                 raise _missing(error) from error
-            app = AccessGuard(
+            app = SharedTokenMiddleware(
                 ViewApp(reading.begin, lambda runs: _board_app(runs, template, options), reading.fail, prefix),
                 hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
                 token=token,
@@ -252,23 +252,23 @@ def _let_read(collection: RunCollection) -> None:
 
 def _board_app(collection: RunCollection, template: NameTemplate | None, options: ViewOptions) -> Any:
     _let_read(collection)
-    from aboard.board.hosting import Board, SingleBoard
+    from aboard.board.hosting import BoardApp, SingleBoardApp
     from aboard.board.names import NamedRuns, folder_columns
-    from aboard.board.provider import About, Limits
+    from aboard.board.provider import BoardMetadata, SampleLimits
 
     folders = _folders(options)
     columns = folder_columns(options.roots, collection.columns_of)
     # Several logdirs share the name of a run in a store.
     identity = ("run", "logdir") if template is not None and template.known is STORE_FIELDS else ("run",)
-    board = Board(
+    board = BoardApp(
         "view",
         collection if template is None else NamedRuns(collection, template, columns, identity),
-        about=About(name=options.window_title, data_location=folders),
-        limits=Limits(of_plugin=options.samples),
+        about=BoardMetadata(name=options.window_title, data_location=folders),
+        limits=SampleLimits(of_plugin=options.samples),
         plugins="all",
         logdir=folders if len(options.roots) == 1 else "",
     )
-    return SingleBoard(board)
+    return SingleBoardApp(board)
 
 
 def _checked_prefix(prefix: str) -> str:

@@ -14,7 +14,7 @@ from anyio import CapacityLimiter, to_thread
 from aboard.errors import Unauthorized
 from aboard.model.names import check_name
 from aboard.model.people import Access
-from aboard.server.http.addresses import Proxies, network_of
+from aboard.server.http.addresses import TrustedProxies, network_of
 from aboard.server.http.asgi import Scope
 from aboard.services.people.login_attempts import LoginAttempts
 from aboard.services.people.logins import Logins
@@ -25,7 +25,7 @@ _THREADS, _THROTTLED_THREADS = 16, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Principal:
     """Who asks. A browser sends its cookie whatever page made it ask, so `by_cookie` calls for a closer look."""
 
     access: Access
@@ -33,14 +33,14 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderDoor:
+class TrustedHeaderAuth:
     """A proxy that names the person in a header. It proves itself by its address or by a secret."""
 
     header: str
     secret: str
 
 
-class TooManyTries(Unauthorized):
+class TooManyAttempts(Unauthorized):
     """Somebody tries what opens nothing, again and again."""
 
     status = 429
@@ -52,7 +52,7 @@ class TooManyTries(Unauthorized):
         self.seconds = whole
 
 
-class Doors:
+class Authenticator:
     """Finds out who asks, and slows down who only tries."""
 
     def __init__(
@@ -60,10 +60,10 @@ class Doors:
         logins: Logins,
         tries: LoginAttempts,
         cookie: Cookie,
-        proxies: Proxies,
+        proxies: TrustedProxies,
         *,
         personal: tuple[str, Access] | None = None,
-        header: HeaderDoor | None = None,
+        header: TrustedHeaderAuth | None = None,
     ) -> None:
         """`personal`: the token of a server that serves one person, and that person."""
         self.logins, self.cookie, self._proxies = logins, cookie, proxies
@@ -71,14 +71,14 @@ class Doors:
         self._tries = tries
         self._lanes: dict[tuple[str, bool], CapacityLimiter] = {}  # are made where an event loop runs
 
-    async def who(self, scope: Scope, headers: Mapping[str, str]) -> Asker | None:
+    async def who(self, scope: Scope, headers: Mapping[str, str]) -> Principal | None:
         """Who asks; None for nobody in particular. A token that opens nothing is an error."""
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             access = await self._by_token(scope, bearer.strip())
             if access is None:
                 raise Unauthorized("this token opens nothing here", hint="see `aboard login`; it may have been revoked")
-            return Asker(access, by_cookie=False)
+            return Principal(access, by_cookie=False)
         if self._header is not None:
             return await self._by_header(scope, headers, self._header)
         secret = self.cookie.read(headers)
@@ -87,7 +87,7 @@ class Doors:
         access = self.logins.peek("session", secret)
         if access is None:
             access = await self.limited(scope, lambda: self.logins.of_session(secret))
-        return None if access is None else Asker(access, by_cookie=True)
+        return None if access is None else Principal(access, by_cookie=True)
 
     async def renewed(self, headers: Mapping[str, str]) -> str | None:
         """Another secret for the browser that asks, where its session is due for one."""
@@ -117,7 +117,7 @@ class Doors:
         found = await self.on_thread(find, lane=lane, is_throttled=wait > 0)
         if found is None:
             if wait:
-                raise TooManyTries(wait)
+                raise TooManyAttempts(wait)
             self.failed(scope, account)
         return found
 
@@ -147,9 +147,9 @@ class Doors:
         known = self.logins.peek("token", text)
         if known is not None:
             return known
-        return await self.limited(scope, lambda: self.logins.of_token(text), account=account_of(text))
+        return await self.limited(scope, lambda: self.logins.of_token(text), account=token_id_of(text))
 
-    async def _by_header(self, scope: Scope, headers: Mapping[str, str], door: HeaderDoor) -> Asker | None:
+    async def _by_header(self, scope: Scope, headers: Mapping[str, str], door: TrustedHeaderAuth) -> Principal | None:
         name = headers.get(door.header.lower(), "").strip()
         if not name:
             return None
@@ -166,10 +166,10 @@ class Doors:
         check_name(name, "a person")
         access = self.logins.peek("name", name.casefold()) or await self.on_thread(lambda: self.logins.of_name(name))
         # The proxy lets every request of a browser through, so pages of others could use it as they could a cookie.
-        return None if access is None else Asker(access, by_cookie=True)
+        return None if access is None else Principal(access, by_cookie=True)
 
 
-def account_of(token: str) -> str:
+def token_id_of(token: str) -> str:
     """The part of a token that says which one it means to be; of anything else nothing."""
     parts = token.split("_", 2)
     return parts[1][:32] if len(parts) == 3 and parts[0] == "aboard" else ""

@@ -16,9 +16,9 @@ from aboard.api import PREFIX
 from aboard.api.wire import to_failure
 from aboard.errors import AboardError, CatalogUnavailable, Forbidden, InvalidValue, Unauthorized
 from aboard.model.people import Access
-from aboard.server.auth.authenticator import Asker, Doors, TooManyTries
+from aboard.server.auth.authenticator import Authenticator, Principal, TooManyAttempts
 from aboard.server.auth.pages import LoginPages
-from aboard.server.http.addresses import OwnNames
+from aboard.server.http.addresses import ServerNames
 from aboard.server.http.asgi import (
     ACCESS,
     ASGIApp,
@@ -26,33 +26,40 @@ from aboard.server.http.asgi import (
     Receive,
     Scope,
     Send,
-    ShortAnswer,
+    SimpleResponse,
     headers_of,
-    json_answer,
-    text_answer,
+    json_response,
+    text_response,
 )
-from aboard.server.http.limits import ANONYMOUS_BYTES, Limited, RequestsUnderWay, TooLarge, TooManyRequests, watched
+from aboard.server.http.limits import (
+    ANONYMOUS_BYTES,
+    BodyLimit,
+    RequestLimiter,
+    RequestTooLarge,
+    TooManyRequests,
+    end_when_revoked,
+)
 
 _log = logging.getLogger("aboard.server")
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_EXCHANGE = f"{PREFIX}/login/exchange"
-_OPEN_TO_ALL = frozenset({"/healthz", "/readyz", f"{PREFIX}/login"})
-_FRESH = "aboard.fresh_secret"
-_MARK = "x-aboard-request"
+_EXCHANGE_PATH = f"{PREFIX}/login/exchange"
+_PUBLIC_PATHS = frozenset({"/healthz", "/readyz", f"{PREFIX}/login"})
+_FRESH_COOKIE_KEY = "aboard.fresh_secret"
+_REQUEST_MARK = "x-aboard-request"
 """A header that no form and no script of another site can send."""
-_HOW = "log in: open the address of the server in a browser, or `aboard login ADDRESS`"
+_LOGIN_HINT = "log in: open the address of the server in a browser, or `aboard login ADDRESS`"
 
 
-class LoginGuard:
+class AuthMiddleware:
     """Passes requests on, with who asks in their scope. Login pages are answered before the application."""
 
     def __init__(
         self,
         app: ASGIApp,
-        doors: Doors,
+        doors: Authenticator,
         pages: LoginPages,
-        names: OwnNames,
-        under_way: RequestsUnderWay,
+        names: ServerNames,
+        under_way: RequestLimiter,
         *,
         largest_request: int = 64 << 20,
     ) -> None:
@@ -69,15 +76,15 @@ class LoginGuard:
             self._check_form(scope, headers)
             answer = await self._answer(scope, headers, receive)
         except AboardError as error:
-            answer = _refusal(scope, error)
+            answer = _error_response(scope, error)
         except Exception:
             _log.exception("it could not be found out who asks for %s", scope["path"])
-            answer = _refusal(scope, AboardError("the server failed", hint="see its log"))
+            answer = _error_response(scope, AboardError("the server failed", hint="see its log"))
         if answer == self._app:
             most = self._largest_request if ACCESS in scope else ANONYMOUS_BYTES
-            answer = Limited(answer, most, _refusal)
+            answer = BodyLimit(answer, most, _error_response)
             if ACCESS in scope:
-                answer = self._under_way.limited(answer, scope[ACCESS].name, _refusal)
+                answer = self._under_way.limited(answer, scope[ACCESS].name, _error_response)
             if ACCESS in scope and scope["type"] == "http":
                 receive = self._while_known(scope, headers, receive)
                 send = self._with_fresh_cookie(scope, send)
@@ -96,10 +103,10 @@ class LoginGuard:
                 return False
             return asker is not None and asker.access == began_with
 
-        return watched(receive, is_the_same)
+        return end_when_revoked(receive, is_the_same)
 
     def _with_fresh_cookie(self, scope: Scope, send: Send) -> Send:
-        secret: str | None = scope.get(_FRESH)
+        secret: str | None = scope.get(_FRESH_COOKIE_KEY)
         if secret is None:
             return send
 
@@ -123,17 +130,17 @@ class LoginGuard:
             if not (is_refused and wait):
                 await send(message)
 
-        await Limited(self._app, ANONYMOUS_BYTES, _refusal)(scope, receive, sending)
+        await BodyLimit(self._app, ANONYMOUS_BYTES, _error_response)(scope, receive, sending)
         if is_refused and wait:
-            await _refusal(scope, TooManyTries(wait))(scope, receive, send)
+            await _error_response(scope, TooManyAttempts(wait))(scope, receive, send)
         elif is_refused:
             self._doors.failed(scope)
 
     async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> ASGIApp:
         path: str = scope["path"]
-        if path in _OPEN_TO_ALL:
+        if path in _PUBLIC_PATHS:
             return self._app
-        if path == _EXCHANGE:
+        if path == _EXCHANGE_PATH:
             return self._exchange
         if scope["type"] == "http" and scope["method"] == "GET" and b"token=" in scope["query_string"]:
             shown = await self._pages.shown_code(scope, headers)
@@ -145,7 +152,7 @@ class LoginGuard:
             return await self._pages.answer(scope, headers, receive, None)
         try:
             asker = await self._doors.who(scope, headers)
-        except TooManyTries:
+        except TooManyAttempts:
             if not self._wants_page(scope, headers):
                 raise
             asker = None  # a person whose session has ended can log in whatever others try
@@ -156,7 +163,7 @@ class LoginGuard:
         if self._pages.has(path):
             return await self._pages.answer(scope, headers, receive, asker.access)
         if asker.by_cookie and scope["type"] == "http":
-            scope[_FRESH] = await self._doors.renewed(headers)
+            scope[_FRESH_COOKIE_KEY] = await self._doors.renewed(headers)
         return self._app
 
     def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:
@@ -165,7 +172,7 @@ class LoginGuard:
         host = headers.get("host", "")
         if not self._names.has(host):
             hint = "use the address that was printed; who runs the server can allow other names with serve.hosts"
-            raise Misdirected(f"host {host!r} is not served here", hint=hint)
+            raise MisdirectedRequest(f"host {host!r} is not served here", hint=hint)
         origin = headers.get("origin")
         is_change = scope["type"] == "websocket" or scope["method"] not in _READING
         if is_change and origin is not None and not self._names.is_own_origin(origin, host):
@@ -174,24 +181,24 @@ class LoginGuard:
         if not (length.isascii() and length.isdecimal()):
             raise InvalidValue(f"content-length {length!r} is no number")
         if int(length[:20]) > self._largest_request:
-            raise TooLarge(f"a request has at most {self._largest_request:,} bytes")
+            raise RequestTooLarge(f"a request has at most {self._largest_request:,} bytes")
 
-    def _check_origin(self, scope: Scope, headers: Mapping[str, str], asker: Asker) -> None:
+    def _check_origin(self, scope: Scope, headers: Mapping[str, str], asker: Principal) -> None:
         """A browser's own request must show where it comes from; an Origin that is there was looked at."""
         is_change = scope["type"] == "websocket" or scope["method"] not in _READING
         if not (asker.by_cookie and is_change):
             return
         _check_site(headers)
-        if "origin" not in headers and _MARK not in headers and "sec-fetch-site" not in headers:
-            raise Forbidden("this request does not say which page sent it", hint=f"send Origin, or {_MARK}: 1")
+        if "origin" not in headers and _REQUEST_MARK not in headers and "sec-fetch-site" not in headers:
+            raise Forbidden("this request does not say which page sent it", hint=f"send Origin, or {_REQUEST_MARK}: 1")
 
     def _unknown(self, scope: Scope, headers: Mapping[str, str]) -> ASGIApp:
         """A person is led to the login page, a program is told."""
         if self._wants_page(scope, headers):
             query = scope["query_string"].decode("latin-1")
             wanted = quote(scope["path"], safe="/") + (f"?{query}" if query else "")
-            return ShortAnswer(303, headers=[("location", f"/login?{urlencode({'next': wanted})}")])
-        raise Unauthorized("a token is needed", hint=_HOW)
+            return SimpleResponse(303, headers=[("location", f"/login?{urlencode({'next': wanted})}")])
+        raise Unauthorized("a token is needed", hint=_LOGIN_HINT)
 
     def _wants_page(self, scope: Scope, headers: Mapping[str, str]) -> bool:
         is_page = "text/html" in headers.get("accept", "") and scope["type"] == "http" and scope["method"] == "GET"
@@ -203,7 +210,7 @@ def _check_site(headers: Mapping[str, str]) -> None:
         raise Forbidden("requests of other sites are not accepted")
 
 
-class Misdirected(Forbidden):
+class MisdirectedRequest(Forbidden):
     """A request for a host that is not this server."""
 
     status = 421
@@ -219,13 +226,13 @@ def check_path(scope: Scope) -> None:
         raise InvalidValue("this path is not plain", hint="leave out '//', '.', '..', backslashes, control characters")
 
 
-def _refusal(scope: Scope, error: AboardError) -> ShortAnswer:
+def _error_response(scope: Scope, error: AboardError) -> SimpleResponse:
     """In words for a person, and as a document for a program."""
-    headers = [("retry-after", str(error.seconds))] if isinstance(error, TooManyTries | TooManyRequests) else []
+    headers = [("retry-after", str(error.seconds))] if isinstance(error, TooManyAttempts | TooManyRequests) else []
     if isinstance(error, Unauthorized):
         headers.append(("www-authenticate", "Bearer"))
     if scope["path"].startswith("/api/"):
-        plain = json_answer(to_failure(error), error.status)
+        plain = json_response(to_failure(error), error.status)
     else:
-        plain = text_answer(error.status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
-    return ShortAnswer(plain.status, plain.body, plain.content_type, headers)
+        plain = text_response(error.status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
+    return SimpleResponse(plain.status, plain.body, plain.content_type, headers)

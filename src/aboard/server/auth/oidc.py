@@ -26,13 +26,13 @@ from aboard.errors import AboardError, Forbidden, InvalidValue, MissingPackage, 
 from aboard.model.names import usable_name
 from aboard.model.people import Role
 from aboard.server.auth.authenticator import Cookie
-from aboard.server.http.asgi import ShortAnswer
+from aboard.server.http.asgi import SimpleResponse
 from aboard.services.people.logins import ExternalIdentity
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures by a key that only the provider has; `none` and shared secrets are not among them."""
-_SECONDS = 10
-_LARGEST_ANSWER = 1 << 20
+_TIMEOUT_SECONDS = 10
+_LARGEST_RESPONSE = 1 << 20
 _DISCOVERY_SECONDS = 3600.0
 _LEEWAY_SECONDS = 60
 
@@ -66,7 +66,7 @@ class OidcProvider:
         """Whether all is there that a login needs; its keys are counted."""
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             self._address(name)
-        keys = _asked(urllib.request.Request(self._address("jwks_uri"))).get("keys")  # noqa: S310 - checked
+        keys = _fetch_json(urllib.request.Request(self._address("jwks_uri"))).get("keys")  # noqa: S310 - checked
         return f"{self.issuer} has {len(cast('list[object]', keys or []))} keys"
 
     def claims(self, code: str, verifier: str, redirect_uri: str) -> dict[str, object]:
@@ -92,13 +92,13 @@ class OidcProvider:
             form = form | {"client_id": self.client_id, "client_secret": self._secret}
         address = self._address("token_endpoint")
         request = urllib.request.Request(address, urlencode(form).encode(), headers)  # noqa: S310 - checked
-        return _asked(request)
+        return _fetch_json(request)
 
     def _more(self, address: str, bearer: str, claims: dict[str, object]) -> dict[str, object]:
         """Names and groups are often told at another address only; that must be about the same person."""
-        _check_address(address, self.issuer)
+        _check_endpoint(address, self.issuer)
         request = urllib.request.Request(address, headers={"Authorization": f"Bearer {bearer}"})  # noqa: S310 - checked
-        told = _asked(request)
+        told = _fetch_json(request)
         if told.get("sub") != claims.get("sub"):
             raise Unauthorized("the provider speaks of two people at once", hint="log in once more")
         return {**told, **claims}
@@ -129,14 +129,14 @@ class OidcProvider:
         with self._lock:
             if self._keys is None:
                 # Keys are fetched anew for a key that is not known; the client does not do that all the time.
-                self._keys = jwt.PyJWKClient(self._address("jwks_uri"), cache_keys=True, timeout=_SECONDS)
+                self._keys = jwt.PyJWKClient(self._address("jwks_uri"), cache_keys=True, timeout=_TIMEOUT_SECONDS)
             return self._keys.get_signing_key_from_jwt(token).key
 
     def _address(self, name: str) -> str:
         found = self._description().get(name)
         if not isinstance(found, str):
             raise ProviderUnavailable(f"{self.issuer} does not say its {name}", hint="is it an OpenID provider?")
-        _check_address(found, self.issuer)
+        _check_endpoint(found, self.issuer)
         return found
 
     def _description(self) -> Mapping[str, Any]:
@@ -145,7 +145,7 @@ class OidcProvider:
             return known[0]
         address = f"{self.issuer}/.well-known/openid-configuration"
         try:
-            found = _asked(urllib.request.Request(address))  # noqa: S310 - http or https, by the settings
+            found = _fetch_json(urllib.request.Request(address))  # noqa: S310 - http or https, by the settings
         except ProviderUnavailable:
             if known is not None:
                 return known[0]
@@ -158,23 +158,23 @@ class OidcProvider:
         return found
 
 
-def has_jwt() -> None:
+def check_pyjwt() -> None:
     """Refuse where the package is missing that checks signatures."""
     if importlib.util.find_spec("jwt") is None:
         raise MissingPackage("login by OpenID needs PyJWT", hint="pip install 'aboard[server]'")
 
 
-def _check_address(address: str, issuer: str) -> None:
+def _check_endpoint(address: str, issuer: str) -> None:
     """An issuer over TLS must not lead elsewhere than over TLS."""
     scheme = urlsplit(address).scheme
     if scheme != "https" and not (scheme == "http" and issuer.startswith("http://")):
         raise ProviderUnavailable(f"{issuer} names {address!r}, which is not over TLS")
 
 
-def _asked(request: urllib.request.Request) -> dict[str, Any]:
+def _fetch_json(request: urllib.request.Request) -> dict[str, Any]:
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - checked
-            document: object = json.loads(answer.read(_LARGEST_ANSWER))
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - checked
+            document: object = json.loads(answer.read(_LARGEST_RESPONSE))
     except urllib.error.HTTPError as error:
         with error:
             said = error.read(300).decode("utf-8", "replace")
@@ -190,7 +190,7 @@ def _asked(request: urllib.request.Request) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OidcPeople:
+class OidcClaimRules:
     """The rules. `roles` are `group=workspace:role`."""
 
     name_claim: str
@@ -251,11 +251,11 @@ class OidcPeople:
         return found
 
 
-_MINUTES = 10
+_LOGIN_MINUTES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
+class _LoginState:
     """What is remembered of a login that was begun."""
 
     state: str
@@ -268,7 +268,7 @@ class _Begun:
         return base64.urlsafe_b64encode(document).decode()
 
     @classmethod
-    def read(cls, text: str) -> _Begun | None:
+    def read(cls, text: str) -> _LoginState | None:
         try:
             found: object = json.loads(base64.urlsafe_b64decode(text.encode()))
         except ValueError:
@@ -280,19 +280,19 @@ class _Begun:
                 return None
 
 
-def _random() -> str:
+def _random_token() -> str:
     return secrets.token_urlsafe(32)
 
 
 class OidcLogin:
     """Sends browsers to the provider and makes people of what they bring back."""
 
-    def __init__(self, provider: OidcProvider, people: OidcPeople, cookie: Cookie, redirect_uri: str) -> None:
+    def __init__(self, provider: OidcProvider, people: OidcClaimRules, cookie: Cookie, redirect_uri: str) -> None:
         self._provider, self._people, self.cookie, self._redirect_uri = provider, people, cookie, redirect_uri
 
-    def leave(self, wanted: str) -> ShortAnswer:
+    def leave(self, wanted: str) -> SimpleResponse:
         """To the provider; `wanted` is where the person goes afterwards."""
-        begun = _Begun(_random(), _random(), _random(), wanted[:1000])
+        begun = _LoginState(_random_token(), _random_token(), _random_token(), wanted[:1000])
         challenge = base64.urlsafe_b64encode(hashlib.sha256(begun.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",
@@ -306,12 +306,15 @@ class OidcLogin:
         }
         address = self._provider.authorization_address()
         joint = "&" if "?" in address else "?"
-        headers = [("location", f"{address}{joint}{urlencode(query)}"), self.cookie.header(begun.text(), _MINUTES * 60)]
-        return ShortAnswer(303, headers=[*headers, ("cache-control", "no-store")])
+        headers = [
+            ("location", f"{address}{joint}{urlencode(query)}"),
+            self.cookie.header(begun.text(), _LOGIN_MINUTES * 60),
+        ]
+        return SimpleResponse(303, headers=[*headers, ("cache-control", "no-store")])
 
     def arrive(self, headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[ExternalIdentity, str]:
         """Who has come back, and where they wanted to go."""
-        begun = _Begun.read(self.cookie.read(headers))
+        begun = _LoginState.read(self.cookie.read(headers))
         state = query.get("state", "")
         if begun is None or not hmac.compare_digest(state.encode(), begun.state.encode()):
             raise Unauthorized("this login was not begun in this browser, or too long ago", hint="log in once more")

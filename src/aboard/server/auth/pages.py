@@ -13,17 +13,17 @@ from starlette.concurrency import run_in_threadpool
 from aboard.errors import AboardError, Forbidden, InvalidValue, Unauthorized
 from aboard.model.names import folded
 from aboard.model.people import Access
-from aboard.server.auth.authenticator import Doors, TooManyTries, account_of
+from aboard.server.auth.authenticator import Authenticator, TooManyAttempts, token_id_of
 from aboard.server.auth.oidc import OidcLogin
-from aboard.server.http.addresses import local_path
-from aboard.server.http.asgi import Receive, Scope, ShortAnswer
-from aboard.server.http.limits import ANONYMOUS_BYTES, TooLarge
+from aboard.server.http.addresses import safe_redirect_path
+from aboard.server.http.asgi import Receive, Scope, SimpleResponse
+from aboard.server.http.limits import ANONYMOUS_BYTES, RequestTooLarge
 
 _LOGIN, _LOGOUT, _PROGRAM = "/login", "/logout", "/login/program"
-_OUT, _BACK = "/login/oidc", "/login/oidc/callback"
-_OPEN = frozenset({_LOGIN, _OUT, _BACK})
+_OIDC_START, _OIDC_CALLBACK = "/login/oidc", "/login/oidc/callback"
+_PUBLIC_PATHS = frozenset({_LOGIN, _OIDC_START, _OIDC_CALLBACK})
 _CHALLENGE = re.compile(r"[0-9a-f]{64}")
-_USED = "This address has been used already, or is too old. Log in with a token, or ask for a new address."
+_CODE_USED = "This address has been used already, or is too old. Log in with a token, or ask for a new address."
 
 
 class LoginPages:
@@ -31,7 +31,7 @@ class LoginPages:
 
     def __init__(
         self,
-        doors: Doors,
+        doors: Authenticator,
         *,
         session_seconds: int,
         code_for: Callable[[Access, str], str],
@@ -52,13 +52,13 @@ class LoginPages:
 
     def is_open(self, path: str) -> bool:
         """Whether everybody may ask for it."""
-        return path in _OPEN
+        return path in _PUBLIC_PATHS
 
     def has(self, path: str) -> bool:
         """Whether it is answered here."""
-        return path in _OPEN or path in (_LOGOUT, _PROGRAM)
+        return path in _PUBLIC_PATHS or path in (_LOGOUT, _PROGRAM)
 
-    async def shown_code(self, scope: Scope, headers: Mapping[str, str]) -> ShortAnswer | None:
+    async def shown_code(self, scope: Scope, headers: Mapping[str, str]) -> SimpleResponse | None:
         """A code in an address opens a session, once, and leaves the address. None if there is no code to use.
 
         Anybody can put the address of their own login on a page or into logged text. So only a navigation of a tab uses
@@ -69,12 +69,12 @@ class LoginPages:
         if code is None or scope["path"].startswith("/api/") or not self._is_navigation(headers):
             return None
         rest = urlencode([pair for pair in query if pair[0] != "token"])
-        wanted = local_path(quote(scope["path"], safe="/") + (f"?{rest}" if rest else ""))
+        wanted = safe_redirect_path(quote(scope["path"], safe="/") + (f"?{rest}" if rest else ""))
         logins = self._doors.logins
         asker = await self._doors.who(scope, headers)
         try:
             holder = await self._doors.limited(scope, lambda: logins.holder_of_code(code))
-        except TooManyTries:
+        except TooManyAttempts:
             if asker is None:
                 raise
             holder = None
@@ -85,8 +85,8 @@ class LoginPages:
         if secret is not None:
             return await self._logged_in(secret, wanted, headers)
         if former is not None:
-            return ShortAnswer(303, headers=[("location", wanted)])
-        return self._page(wanted, _USED, 401)
+            return SimpleResponse(303, headers=[("location", wanted)])
+        return self._page(wanted, _CODE_USED, 401)
 
     def _is_navigation(self, headers: Mapping[str, str]) -> bool:
         """Whether a tab goes to this address. Old browsers, plain HTTP and programs send no Sec-Fetch headers."""
@@ -102,7 +102,7 @@ class LoginPages:
         is_from_elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         return is_from_elsewhere and folded(holder) != folded(self._only_person)
 
-    def _ask_to_log_in(self, code: str, holder: str, former: str | None, wanted: str) -> ShortAnswer:
+    def _ask_to_log_in(self, code: str, holder: str, former: str | None, wanted: str) -> SimpleResponse:
         """The button sends the code to the login form, which takes it from pages of this server alone."""
         body = [paragraph("Continue only if you requested this link yourself.")]
         if former is not None:
@@ -111,22 +111,22 @@ class LoginPages:
         body.append(confirm_form(self._prefix + _LOGIN, {"token": code, "next": wanted}, f"Log in as {holder}"))
         if former is not None:
             body.append(link(f"Stay logged in as {former}", self._prefix + wanted))
-        return page(f"Log in as {holder}?", body, may_lead_to=self._leads_to)
+        return html_page(f"Log in as {holder}?", body, may_lead_to=self._leads_to)
 
     async def answer(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, access: Access | None
-    ) -> ShortAnswer:
+    ) -> SimpleResponse:
         """The answer; a mistake is told on the page."""
         path, method = scope["path"], scope["method"] if scope["type"] == "http" else ""
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        wanted = local_path(query.get("next", "/"))
+        wanted = safe_redirect_path(query.get("next", "/"))
         try:
             match method, path:
                 case "GET" | "HEAD", "/login":
                     return self._page(wanted)
                 case "POST", "/login":
                     form = await self._login_form(scope, receive)
-                    wanted = local_path(form.get("next", "/"))
+                    wanted = safe_redirect_path(form.get("next", "/"))
                     return await self._logged_in(await self._session_for(scope, form), wanted, headers)
                 case "GET", "/login/oidc" if self._oidc is not None:
                     return await run_in_threadpool(self._oidc.leave, wanted)
@@ -137,29 +137,29 @@ class LoginPages:
                 case "GET", "/login/program" if access is not None:
                     return self._ask_for_program(query, access)
                 case "POST", "/login/program" if access is not None:
-                    return await self._token_for_program(await _form(receive), access)
+                    return await self._token_for_program(await _read_form(receive), access)
                 case _:
-                    return page("Not here", [paragraph("There is nothing at this address.")], status=404)
+                    return html_page("Not here", [paragraph("There is nothing at this address.")], status=404)
         except AboardError as error:
             if path == _PROGRAM:
-                return page("Not possible", [paragraph(str(error), "problem")], status=error.status)
+                return html_page("Not possible", [paragraph(str(error), "problem")], status=error.status)
             return self._page(wanted, str(error), error.status)
 
-    def _page(self, wanted: str, problem: str = "", status: int = 200) -> ShortAnswer:
+    def _page(self, wanted: str, problem: str = "", status: int = 200) -> SimpleResponse:
         body = [paragraph(problem, "problem")] if problem else []
         if not self.can_log_in:
             body.append(paragraph("People log in at the proxy before this server."))
         if self._oidc is not None:
-            body.append(button_link("Log in", f"{self._prefix}{_OUT}?{urlencode({'next': wanted})}"))
+            body.append(button_link("Log in", f"{self._prefix}{_OIDC_START}?{urlencode({'next': wanted})}"))
             body.append(paragraph("Or with a token:"))
         if self.can_log_in:
             body.append(token_form(self._prefix + _LOGIN, wanted))
-        return page("Log in to aboard", body, status=status, may_lead_to=self._leads_to)
+        return html_page("Log in to aboard", body, status=status, may_lead_to=self._leads_to)
 
     async def _login_form(self, scope: Scope, receive: Receive) -> dict[str, str]:
         try:
-            return await _form(receive)
-        except TooLarge:
+            return await _read_form(receive)
+        except RequestTooLarge:
             self._doors.failed(scope)
             raise
 
@@ -172,7 +172,7 @@ class LoginPages:
         if person is not None and self._doors.is_personal_token(token):
             return await self._doors.on_thread(lambda: logins.begin_by_name(person.name))
         secret = await self._doors.limited(
-            scope, lambda: logins.begin_by_token(token) or logins.begin_by_code(token), account_of(token)
+            scope, lambda: logins.begin_by_token(token) or logins.begin_by_code(token), token_id_of(token)
         )
         if secret is None:
             raise Unauthorized("This token opens nothing here.", hint="it may have expired or been revoked")
@@ -180,7 +180,7 @@ class LoginPages:
 
     async def _come_back(
         self, oidc: OidcLogin, scope: Scope, headers: Mapping[str, str], query: Mapping[str, str]
-    ) -> ShortAnswer:
+    ) -> SimpleResponse:
         failures: list[AboardError] = []
 
         def find() -> tuple[str, str] | None:
@@ -196,33 +196,33 @@ class LoginPages:
         if found is None:
             raise failures[0]
         secret, wanted = found
-        return await self._logged_in(secret, local_path(wanted), headers, [oidc.cookie.removal()])
+        return await self._logged_in(secret, safe_redirect_path(wanted), headers, [oidc.cookie.removal()])
 
-    async def _log_out(self, headers: Mapping[str, str]) -> ShortAnswer:
+    async def _log_out(self, headers: Mapping[str, str]) -> SimpleResponse:
         cookie = self._doors.cookie
         if secret := cookie.read(headers):
             await self._doors.on_thread(lambda: self._doors.logins.end(secret))
         # Other applications of the same site keep what they have stored in the browser.
         cleared = '"cache"' if self._prefix else '"cache", "storage"'
         gone = [("location", _LOGIN), cookie.removal(), ("clear-site-data", cleared)]
-        return ShortAnswer(303, headers=gone)
+        return SimpleResponse(303, headers=gone)
 
-    def _ask_for_program(self, query: Mapping[str, str], access: Access) -> ShortAnswer:
+    def _ask_for_program(self, query: Mapping[str, str], access: Access) -> SimpleResponse:
         """Nobody's program gets a token because a page sent a browser here: the person has to press a button."""
-        port = _program(query)
+        port = _program_port(query)
         fields = {name: query.get(name, "")[:200] for name in ("port", "challenge", "state")}
         body = [
             paragraph(f"You are {access.name}. A program on this computer, most likely `aboard login` in your "),
             paragraph("terminal, asks to act for you. If you did not start it, close this page."),
             confirm_form(self._prefix + _PROGRAM, fields, "Let it act for me"),
         ]
-        return page("Log in a program", body, may_lead_to=f"http://127.0.0.1:{port}")
+        return html_page("Log in a program", body, may_lead_to=f"http://127.0.0.1:{port}")
 
-    async def _token_for_program(self, form: Mapping[str, str], access: Access) -> ShortAnswer:
-        port = _program(form)
+    async def _token_for_program(self, form: Mapping[str, str], access: Access) -> SimpleResponse:
+        port = _program_port(form)
         code = await self._doors.on_thread(lambda: self._code_for(access, form["challenge"]))
         answer = urlencode({"code": code, "state": form.get("state", "")[:200]})
-        return ShortAnswer(303, headers=[("location", f"http://127.0.0.1:{port}/?{answer}")])
+        return SimpleResponse(303, headers=[("location", f"http://127.0.0.1:{port}/?{answer}")])
 
     def cookie_for(self, secret: str) -> tuple[str, str]:
         """The header by which a browser gets the secret of its session."""
@@ -230,14 +230,14 @@ class LoginPages:
 
     async def _logged_in(
         self, secret: str, wanted: str, headers: Mapping[str, str], more: list[tuple[str, str]] | None = None
-    ) -> ShortAnswer:
+    ) -> SimpleResponse:
         if former := self._doors.cookie.read(headers):  # the session that this browser had opens nothing any more
             await self._doors.on_thread(lambda: self._doors.logins.leave(former))
         told = [("location", wanted), self.cookie_for(secret), ("cache-control", "no-store"), *(more or [])]
-        return ShortAnswer(303, headers=told)
+        return SimpleResponse(303, headers=told)
 
 
-def _program(given: Mapping[str, str]) -> int:
+def _program_port(given: Mapping[str, str]) -> int:
     port = given.get("port", "")
     is_port = port.isascii() and port.isdecimal() and 1024 <= int(port[:6]) <= 65535
     if not is_port or _CHALLENGE.fullmatch(given.get("challenge", "")) is None:
@@ -245,7 +245,7 @@ def _program(given: Mapping[str, str]) -> int:
     return int(port)
 
 
-async def _form(receive: Receive) -> dict[str, str]:
+async def _read_form(receive: Receive) -> dict[str, str]:
     content = b""
     more = True
     while more:
@@ -253,7 +253,7 @@ async def _form(receive: Receive) -> dict[str, str]:
         content += message.get("body", b"")
         more = message.get("more_body", False)
         if len(content) > ANONYMOUS_BYTES:
-            raise TooLarge("the form is too large")
+            raise RequestTooLarge("the form is too large")
     return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))
 
 
@@ -273,14 +273,14 @@ button, a.button { background: var(--accent); border-color: var(--accent); color
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action "
 
 
-def page(
+def html_page(
     title: str,
     body: Iterable[str],
     *,
     status: int = 200,
     headers: Iterable[tuple[str, str]] = (),
     may_lead_to: str = "",
-) -> ShortAnswer:
+) -> SimpleResponse:
     """A page of parts that are HTML already. Its form may lead elsewhere than to this server, if that is told."""
     text = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -289,7 +289,7 @@ def page(
     )
     policy = f"{_POLICY}'self' {may_lead_to}".strip()
     given = [("content-security-policy", policy), ("cache-control", "no-store"), ("x-frame-options", "DENY"), *headers]
-    return ShortAnswer(status, text.encode("utf-8", "replace"), "text/html; charset=utf-8", given)
+    return SimpleResponse(status, text.encode("utf-8", "replace"), "text/html; charset=utf-8", given)
 
 
 def paragraph(text: str, kind: str = "") -> str:

@@ -14,15 +14,24 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from aboard.api.wire import to_failure
 from aboard.errors import AboardError, Forbidden, Unauthorized
-from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, json_answer, text_answer
+from aboard.server.http.asgi import (
+    ASGIApp,
+    Receive,
+    Scope,
+    Send,
+    SimpleResponse,
+    headers_of,
+    json_response,
+    text_response,
+)
 
-_HOW = "open the address that was printed at the start, or set ABOARD_TOKEN to what stands behind token="
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
-_KEPT_IN_PATHS = "/:@!$&'()*+,;=~"
+_ACCESS_HINT = "open the address that was printed at the start, or set ABOARD_TOKEN to what stands behind token="
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
+_UNQUOTED = "/:@!$&'()*+,;=~"
 
 
-class AccessGuard:
+class SharedTokenMiddleware:
     """Lets requests through whose Host is in `hosts` (None: any) and that know the token, when there is one."""
 
     def __init__(self, app: ASGIApp, *, hosts: frozenset[str] | None, token: str | None, cookie: str) -> None:
@@ -35,17 +44,17 @@ class AccessGuard:
         refusal = self._refusal(scope)
         await (self._app if refusal is None else refusal)(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> ShortAnswer | None:
+    def _refusal(self, scope: Scope) -> SimpleResponse | None:
         headers = headers_of(scope)
         host = headers.get("host", "")
-        if self._hosts is not None and _name(host) not in self._hosts:
-            return _refuse(
+        if self._hosts is not None and _host_name(host) not in self._hosts:
+            return _error_response(
                 scope, 421, Forbidden(f"host {host!r} is not served here", hint="use the address that was printed")
             )
         origin = headers.get("origin")
-        if scope.get("method") not in _READING and origin is not None and urlsplit(origin).netloc != host:
-            return _refuse(scope, 403, Forbidden(f"requests from {origin!r} are not accepted"))
-        if self._token is None or scope["path"] in _OPEN_TO_ALL or self._knows_token(headers):
+        if scope.get("method") not in _SAFE_METHODS and origin is not None and urlsplit(origin).netloc != host:
+            return _error_response(scope, 403, Forbidden(f"requests from {origin!r} are not accepted"))
+        if self._token is None or scope["path"] in _PUBLIC_PATHS or self._knows_token(headers):
             return None
         return self._first_visit(scope)
 
@@ -59,14 +68,14 @@ class AccessGuard:
             return False
         return cookie is not None and self._is_token(cookie.value)
 
-    def _first_visit(self, scope: Scope) -> ShortAnswer:
+    def _first_visit(self, scope: Scope) -> SimpleResponse:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if not any(name == "token" and self._is_token(value) for name, value in query):
-            return _refuse(scope, 401, Unauthorized("a token is needed", hint=_HOW))
+            return _error_response(scope, 401, Unauthorized("a token is needed", hint=_ACCESS_HINT))
         rest = urlencode([pair for pair in query if pair[0] != "token"])
-        address = quote("/" + scope["path"].lstrip("/"), safe=_KEPT_IN_PATHS)
+        address = quote("/" + scope["path"].lstrip("/"), safe=_UNQUOTED)
         cookie = f"{self._cookie}={self._token}; HttpOnly; Path=/; SameSite=strict"
-        return ShortAnswer(
+        return SimpleResponse(
             303, headers=[("location", f"{address}?{rest}" if rest else address), ("set-cookie", cookie)]
         )
 
@@ -74,13 +83,13 @@ class AccessGuard:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
 
 
-def _refuse(scope: Scope, status: int, error: AboardError) -> ShortAnswer:
+def _error_response(scope: Scope, status: int, error: AboardError) -> SimpleResponse:
     """In words for a person, and as a document for a program."""
     if scope["path"].startswith("/api/"):
-        return json_answer(to_failure(error), status)
-    return text_answer(status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
+        return json_response(to_failure(error), status)
+    return text_response(status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
 
 
-def _name(host: str) -> str:
+def _host_name(host: str) -> str:
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     return name.strip("[]").lower()

@@ -35,7 +35,7 @@ class UnitUnreachable(ServerUnavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
+class ForwardTimeouts:
     """How long others are waited for, in seconds."""
 
     turn: float = 10.0
@@ -46,11 +46,11 @@ class Times:
     """Until a client takes a piece."""
 
 
-class Forwarding:
+class Forwarder:
     """Passes on to processes. `framed_by` may show their pages in frames."""
 
-    def __init__(self, framed_by: str, times: Times | None = None) -> None:
-        self._framed_by, self._times = framed_by.encode("latin-1"), times or Times()
+    def __init__(self, framed_by: str, times: ForwardTimeouts | None = None) -> None:
+        self._framed_by, self._times = framed_by.encode("latin-1"), times or ForwardTimeouts()
         self._client: aiohttp.ClientSession | None = None
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
@@ -66,7 +66,7 @@ class Forwarding:
         try:
             body_is_sent = asyncio.Event()
             answering = asyncio.ensure_future(self._answer(endpoint, scope, receive, send, body_is_sent))
-            leaving = asyncio.ensure_future(_gone(receive, body_is_sent))
+            leaving = asyncio.ensure_future(_wait_for_disconnect(receive, body_is_sent))
             try:
                 await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -96,7 +96,7 @@ class Forwarding:
             opening = self._session().ws_connect(
                 _address(endpoint, scope),
                 protocols=scope.get("subprotocols", ()),
-                headers=_text(inward(list(scope["headers"]))),
+                headers=_text(request_headers(list(scope["headers"]))),
                 max_msg_size=_LARGEST_MESSAGE,
                 autoping=True,
             )
@@ -122,7 +122,7 @@ class Forwarding:
         self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send, body_is_sent: asyncio.Event
     ) -> None:
         given: Headers = list(scope["headers"])
-        headers = inward(given)
+        headers = request_headers(given)
         data = None
         if has_body(given):
             headers += [pair for pair in given if pair[0] == b"content-length"]
@@ -139,7 +139,7 @@ class Forwarding:
                 allow_redirects=False,
                 skip_auto_headers=_SKIPPED,
             ) as answer:
-                kept = outward(list(answer.raw_headers), endpoint=endpoint.address, framed_by=self._framed_by)
+                kept = response_headers(list(answer.raw_headers), endpoint=endpoint.address, framed_by=self._framed_by)
                 await send({"type": "http.response.start", "status": answer.status, "headers": kept})
                 has_begun = True
                 async for piece in answer.content.iter_any():
@@ -211,7 +211,7 @@ async def _body(receive: Receive, is_sent: asyncio.Event) -> AsyncGenerator[byte
             return
 
 
-async def _gone(receive: Receive, body_is_sent: asyncio.Event) -> None:
+async def _wait_for_disconnect(receive: Receive, body_is_sent: asyncio.Event) -> None:
     """Returns when the client has left."""
     await body_is_sent.wait()
     while (await receive())["type"] != "http.disconnect":
@@ -222,7 +222,7 @@ async def _to_unit(receive: Receive, unit: aiohttp.ClientWebSocketResponse, used
     while True:
         message = await receive()
         if message["type"] in ("websocket.disconnect", "http.disconnect"):
-            await unit.close(code=_code(message.get("code")))
+            await unit.close(code=_close_code(message.get("code")))
             return
         used()
         if message.get("text") is not None:
@@ -238,10 +238,10 @@ async def _to_client(
         used()
         kind = "text" if message.type is aiohttp.WSMsgType.TEXT else "bytes"
         await asyncio.wait_for(send({"type": "websocket.send", kind: message.data}), seconds)
-    await send({"type": "websocket.close", "code": _code(unit.close_code)})
+    await send({"type": "websocket.close", "code": _close_code(unit.close_code)})
 
 
-def _code(code: int | None) -> int:
+def _close_code(code: int | None) -> int:
     """Some codes are never sent: that nothing was said, and that the connection broke."""
     return code if code is not None and 1000 <= code < 5000 and code not in (1005, 1006, 1015) else 1000
 
@@ -251,14 +251,14 @@ Headers = list[tuple[bytes, bytes]]
 _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"}
 )
-_ABOUT_PEOPLE = (
+_IDENTIFYING = (
     *(b"cookie", b"auth", b"token", b"secret", b"user", b"email", b"principal", b"identity", b"group", b"jwt"),
     *(b"session", b"forwarded", b"x-real-", b"x-aboard-", b"csrf", b"client-cert", b"ssl-", b"account", b"assertion"),
 )
 """Parts of names; proxies and clouds have many for the same."""
-_HARMLESS = frozenset({b"user-agent"})
-_NOT_IN = frozenset({b"host", b"expect", b"origin", b"referer", b"content-length"})
-_NOT_OUT = frozenset(
+_ALLOWED = frozenset({b"user-agent"})
+_NOT_FORWARDED = frozenset({b"host", b"expect", b"origin", b"referer", b"content-length"})
+_NOT_RETURNED = frozenset(
     {
         *(b"set-cookie", b"set-cookie2", b"clear-site-data", b"strict-transport-security", b"alt-svc", b"server"),
         *(b"service-worker-allowed", b"report-to", b"nel", b"reporting-endpoints", b"refresh", b"www-authenticate"),
@@ -273,28 +273,30 @@ def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return b"transfer-encoding" in found or found.get(b"content-length", b"0").strip(b"0") != b""
 
 
-def inward(headers: Headers) -> Headers:
+def request_headers(headers: Headers) -> Headers:
     """What the process gets of the headers of a request; the length of what is sent is the caller's to add."""
-    named = _listed(headers)
+    named = _connection_headers(headers)
     return [
         (name, value)
         for name, value in ((name.lower(), value) for name, value in headers)
         if name not in _HOP_BY_HOP
         and name not in named
-        and name not in _NOT_IN
+        and name not in _NOT_FORWARDED
         and not name.startswith((b"sec-websocket-", b"proxy-"))
-        and (name in _HARMLESS or not any(part in name for part in _ABOUT_PEOPLE))
+        and (name in _ALLOWED or not any(part in name for part in _IDENTIFYING))
     ]
 
 
-def outward(headers: Headers, *, endpoint: str, framed_by: bytes) -> Headers:
+def response_headers(headers: Headers, *, endpoint: str, framed_by: bytes) -> Headers:
     """What a browser gets of the headers of the process; `framed_by` are the pages that may show it in frames."""
-    named = _listed(headers)
+    named = _connection_headers(headers)
     found: Headers = []
     for name, value in ((name.lower(), value) for name, value in headers):
-        if name in _HOP_BY_HOP or name in named or name in _NOT_OUT:
+        if name in _HOP_BY_HOP or name in named or name in _NOT_RETURNED:
             continue
-        found.append((name, _own_place(value, endpoint) if name in (b"location", b"content-location") else value))
+        found.append(
+            (name, _relative_location(value, endpoint) if name in (b"location", b"content-location") else value)
+        )
     return [
         *found,
         (b"content-security-policy", b"frame-ancestors " + framed_by),
@@ -304,13 +306,13 @@ def outward(headers: Headers, *, endpoint: str, framed_by: bytes) -> Headers:
     ]
 
 
-def _listed(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
+def _connection_headers(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
     """Headers that `Connection` says are for the next one alone."""
     told = [value for name, value in headers if name.lower() == b"connection"]
     return {part.strip().lower() for value in told for part in value.split(b",")}
 
 
-def _own_place(value: bytes, endpoint: str) -> bytes:
+def _relative_location(value: bytes, endpoint: str) -> bytes:
     """An address of the process itself, without where it listens: the browser reaches it elsewhere."""
     parts = urlsplit(value.decode("latin-1"))
     if parts.netloc != endpoint:

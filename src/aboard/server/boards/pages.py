@@ -19,9 +19,9 @@ from weakref import WeakKeyDictionary
 from aboard.errors import AboardError, Conflict
 from aboard.model.boards import Board, BoardKind
 from aboard.model.people import Access
-from aboard.server.boards.second_origin import CODE
-from aboard.server.boards.wsgi import ENVIRONMENT, TURN, Environment, WSGIBridge
-from aboard.server.http.asgi import Receive, Scope, Send, ShortAnswer, headers_of, text_answer
+from aboard.server.boards.second_origin import CODE_PARAMETER
+from aboard.server.boards.wsgi import ENVIRONMENT, SLOT, Environment, WSGIBridge
+from aboard.server.http.asgi import Receive, Scope, Send, SimpleResponse, headers_of, text_response
 from aboard.services.boards.hosting import check_running
 from aboard.services.services import Services
 
@@ -34,7 +34,7 @@ _WORKERS, _AT_ONCE_OF_ONE = 32, 8  # pictures in a slow store may keep one board
 _OPENING_THREADS = 8
 _WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ACCESS = "aboard.access"
-PLACES = ("/boards/", "/proxy/", "/_tb/")
+PATHS = ("/boards/", "/proxy/", "/_tb/")
 
 
 class BoardPages:
@@ -57,7 +57,7 @@ class BoardPages:
             await self._answer(scope, receive, send)
         except AboardError as error:
             words = f"{error.message}{': ' if error.hint else ''}{error.hint}\n"
-            await text_answer(error.status, words)(scope, receive, send)
+            await text_response(error.status, words)(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -71,7 +71,7 @@ class BoardPages:
         boards = self._control.boards
         if place == "proxy" or _WHOLE_ID.fullmatch(board_id) is None:
             board = await self._run(boards.get, board_id, access)
-            await _moved(scope, path, f"boards/{board.id}/{rest}")(scope, receive, send)
+            await _redirect(scope, path, f"boards/{board.id}/{rest}")(scope, receive, send)
             return
         hosting = self._control.hosting
         hosted = hosting.use_open(board_id, access)
@@ -83,9 +83,9 @@ class BoardPages:
             hosted = await self._run(hosting.use, board_id, access)
         bridge = self._bridge or await self._run(self._make_bridge)
         turn = self._turns.setdefault(hosted, asyncio.Semaphore(_AT_ONCE_OF_ONE))
-        await bridge({**scope, TURN: turn, ENVIRONMENT: {_ACCESS: access}}, receive, send)
+        await bridge({**scope, SLOT: turn, ENVIRONMENT: {_ACCESS: access}}, receive, send)
 
-    def _elsewhere(self, scope: Scope, board: Board, rest: str, access: Access) -> ShortAnswer:
+    def _elsewhere(self, scope: Scope, board: Board, rest: str, access: Access) -> SimpleResponse:
         """Lead a browser to the second origin, with a code that opens this board there, once."""
         check_running(board)
         if self._second_origin is None:
@@ -93,10 +93,10 @@ class BoardPages:
         headers = headers_of(scope)
         # A page of another site could have had a browser ask: it gets the address, but no script can read the code.
         code = self._control.logins.code_for_board(access, board)
-        query = [scope["query_string"].decode("latin-1"), urlencode({CODE: code})]
+        query = [scope["query_string"].decode("latin-1"), urlencode({CODE_PARAMETER: code})]
         target = f"{self._second_origin(headers.get('host', ''))}/boards/{board.id}/{quote(rest)}"
         location = f"{target}?{'&'.join(part for part in query if part)}"
-        return ShortAnswer(303, headers=[("location", location), ("cache-control", "no-store")])
+        return SimpleResponse(303, headers=[("location", location), ("cache-control", "no-store")])
 
     async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._openers, work, *arguments)
@@ -122,9 +122,9 @@ class BoardPages:
         return self._bridge
 
 
-def _moved(scope: Scope, path: str, target: str) -> ShortAnswer:
+def _redirect(scope: Scope, path: str, target: str) -> SimpleResponse:
     """Relative, as a proxy may have put anything before the path."""
     up = "../" * (path.count("/") - 1) or "./"
     query = scope["query_string"].decode("latin-1")
     location = up + quote(target) + (f"?{query}" if query else "")
-    return ShortAnswer(307, headers=[("location", location)])
+    return SimpleResponse(307, headers=[("location", location)])

@@ -17,31 +17,31 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from aboard.errors import AboardError, CatalogUnavailable, Forbidden, InvalidValue, Unauthorized, UnknownName
 from aboard.model.people import Access
-from aboard.server.auth.authenticator import Cookie, Doors, TooManyTries
-from aboard.server.auth.middleware import Misdirected, check_path
-from aboard.server.http.addresses import BelowPrefix, OwnNames
-from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, ShortAnswer, headers_of, text_answer
-from aboard.server.http.limits import Limited, RequestsUnderWay, TooManyRequests, watched
+from aboard.server.auth.authenticator import Authenticator, Cookie, TooManyAttempts
+from aboard.server.auth.middleware import MisdirectedRequest, check_path
+from aboard.server.http.addresses import PathPrefixMiddleware, ServerNames
+from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, SimpleResponse, headers_of, text_response
+from aboard.server.http.limits import BodyLimit, RequestLimiter, TooManyRequests, end_when_revoked
 from aboard.services.services import Services
 
 if TYPE_CHECKING:
-    from aboard.server.boards.forwarding import Forwarding
+    from aboard.server.boards.forwarding import Forwarder
 
 
 _log = logging.getLogger("aboard.server")
-_PLACE = re.compile(r"/boards/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(/.*)?")
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
-CODE = "aboard_code"
-_SECONDS = 24 * 3600
-_NOTHING = "boards that are processes are at /boards/<id>/"
+_BOARD_PATH = re.compile(r"/boards/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(/.*)?")
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+CODE_PARAMETER = "aboard_code"
+_COOKIE_SECONDS = 24 * 3600
+_BOARD_HINT = "boards that are processes are at /boards/<id>/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OriginPlace:
+class SecondOrigin:
     """Where the second origin is, and the first one as a browser reaches it from there."""
 
     port: int
-    names: OwnNames
+    names: ServerNames
     front: str
     """The address of the first origin, where it is settled; else it is on `front_port` of the same name."""
     front_port: int
@@ -53,15 +53,15 @@ class OriginPlace:
         return self.front or f"http://{name}:{self.front_port}"
 
 
-class BoardOrigin:
+class BoardProxy:
     """An ASGI application. What it needs to know of people it asks of the same doors as the first origin."""
 
     def __init__(
-        self, control: Services, doors: Doors, place: OriginPlace, framed_by: str, under_way: RequestsUnderWay
+        self, control: Services, doors: Authenticator, place: SecondOrigin, framed_by: str, under_way: RequestLimiter
     ) -> None:
         self._control, self._doors, self._place, self._framed_by = control, doors, place, framed_by
         self._under_way = under_way
-        self._below = BelowPrefix(self._within, place.names.prefix)
+        self._below = PathPrefixMiddleware(self._within, place.names.prefix)
 
     async def close(self) -> None:
         """Leave what processes were asked."""
@@ -69,12 +69,12 @@ class BoardOrigin:
             await self._forwarding.close()
 
     @functools.cached_property
-    def _forwarding(self) -> Forwarding:
+    def _forwarding(self) -> Forwarder:
         from aboard.server.boards.forwarding import (
-            Forwarding,  # its client takes long to load, and many servers need none
+            Forwarder,  # its client takes long to load, and many servers need none
         )
 
-        return Forwarding(self._framed_by)
+        return Forwarder(self._framed_by)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
@@ -83,37 +83,37 @@ class BoardOrigin:
     async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer = await self._answer(scope, headers_of(scope))
-            await Limited(answer, self._place.largest_request, _refusal)(scope, receive, send)
+            await BodyLimit(answer, self._place.largest_request, _error_response)(scope, receive, send)
         except AboardError as error:
-            await _refusal(scope, error)(scope, receive, send)
+            await _error_response(scope, error)(scope, receive, send)
         except Exception:
             _log.exception("%s on the origin of boards failed", scope["path"])
-            await _refusal(scope, AboardError("the server failed", hint="see its log"))(scope, receive, send)
+            await _error_response(scope, AboardError("the server failed", hint="see its log"))(scope, receive, send)
 
     async def _answer(self, scope: Scope, headers: Mapping[str, str]) -> ASGIApp:
         if scope["path"] == "/healthz":
-            return text_answer(200, "ok\n")
+            return text_response(200, "ok\n")
         self._check_form(scope, headers)
-        found = _PLACE.fullmatch(scope["path"])
+        found = _BOARD_PATH.fullmatch(scope["path"])
         if found is None:
-            raise UnknownName("there is nothing at this address", hint=_NOTHING)
+            raise UnknownName("there is nothing at this address", hint=_BOARD_HINT)
         board_id, rest = found[1], found[2]
         is_page = scope["type"] == "http" and scope["method"] == "GET"
         if is_page and rest is None:
-            return _to(f"/boards/{board_id}/", scope["query_string"].decode("latin-1"))
-        if is_page and f"{CODE}=".encode() in scope["query_string"]:
+            return _redirect(f"/boards/{board_id}/", scope["query_string"].decode("latin-1"))
+        if is_page and f"{CODE_PARAMETER}=".encode() in scope["query_string"]:
             return await self._come_in(scope, headers, board_id)
         wants_page = is_page and "text/html" in headers.get("accept", "")
         try:
             access = await self._who(scope, headers, board_id)
-        except TooManyTries:
+        except TooManyAttempts:
             if not wants_page:
                 raise
             access = None  # the first origin knows who it is, or asks for a login
         if access is None:
             if wants_page:
                 front = self._place.front_url(headers.get("host", ""))
-                return _to(f"{front}{quote(scope['path'], safe='/')}", scope["query_string"].decode("latin-1"))
+                return _redirect(f"{front}{quote(scope['path'], safe='/')}", scope["query_string"].decode("latin-1"))
             raise Unauthorized("a token is needed", hint="open the board from the server, or send a token")
         processes = self._control.processes
         target = processes.find_known(board_id, access) or await self._doors.on_thread(
@@ -127,12 +127,14 @@ class BoardOrigin:
                 return await self._may_stay(scope, headers, board_id)
 
             if scope["type"] == "http":
-                await self._forwarding.http(board_id, endpoint, scope, watched(receive, may_stay), send)
+                await self._forwarding.http(board_id, endpoint, scope, end_when_revoked(receive, may_stay), send)
             else:
                 used = lambda: processes.use(board_id)  # noqa: E731
-                await self._forwarding.websocket(board_id, endpoint, scope, watched(receive, may_stay), send, used)
+                await self._forwarding.websocket(
+                    board_id, endpoint, scope, end_when_revoked(receive, may_stay), send, used
+                )
 
-        return self._under_way.counted(pass_on, access.name, _refusal)
+        return self._under_way.counted(pass_on, access.name, _error_response)
 
     def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:
         check_framing(scope["headers"])
@@ -140,9 +142,9 @@ class BoardOrigin:
         host, names = headers.get("host", ""), self._place.names
         if not names.has(host):
             hint = "who runs the server can allow other names with serve.hosts and serve.boards_url"
-            raise Misdirected(f"host {host!r} is not served here", hint=hint)
+            raise MisdirectedRequest(f"host {host!r} is not served here", hint=hint)
         origin = headers.get("origin")
-        is_change = scope["type"] == "websocket" or scope["method"] not in _READING
+        is_change = scope["type"] == "websocket" or scope["method"] not in _SAFE_METHODS
         if is_change and origin is not None and not names.is_own_origin(origin, host):
             raise Forbidden(f"requests from {origin!r} are not accepted")
         if is_change and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
@@ -151,20 +153,20 @@ class BoardOrigin:
     async def _come_in(self, scope: Scope, headers: Mapping[str, str], board_id: str) -> ASGIApp:
         """The code becomes a cookie and leaves the address, before the process hears anything."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        code = next((value for name, value in query if name == CODE), "")
+        code = next((value for name, value in query if name == CODE_PARAMETER), "")
         try:
             secret = await self._doors.limited(scope, lambda: self._control.logins.begin_board(code, board_id))
-        except TooManyTries:
+        except TooManyAttempts:
             if await self._who(scope, headers, board_id) is None:
                 raise
             secret = None
-        rest = urlencode([pair for pair in query if pair[0] != CODE])
+        rest = urlencode([pair for pair in query if pair[0] != CODE_PARAMETER])
         if secret is None:
             if await self._who(scope, headers, board_id) is None:
                 front = f"{self._place.front_url(headers.get('host', ''))}/boards/{board_id}/"
                 raise Unauthorized("this address has been used already, or is too old", hint=f"open {front}")
-            return _to(quote(scope["path"], safe="/"), rest)
-        return _to(quote(scope["path"], safe="/"), rest, [self._cookie(board_id).header(secret, _SECONDS)])
+            return _redirect(quote(scope["path"], safe="/"), rest)
+        return _redirect(quote(scope["path"], safe="/"), rest, [self._cookie(board_id).header(secret, _COOKIE_SECONDS)])
 
     async def _who(self, scope: Scope, headers: Mapping[str, str], board_id: str) -> Access | None:
         if headers.get("authorization", "").lower().startswith("bearer "):
@@ -197,19 +199,19 @@ class BoardOrigin:
         return Cookie.of_board(board_id, self._place.port, is_secure=names.is_secure, below=names.prefix)
 
 
-def _to(path: str, query: str, headers: list[tuple[str, str]] | None = None) -> ShortAnswer:
+def _redirect(path: str, query: str, headers: list[tuple[str, str]] | None = None) -> SimpleResponse:
     location = f"{path}?{query}" if query else path
-    return ShortAnswer(303, headers=[("location", location), ("cache-control", "no-store"), *(headers or [])])
+    return SimpleResponse(303, headers=[("location", location), ("cache-control", "no-store"), *(headers or [])])
 
 
-def _refusal(scope: Scope, error: AboardError) -> ShortAnswer:
+def _error_response(scope: Scope, error: AboardError) -> SimpleResponse:
     headers = [("x-content-type-options", "nosniff"), ("cache-control", "no-store")]
-    if isinstance(error, TooManyTries | TooManyRequests):
+    if isinstance(error, TooManyAttempts | TooManyRequests):
         headers.append(("retry-after", str(error.seconds)))
     if isinstance(error, InvalidValue):
         headers.append(("connection", "close"))  # what follows on it may not be what it seems
-    plain = text_answer(error.status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
-    return ShortAnswer(plain.status, plain.body, plain.content_type, headers)
+    plain = text_response(error.status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
+    return SimpleResponse(plain.status, plain.body, plain.content_type, headers)
 
 
 def check_framing(headers: Iterable[tuple[bytes, bytes]]) -> None:

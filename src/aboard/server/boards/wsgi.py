@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from aboard.server.http.asgi import Receive, Scope, Send, text_answer
+from aboard.server.http.asgi import Receive, Scope, Send, text_response
 
 _LOG = logging.getLogger("aboard.server")
-TURN = "aboard.turn"
+SLOT = "aboard.turn"
 """In a scope: an asynchronous context that is entered for as long as a thread works on the answer."""
 ENVIRONMENT = "aboard.environment"
 """In a scope: what the application finds in its environment beside the request."""
@@ -31,7 +31,7 @@ Environment = dict[str, Any]
 WSGIApp = Callable[[Environment, Any], Iterable[bytes]]
 
 
-class _Answer(NamedTuple):
+class _WSGIResponse(NamedTuple):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
@@ -46,16 +46,16 @@ class WSGIBridge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await text_answer(404, "not found\n")(scope, receive, send)
+            await text_response(404, "not found\n")(scope, receive, send)
             return
-        body = await _body_of(receive)
+        body = await _read_body(receive)
         if body is None:
-            await text_answer(413, f"a request has at most {_LARGEST_REQUEST:,} bytes\n")(scope, receive, send)
+            await text_response(413, f"a request has at most {_LARGEST_REQUEST:,} bytes\n")(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
         # Not while the answer is sent: a client that takes it slowly must not keep others from their turn.
-        async with scope.get(TURN) or contextlib.nullcontext():
-            answer = await loop.run_in_executor(self._executor, _answered, self._app, _environment_of(scope, body))
+        async with scope.get(SLOT) or contextlib.nullcontext():
+            answer = await loop.run_in_executor(self._executor, _call_app, self._app, _environment_of(scope, body))
         await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
         pieces = range(0, len(answer.body), _PIECE_BYTES) if len(answer.body) > _PIECE_BYTES else ()
         for begin in pieces:
@@ -64,7 +64,7 @@ class WSGIBridge:
         await send({"type": "http.response.body", "body": b"" if pieces else answer.body})
 
 
-async def _body_of(receive: Receive) -> bytes | None:
+async def _read_body(receive: Receive) -> bytes | None:
     """The body of a request; None of one that is too large, or of a client that has gone."""
     parts: list[bytes] = []
     size = 0
@@ -117,7 +117,7 @@ def _as_bytes(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
-def _answered(app: WSGIApp, environ: Environment) -> _Answer:
+def _call_app(app: WSGIApp, environ: Environment) -> _WSGIResponse:
     status, headers = "", list[tuple[str, str]]()
     written: list[bytes] = []
 
@@ -133,4 +133,4 @@ def _answered(app: WSGIApp, environ: Environment) -> _Answer:
         if (close := getattr(parts, "close", None)) is not None:
             close()
     encoded = [(name.strip().lower().encode("latin-1"), value.strip().encode("latin-1")) for name, value in headers]
-    return _Answer(int(status.split(" ", 1)[0]), encoded, written[0] if len(written) == 1 else b"".join(written))
+    return _WSGIResponse(int(status.split(" ", 1)[0]), encoded, written[0] if len(written) == 1 else b"".join(written))

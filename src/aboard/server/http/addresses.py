@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import quote, urlsplit
 
-from aboard.server.http.asgi import ASGIApp, Message, Receive, Scope, Send, ShortAnswer, headers_of
+from aboard.server.http.asgi import ASGIApp, Message, Receive, Scope, Send, SimpleResponse, headers_of
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnNames:
+class ServerNames:
     """The names of one server. `any_address`: others can reach it, and ask it by plain addresses."""
 
     names: frozenset[str]
@@ -53,7 +53,7 @@ class OwnNames:
 
     def has(self, host: str) -> bool:
         """Whether a Host header names this server."""
-        name = _name(host)
+        name = _host_name(host)
         return name in self.names or (self.any_address and _is_address(name))
 
     def is_own_origin(self, origin: str, host: str) -> bool:
@@ -78,7 +78,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _name(host: str) -> str:
+def _host_name(host: str) -> str:
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     return name.strip("[]").lower()
 
@@ -88,7 +88,7 @@ def prefix_of(url: str) -> str:
     return urlsplit(url).path.rstrip("/")
 
 
-class BelowPrefix:
+class PathPrefixMiddleware:
     """An ASGI application around one that knows nothing of the prefix."""
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
@@ -110,9 +110,9 @@ class BelowPrefix:
 
         await self._app(self._without(scope), receive, sending)
 
-    def _front(self, scope: Scope) -> ShortAnswer:
+    def _front(self, scope: Scope) -> SimpleResponse:
         query = scope["query_string"].decode("latin-1")
-        return ShortAnswer(308, headers=[("location", f"{self._prefix}/{'?' if query else ''}{query}")])
+        return SimpleResponse(308, headers=[("location", f"{self._prefix}/{'?' if query else ''}{query}")])
 
     def _without(self, scope: Scope) -> Scope:
         path: str = scope["path"]
@@ -126,10 +126,10 @@ class BelowPrefix:
         return name, self._raw + value if name.lower() == b"location" and is_local else value
 
 
-_KEPT = "/:@!$&'()*+,;=~%-._"
+_UNQUOTED = "/:@!$&'()*+,;=~%-._"
 
 
-def local_path(wanted: str) -> str:
+def safe_redirect_path(wanted: str) -> str:
     r"""`wanted` if it is a path on this server, or its front page. Browsers take '//' and '/\' for other servers."""
     is_local = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
     if not is_local or any(ord(character) < 33 or character == "\\" for character in wanted):
@@ -140,14 +140,14 @@ def local_path(wanted: str) -> str:
         return "/"
     if parts.scheme or parts.netloc or parts.path.startswith("//"):
         return "/"
-    path = quote(parts.path, safe=_KEPT)
-    return f"{path}?{quote(parts.query, safe=_KEPT + '?')}" if parts.query else path
+    path = quote(parts.path, safe=_UNQUOTED)
+    return f"{path}?{quote(parts.query, safe=_UNQUOTED + '?')}" if parts.query else path
 
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class Proxies:
+class TrustedProxies:
     """The reverse proxies before a server, by their addresses."""
 
     def __init__(self, networks: Iterable[str]) -> None:
@@ -155,7 +155,7 @@ class Proxies:
 
     def sent(self, scope: Scope) -> bool:
         """Whether a request comes from one of them."""
-        peer = _address((scope.get("client") or ("",))[0])
+        peer = _parse_address((scope.get("client") or ("",))[0])
         return peer is not None and self._has(peer)
 
     def client(self, scope: Scope) -> str:
@@ -165,7 +165,7 @@ class Proxies:
             return peer
         told = headers_of(scope).get("x-forwarded-for", "")
         for text in reversed([part.strip() for part in told.split(",") if part.strip()]):
-            found = _address(text)
+            found = _parse_address(text)
             if found is None:
                 return peer
             if not self._has(found):
@@ -176,7 +176,7 @@ class Proxies:
         return any(address.version == one.version and address in one for one in self._networks)
 
 
-def _address(text: str) -> _Address | None:
+def _parse_address(text: str) -> _Address | None:
     try:
         found = ipaddress.ip_address(text)
     except ValueError:

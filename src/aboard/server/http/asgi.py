@@ -21,7 +21,7 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class ShortAnswer:
+class SimpleResponse:
     """An answer that is an ASGI application, and the same for everybody."""
 
     status: int
@@ -37,14 +37,14 @@ class ShortAnswer:
         await send({"type": f"{kind}.body", "body": self.body})
 
 
-def json_answer(document: Any, status: int = 200) -> ShortAnswer:
+def json_response(document: Any, status: int = 200) -> SimpleResponse:
     """A document for a program."""
-    return ShortAnswer(status, json.dumps(document, separators=(",", ":")).encode(), "application/json")
+    return SimpleResponse(status, json.dumps(document, separators=(",", ":")).encode(), "application/json")
 
 
-def text_answer(status: int, text: str) -> ShortAnswer:
+def text_response(status: int, text: str) -> SimpleResponse:
     """A line for a person."""
-    return ShortAnswer(status, text.encode("utf-8", "replace"))
+    return SimpleResponse(status, text.encode("utf-8", "replace"))
 
 
 def headers_of(scope: Scope) -> dict[str, str]:

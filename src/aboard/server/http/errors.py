@@ -20,32 +20,34 @@ _log = logging.getLogger("aboard.server")
 _LONGEST_SHOWN = 200
 
 
-def failure(error: AboardError, status: int | None = None) -> Response:
+def error_response(error: AboardError, status: int | None = None) -> Response:
     """The answer that tells of an error."""
     return Response(orjson.dumps(to_failure(error)), status or error.status, media_type="application/json")
 
 
-def tell_failures(app: FastAPI) -> None:
+def add_error_handlers(app: FastAPI) -> None:
     """Have every error of an application answered in the one shape."""
-    app.add_exception_handler(AboardError, _known)
-    app.add_exception_handler(RequestValidationError, _wrong_parameters)
-    app.add_exception_handler(HTTPException, _no_route)
-    app.add_exception_handler(ClientDisconnect, _gone)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(AboardError, _handle_aboard_error)
+    app.add_exception_handler(RequestValidationError, _handle_invalid_parameters)
+    app.add_exception_handler(HTTPException, _handle_unknown_route)
+    app.add_exception_handler(ClientDisconnect, _handle_disconnect)
+    app.add_exception_handler(Exception, _handle_unexpected)
 
 
-async def _known(_: Request, error: Exception) -> Response:
+async def _handle_aboard_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, AboardError)
-    return failure(error)
+    return error_response(error)
 
 
-async def _wrong_parameters(_: Request, error: Exception) -> Response:
+async def _handle_invalid_parameters(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     problems: Sequence[Any] = error.errors()
-    return failure(InvalidValue("; ".join(map(_said, problems)), hint="see /api/v1/openapi.json for what is allowed"))
+    return error_response(
+        InvalidValue("; ".join(map(_describe_problem, problems)), hint="see /api/v1/openapi.json for what is allowed")
+    )
 
 
-def _said(problem: Mapping[str, Any]) -> str:
+def _describe_problem(problem: Mapping[str, Any]) -> str:
     name = ".".join(str(part) for part in problem["loc"][1:]) or str(problem["loc"][0])
     if problem["type"] == "missing":
         return f"{name} is missing"
@@ -56,18 +58,18 @@ def _said(problem: Mapping[str, Any]) -> str:
     return f"{name}={shown} is not allowed: {said[:1].lower()}{said[1:]}"
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
+async def _handle_unknown_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     told = UnknownName(f"{request.method} {request.url.path} is not served here", hint="see docs/server.md")
-    answer = failure(told, error.status_code)
+    answer = error_response(told, error.status_code)
     answer.headers.update(error.headers or {})
     return answer
 
 
-async def _gone(_: Request, __: Exception) -> Response:
+async def _handle_disconnect(_: Request, __: Exception) -> Response:
     return Response(status_code=499)
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
+async def _handle_unexpected(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return failure(AboardError("the server failed", hint="see its log"))
+    return error_response(AboardError("the server failed", hint="see its log"))

@@ -15,24 +15,24 @@ from dataclasses import dataclass, field
 
 from aboard.api import PREFIX
 from aboard.errors import AboardError, InvalidValue
-from aboard.server.http.asgi import ASGIApp, Message, Receive, Scope, Send, headers_of, text_answer
+from aboard.server.http.asgi import ASGIApp, Message, Receive, Scope, Send, headers_of, text_response
 
 RECHECK_SECONDS = 30.0
 """How long somebody whose rights were taken away may go on to hear an answer that goes on."""
-_GONE = "http.disconnect"
+_DISCONNECT = "http.disconnect"
 
 
 ANONYMOUS_BYTES = 16 << 10
 """The most that a request without a login may send; enough for a token and a long address to go to afterwards."""
 
 
-class TooLarge(InvalidValue):
+class RequestTooLarge(InvalidValue):
     """A request that sends more than is allowed."""
 
     status = 413
 
 
-class Limited:
+class BodyLimit:
     """Cuts off who sends more than was announced, or announces nothing and sends without end."""
 
     def __init__(self, app: ASGIApp, most: int, refusal: Callable[[Scope, AboardError], ASGIApp]) -> None:
@@ -50,7 +50,7 @@ class Limited:
             nonlocal size
             message = await receive()
             size += len(message.get("body", b"") or b"") if message["type"] == "http.request" else 0
-            return {"type": _GONE} if size > self._most else message
+            return {"type": _DISCONNECT} if size > self._most else message
 
         async def sending(message: Message) -> None:
             nonlocal has_begun
@@ -63,11 +63,11 @@ class Limited:
         if size > self._most and not has_begun:
             await self._refusal(scope, self._too_large())(scope, receive, send)
 
-    def _too_large(self) -> TooLarge:
-        return TooLarge(f"a request has at most {self._most:,} bytes")
+    def _too_large(self) -> RequestTooLarge:
+        return RequestTooLarge(f"a request has at most {self._most:,} bytes")
 
 
-def watched(receive: Receive, may_stay: Callable[[], Awaitable[bool]]) -> Receive:
+def end_when_revoked(receive: Receive, may_stay: Callable[[], Awaitable[bool]]) -> Receive:
     """`receive`, which tells that the client has gone also when it may not stay; that is asked while one waits."""
     is_first = True
 
@@ -80,7 +80,7 @@ def watched(receive: Receive, may_stay: Callable[[], Awaitable[bool]]) -> Receiv
         try:
             while not (await asyncio.wait({waiting}, timeout=RECHECK_SECONDS))[0]:
                 if not await may_stay():
-                    return {"type": _GONE}
+                    return {"type": _DISCONNECT}
             return waiting.result()
         finally:
             waiting.cancel()
@@ -88,12 +88,12 @@ def watched(receive: Receive, may_stay: Callable[[], Awaitable[bool]]) -> Receiv
     return receiving
 
 
-_MOST = 256
-_FEWEST = 16
+_MOST_PER_USER = 256
+_FEWEST_PER_USER = 16
 _SHARE = 4
 _AT_ONCE = {"series": 4, "media": 8, "boards": 8, "others": 32}
 _MEDIA = ("/media/content", "/histograms", "/texts")
-_READING = frozenset({"GET", "HEAD"})
+_SAFE_METHODS = frozenset({"GET", "HEAD"})
 _CLIENT_HAS_GONE = 499
 
 
@@ -110,18 +110,18 @@ class TooManyRequests(AboardError):
 
 
 @dataclass(slots=True)
-class _Person:
+class _UserRequests:
     count: int = 0
     turns: dict[str, asyncio.Semaphore] = field(default_factory=dict[str, asyncio.Semaphore])
 
 
-class RequestsUnderWay:
+class RequestLimiter:
     """Counts requests by person. It belongs to one event loop."""
 
     def __init__(self, connections: int) -> None:
         """One person may keep a quarter of the `connections` of the server busy, at most 256."""
-        self.most = min(_MOST, max(_FEWEST, connections // _SHARE))
-        self._people: dict[str, _Person] = {}
+        self.most = min(_MOST_PER_USER, max(_FEWEST_PER_USER, connections // _SHARE))
+        self._people: dict[str, _UserRequests] = {}
 
     def limited(self, app: ASGIApp, person: str, refusal: Callable[[Scope, AboardError], ASGIApp]) -> ASGIApp:
         """`app` for a request of a person, who has a turn for it."""
@@ -133,7 +133,7 @@ class RequestsUnderWay:
                 elif scope["type"] != "http":
                     await app(scope, receive, send)
                 else:
-                    await _in_turn(found, app, scope, receive, send)
+                    await _run_in_slot(found, app, scope, receive, send)
 
         return answer
 
@@ -147,8 +147,8 @@ class RequestsUnderWay:
         return answer
 
     @contextlib.contextmanager
-    def _counted(self, name: str) -> Generator[_Person | None]:
-        person = self._people.setdefault(name, _Person())
+    def _counted(self, name: str) -> Generator[_UserRequests | None]:
+        person = self._people.setdefault(name, _UserRequests())
         if person.count >= self.most:
             yield None
             return
@@ -171,7 +171,7 @@ def _kind_of(path: str) -> str:
     return "series" if is_series else "others"
 
 
-async def _in_turn(person: _Person, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+async def _run_in_slot(person: _UserRequests, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
     kind = _kind_of(scope["path"])
     turns = person.turns.setdefault(kind, asyncio.Semaphore(_AT_ONCE[kind]))
     has_turn = False
@@ -188,25 +188,25 @@ async def _in_turn(person: _Person, app: ASGIApp, scope: Scope, receive: Receive
             end_turn()
         await send(message)
 
-    if turns.locked() and scope["method"] in _READING:
+    if turns.locked() and scope["method"] in _SAFE_METHODS:
         # Pages drop requests that they no longer need. These must not have their turn before those that they need.
         first = await receive()
         if not first.get("more_body"):  # the next message can only be that the client has gone
             gone = asyncio.ensure_future(receive())
-        receive = _replayed(first, receive, gone)
+        receive = _replay(first, receive, gone)
     try:
-        has_turn = await _acquired(turns, gone)
+        has_turn = await _acquire(turns, gone)
         if has_turn:
             await app(scope, receive, sending)
         else:
-            await text_answer(_CLIENT_HAS_GONE, "")(scope, receive, send)
+            await text_response(_CLIENT_HAS_GONE, "")(scope, receive, send)
     finally:
         end_turn()
         if gone is not None:
             gone.cancel()
 
 
-def _replayed(first: Message, receive: Receive, gone: asyncio.Future[Message] | None) -> Receive:
+def _replay(first: Message, receive: Receive, gone: asyncio.Future[Message] | None) -> Receive:
     waiting = [first]
 
     async def receiving() -> Message:
@@ -217,7 +217,7 @@ def _replayed(first: Message, receive: Receive, gone: asyncio.Future[Message] | 
     return receiving
 
 
-async def _acquired(turns: asyncio.Semaphore, gone: asyncio.Future[Message] | None) -> bool:
+async def _acquire(turns: asyncio.Semaphore, gone: asyncio.Future[Message] | None) -> bool:
     """Wait for a turn. False if the client has gone before it came."""
     if gone is None:
         return await turns.acquire()

@@ -27,7 +27,7 @@ def listen(host: str, port: int | None, *, reuse_port: bool = False) -> socket.s
     ports = range(FIRST_PORT, LAST_PORT + 1) if port is None else [port]
     for candidate in ports:
         try:
-            return _bound(host, candidate, reuse_port=reuse_port)
+            return _bind(host, candidate, reuse_port=reuse_port)
         except OSError as error:
             if port is not None or error.errno != errno.EADDRINUSE:
                 raise InvalidValue(
@@ -53,11 +53,11 @@ def url_of(listener: socket.socket, path: str = "/") -> str:
     return f"http://{_with_port(host, port)}{path}"
 
 
-def _bound(host: str, port: int, *, reuse_port: bool) -> socket.socket:
+def _bind(host: str, port: int, *, reuse_port: bool) -> socket.socket:
     if host == EVERYWHERE and socket.has_dualstack_ipv6():
         family, address = socket.AF_INET6, ("::", port)
     else:
-        family, address = _resolved(host or "0.0.0.0", port)  # noqa: S104 - asked for
+        family, address = _resolve(host or "0.0.0.0", port)  # noqa: S104 - asked for
     # With the protocol named, asyncio sends small answers at once; else each waits 40 ms for the client to confirm.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -74,7 +74,7 @@ def _bound(host: str, port: int, *, reuse_port: bool) -> socket.socket:
     return listener
 
 
-def _resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str | int, ...] | tuple[int, bytes]]:
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str | int, ...] | tuple[int, bytes]]:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
@@ -86,7 +86,7 @@ def _with_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class ByPort:
+class PortDispatcher:
     """An ASGI application: `second` on its port, `first` on all others and for the beginning and end of the server."""
 
     def __init__(self, first: ASGIApp, second: ASGIApp, port: int, close: Callable[[], Awaitable[None]]) -> None:

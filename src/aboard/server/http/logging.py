@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 REQUEST_ID: contextvars.ContextVar[str] = contextvars.ContextVar("aboard_request_id", default="")
 
 
-def begin_log(log_format: str) -> None:
+def configure_logging(log_format: str) -> None:
     """Have everything that is logged from now on written to stderr, as `text` or `json`."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
+    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """Log records as one JSON document a line, with the id of the request that they belong to."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -50,7 +50,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=True, default=str)
 
 
-class TextLines(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """Log records for people; the id of the request stands at the end, where there is one.
 
     A record begins with a time and all its other lines are indented, so that no text in it can pass for a record.
@@ -80,7 +80,7 @@ _GIVEN = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
-class RequestLog:
+class RequestLogMiddleware:
     """Passes requests on. `access_log`: one line for each that is answered; those for health only when they fail."""
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics, *, access_log: bool) -> None:

@@ -31,7 +31,7 @@ class ServerMetrics:
             "aboard_request_seconds", "How long answers took.", ["route"], buckets=_BUCKETS, registry=self._registry
         )
         self._open = Gauge("aboard_requests_open", "Requests that are being answered.", registry=self._registry)
-        self._registry.register(_State(control))
+        self._registry.register(_StateCollector(control))
         ProcessCollector(registry=self._registry)
 
     @contextlib.contextmanager
@@ -53,7 +53,7 @@ class ServerMetrics:
         return generate_latest(self._registry)
 
 
-class _State(Collector):
+class _StateCollector(Collector):
     """What is asked when somebody looks, rather than counted."""
 
     def __init__(self, control: Services) -> None:

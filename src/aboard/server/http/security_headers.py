@@ -26,7 +26,7 @@ _PAGE = (
 )
 
 
-class SecurityHeaders:
+class SecurityHeadersMiddleware:
     """Adds the headers. `origins` are other sites that may show boards in frames."""
 
     def __init__(self, app: ASGIApp, *, is_secure: bool, origins: Iterable[str] = ()) -> None:
@@ -74,7 +74,7 @@ class SecurityHeaders:
 _SANDBOX = "sandbox; default-src 'none'; style-src 'none'; frame-ancestors 'none'"
 
 
-def harmless_headers(*, save_as: str | None = None) -> dict[str, str]:
+def sandbox_headers(*, save_as: str | None = None) -> dict[str, str]:
     """Headers of such an answer; with `save_as` it is saved under this name rather than shown."""
     headers = {
         "X-Content-Type-Options": "nosniff",

@@ -187,7 +187,7 @@ class LimitedConnection(H11Protocol):
         return now - self._since > self._limits.body_seconds + self._body_bytes / _SLOWEST_BODY
 
 
-_LAST_ANSWERS_SECONDS = 1
+_GRACE_SECONDS = 1
 
 
 def serve(
@@ -222,7 +222,7 @@ def server_config(app: ASGIApp, limits: ConnectionLimits | None = None) -> uvico
         access_log=False,
         log_config=None,  # uvicorn's own needs a terminal
         log_level="warning",
-        timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
         proxy_headers=False,  # it would take the word of anybody on this machine for where a request comes from
         server_header=False,
     )
@@ -244,10 +244,10 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-_LOOK_SECONDS = 1.0
+_IDLE_CHECK_SECONDS = 1.0
 
 
-class IdleStop:
+class IdleShutdown:
     """Passes requests on, and ends the process `seconds` after the last one was answered, or when `is_found` is false:
     somebody has removed the file that tells where it is, perhaps with the whole home folder. As long as `is_needed`
     says so, for a board that somebody may come back to, it is not idle.
@@ -293,7 +293,7 @@ class IdleStop:
     def _watch(self) -> None:
         while not self.is_over:
             left = self._left()
-            time.sleep(min(max(left, 0.1), _LOOK_SECONDS) if left > 0 else _LOOK_SECONDS)
+            time.sleep(min(max(left, 0.1), _IDLE_CHECK_SECONDS) if left > 0 else _IDLE_CHECK_SECONDS)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _left(self) -> float:

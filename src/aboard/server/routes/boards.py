@@ -17,7 +17,7 @@ from aboard.model.boards import Board, BoardLine, LineLevel
 from aboard.model.selections import NumberKind, SelectedRun
 from aboard.model.states import UnitState
 from aboard.model.times import parse_time
-from aboard.server.routes.operations import Asking, Operations, sent
+from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import After, Limit, Workspaces
 from aboard.services.boards.lifecycle import SORTED_BY
 from aboard.services.boards.selection import kept_selection, named_numbers
@@ -57,14 +57,14 @@ class BoardRoutes:
         operations.add("GET", "boards/{board}/reading", self.reading)
         return operations.routes
 
-    def create(self, new: Annotated[NewBoard, sent(NewBoard)], access: Asking) -> BoardCreated:
+    def create(self, new: Annotated[NewBoard, request_body(NewBoard)], access: CurrentAccess) -> BoardCreated:
         """Make a board, or open the one again that this person has of the same runs, template and settings."""
         if self._is_fresh:
             self._control.look_now()
         admitted, resolved = self._control.boards.create(new, access)
-        return BoardCreated(board=told(admitted.board), reopened=admitted.reopened, empty=resolved.empty)
+        return BoardCreated(board=board_info(admitted.board), reopened=admitted.reopened, empty=resolved.empty)
 
-    def preview(self, new: Annotated[NewBoard, sent(NewBoard)], access: Asking) -> BoardPreview:
+    def preview(self, new: Annotated[NewBoard, request_body(NewBoard)], access: CurrentAccess) -> BoardPreview:
         """What an executor would be given for a board that is a process; nothing is made."""
         if self._is_fresh:
             self._control.look_now()
@@ -73,7 +73,7 @@ class BoardRoutes:
 
     def list(
         self,
-        access: Asking,
+        access: CurrentAccess,
         workspaces: Workspaces,
         states: States,
         owner: Annotated[str | None, Query(description="Whose boards; one's own without it.")] = None,
@@ -95,36 +95,38 @@ class BoardRoutes:
             limit=limit,
             after=after or None,
         )
-        return Page(tuple(map(told, page.items)), page.next)
+        return Page(tuple(map(board_info, page.items)), page.next)
 
-    def get(self, board: BoardName, access: Asking) -> BoardInfo:
+    def get(self, board: BoardName, access: CurrentAccess) -> BoardInfo:
         """One board."""
-        return told(self._control.boards.get(board, access))
+        return board_info(self._control.boards.get(board, access))
 
-    def change(self, board: BoardName, change: Annotated[BoardChange, sent(BoardChange)], access: Asking) -> BoardInfo:
+    def change(
+        self, board: BoardName, change: Annotated[BoardChange, request_body(BoardChange)], access: CurrentAccess
+    ) -> BoardInfo:
         """Describe a board otherwise, or give it another template or lifetime."""
-        return told(self._control.boards.change(board, change, access))
+        return board_info(self._control.boards.change(board, change, access))
 
-    def delete(self, board: BoardName, access: Asking) -> BoardInfo:
+    def delete(self, board: BoardName, access: CurrentAccess) -> BoardInfo:
         """Forget a board and its log; one that runs is stopped before."""
-        return told(self._control.boards.delete(board, access))
+        return board_info(self._control.boards.delete(board, access))
 
-    def start(self, board: BoardName, access: Asking) -> BoardInfo:
+    def start(self, board: BoardName, access: CurrentAccess) -> BoardInfo:
         """Start a board that has ended; one that runs stays as it is."""
-        return told(self._control.boards.start(board, access))
+        return board_info(self._control.boards.start(board, access))
 
-    def stop(self, board: BoardName, access: Asking) -> BoardInfo:
+    def stop(self, board: BoardName, access: CurrentAccess) -> BoardInfo:
         """Stop a board; one that has ended stays as it is."""
-        return told(self._control.boards.stop(board, access))
+        return board_info(self._control.boards.stop(board, access))
 
-    def kill(self, board: BoardName, access: Asking) -> BoardInfo:
+    def kill(self, board: BoardName, access: CurrentAccess) -> BoardInfo:
         """Stop a board without waiting for anything."""
-        return told(self._control.boards.stop(board, access, kill=True))
+        return board_info(self._control.boards.stop(board, access, kill=True))
 
     def logs(
         self,
         board: BoardName,
-        access: Asking,
+        access: CurrentAccess,
         head: Lines = None,
         tail: Lines = None,
         after: Moment = None,
@@ -138,23 +140,23 @@ class BoardRoutes:
             access,
             head=head,
             tail=tail,
-            after=_moment(after),
-            before=_moment(before),
+            after=_parse_moment(after),
+            before=_parse_moment(before),
             behind=behind,
             level=level,
         )
         return Page(tuple(lines))
 
-    def runs(self, board: BoardName, access: Asking) -> Page[SelectedRun]:
+    def runs(self, board: BoardName, access: CurrentAccess) -> Page[SelectedRun]:
         """The runs that a board shows now."""
         return Page(tuple(self._control.boards.runs(board, access)))
 
-    def reading(self, board: BoardName, access: Asking) -> BoardReading:
+    def reading(self, board: BoardName, access: CurrentAccess) -> BoardReading:
         """How far the runs of a board have been read; this opens it, and counts as use."""
         return self._control.boards.reading(board, access)
 
 
-def told(board: Board) -> BoardInfo:
+def board_info(board: Board) -> BoardInfo:
     """A board as people are told of it."""
     return BoardInfo(
         id=board.id,
@@ -185,5 +187,5 @@ def told(board: Board) -> BoardInfo:
     )
 
 
-def _moment(text: str | None) -> datetime | None:
+def _parse_moment(text: str | None) -> datetime | None:
     return parse_time(text) if text else None

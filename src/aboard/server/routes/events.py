@@ -20,7 +20,7 @@ from aboard.api.wire import to_wire
 from aboard.model.names import folded
 from aboard.model.people import Access
 from aboard.server.http.asgi import ASGIApp, Message, Receive, Scope, Send
-from aboard.server.routes.operations import Asking, Operations
+from aboard.server.routes.operations import CurrentAccess, Operations
 from aboard.server.routes.parameters import Workspaces
 from aboard.services.changes import ChangeBatch, ChangeBus, ChangeEvent
 from aboard.services.services import Services
@@ -65,7 +65,7 @@ class EventStream(Response):
                 loop.call_soon_threadsafe(news.set)
 
         end_watching = self._changes.watch(wake)
-        gone = asyncio.ensure_future(_until_gone(receive))
+        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await self._send(send, _RETRY + b": welcome\n\n")
@@ -95,9 +95,9 @@ class EventStream(Response):
         self._position = news.position
         identity = self._changes.text_of(news.position)
         if not news.is_whole:
-            return _event("resync", identity, {})
+            return _encode_event("resync", identity, {})
         parts = [
-            _event(change.kind, self._changes.text_of(change.number), change.facts)
+            _encode_event(change.kind, self._changes.text_of(change.number), change.facts)
             for change in news.changes
             if self._may_hear(change)
         ]
@@ -114,12 +114,12 @@ class EventStream(Response):
         await asyncio.wait_for(send(message), _SLOWEST_SECONDS)
 
 
-async def _until_gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _event(kind: str, identity: str, facts: object) -> bytes:
+def _encode_event(kind: str, identity: str, facts: object) -> bytes:
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (identity.encode(), kind.encode(), orjson.dumps(to_wire(facts)))
 
 
@@ -137,7 +137,7 @@ class EventRoutes:
     def watch(
         self,
         workspaces: Workspaces,
-        access: Asking,
+        access: CurrentAccess,
         last_event_id: Annotated[str, Header(description="As browsers send it when they come back.")] = "",
         after: Annotated[str, Query(description="The same, for who cannot send headers.")] = "",
     ) -> Response:
@@ -161,7 +161,7 @@ class EventRoutes:
 _HEADER = b"x-changes"
 
 
-class KnownChanges:
+class ChangePositionMiddleware:
     """Passes requests on, and adds the position of the bus to their answers."""
 
     def __init__(self, app: ASGIApp, changes: ChangeBus) -> None:

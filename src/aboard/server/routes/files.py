@@ -14,8 +14,8 @@ from starlette.responses import StreamingResponse
 from aboard.api.files import HistogramEntry, LogPart, MediaEntry, RunFile, TextEntry
 from aboard.api.wire import Page
 from aboard.errors import InvalidValue
-from aboard.server.http.security_headers import harmless_headers
-from aboard.server.routes.operations import Asking, Operations
+from aboard.server.http.security_headers import sandbox_headers
+from aboard.server.routes.operations import CurrentAccess, Operations
 from aboard.server.routes.parameters import RunName
 from aboard.services.runs.files import StoredFile, find_file, list_files, read_log
 from aboard.services.runs.media import BINARY, MediaQuery
@@ -58,7 +58,7 @@ class FileRoutes:
     def list_files(
         self,
         run: RunName,
-        access: Asking,
+        access: CurrentAccess,
         prefix: Annotated[str, Query(description="As `output/` or `log/`.")] = "",
         limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
         after: Annotated[str, Query(description="`next` of the page before.")] = "",
@@ -72,15 +72,15 @@ class FileRoutes:
         self,
         run: RunName,
         path: Annotated[str, Query(description="As the list has it.")],
-        access: Asking,
+        access: CurrentAccess,
         wanted: Annotated[str, Header(alias="range", description="`bytes=0-99`, `bytes=100-` or `bytes=-100`.")] = "",
     ) -> Response:
         """A file, or the part of it that `Range` names."""
         file = self._control.with_files(run, access, lambda folder: find_file(folder, path))
-        part = _range(wanted, file.size)
+        part = _parse_range(wanted, file.size)
         start, end = part or (0, file.size)
         is_text = path.lower().endswith(_TEXTS)
-        headers = harmless_headers(save_as=None if is_text else path.rpartition("/")[2])
+        headers = sandbox_headers(save_as=None if is_text else path.rpartition("/")[2])
         headers |= {"Content-Length": str(end - start), "Accept-Ranges": "bytes"}
         if part is not None:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{file.size}"
@@ -94,7 +94,7 @@ class FileRoutes:
     def log(
         self,
         run: RunName,
-        access: Asking,
+        access: CurrentAccess,
         path: Annotated[str, Query(description="As the list of files has it; the newest log without it.")] = "",
         offset: Annotated[int | None, Query(ge=0, le=2**53, description="`next` of the part before.")] = None,
         tail: Annotated[int, Query(ge=0, le=100_000, description="Without `offset`: so many lines of the end.")] = 200,
@@ -104,12 +104,12 @@ class FileRoutes:
             run, access, lambda folder: read_log(folder, path=path, offset=offset, tail=tail)
         )
 
-    def _pieces(self, run: str, access: Asking, file: StoredFile, start: int, end: int) -> Iterator[bytes]:
+    def _pieces(self, run: str, access: CurrentAccess, file: StoredFile, start: int, end: int) -> Iterator[bytes]:
         for begin, until in file.pieces(start, end):
             yield self._control.with_files(run, access, lambda _, begin=begin, until=until: file.read(begin, until))
 
 
-def _range(wanted: str, size: int) -> tuple[int, int] | None:
+def _parse_range(wanted: str, size: int) -> tuple[int, int] | None:
     """The bytes that are asked for; None for all, also where the header is not understood, as HTTP has it."""
     found = _RANGE.fullmatch(wanted.strip().lower())
     if found is None or not (found[1] or found[2]):
@@ -119,11 +119,11 @@ def _range(wanted: str, size: int) -> tuple[int, int] | None:
     else:
         start, end = int(found[1]), min(size, int(found[2]) + 1) if found[2] else size
     if start >= end:
-        raise RangeNotThere(f"the file has {size} bytes, and {wanted[:100]!r} is none of them")
+        raise RangeNotSatisfiable(f"the file has {size} bytes, and {wanted[:100]!r} is none of them")
     return start, end
 
 
-class RangeNotThere(InvalidValue):
+class RangeNotSatisfiable(InvalidValue):
     """A part of a file that is not there."""
 
     status = 416
@@ -158,7 +158,7 @@ class MediaRoutes:
         return operations.routes
 
     def list_entries(
-        self, run: RunName, tag: _Tag, access: Asking, logdir: _Logdir = "", kind: _Kind = ""
+        self, run: RunName, tag: _Tag, access: CurrentAccess, logdir: _Logdir = "", kind: _Kind = ""
     ) -> Page[MediaEntry]:
         """The steps at which a tag has something."""
         return Page(tuple(self._control.media(run, access).entries(MediaQuery(tag, logdir, kind))))
@@ -167,7 +167,7 @@ class MediaRoutes:
         self,
         run: RunName,
         tag: _Tag,
-        access: Asking,
+        access: CurrentAccess,
         logdir: _Logdir = "",
         kind: _Kind = "",
         step: Annotated[int | None, Query(ge=-(2**63), le=2**63 - 1, description="The last one without it.")] = None,
@@ -179,18 +179,18 @@ class MediaRoutes:
         """
         found = self._control.media(run, access).content(MediaQuery(tag, logdir, kind), step, sample)
         is_file = found.content_type == BINARY
-        headers = harmless_headers(save_as=tag.rpartition("/")[2] or "value" if is_file else None)
+        headers = sandbox_headers(save_as=tag.rpartition("/")[2] or "value" if is_file else None)
         headers |= {"X-Step": str(found.step), "X-Samples": str(found.samples)}
         return Response(found.data, media_type=found.content_type, headers=headers)
 
     def histograms(
-        self, run: RunName, tag: _Tag, access: Asking, logdir: _Logdir = "", count: _Count = 50
+        self, run: RunName, tag: _Tag, access: CurrentAccess, logdir: _Logdir = "", count: _Count = 50
     ) -> Page[HistogramEntry]:
         """Histograms of a tag, over time."""
         return Page(tuple(self._control.media(run, access).histograms(MediaQuery(tag, logdir), count)))
 
     def texts(
-        self, run: RunName, tag: _Tag, access: Asking, logdir: _Logdir = "", count: _Count = 50
+        self, run: RunName, tag: _Tag, access: CurrentAccess, logdir: _Logdir = "", count: _Count = 50
     ) -> Page[TextEntry]:
         """Texts of a tag, over time."""
         return Page(tuple(self._control.media(run, access).texts(MediaQuery(tag, logdir), count)))

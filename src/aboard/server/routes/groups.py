@@ -18,7 +18,7 @@ from aboard.api.groups import (
 )
 from aboard.api.wire import Page
 from aboard.model.groups import Experiment, SavedView, Workspace
-from aboard.server.routes.operations import Asking, Operations, sent
+from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
 from aboard.services.services import Services
 
@@ -45,36 +45,46 @@ class GroupRoutes:
         operations.add("PATCH", "experiments/{name}", self.change_experiment)
         return operations.routes
 
-    def list_workspaces(self, access: Asking, in_bin: InBin = False) -> Page[Workspace]:
+    def list_workspaces(self, access: CurrentAccess, in_bin: InBin = False) -> Page[Workspace]:
         """All workspaces, with how much is in them."""
         self._look()
         return Page(tuple(self._control.seen_by(access).catalog.workspaces.list(in_bin=in_bin)))
 
-    def add_workspace(self, new: Annotated[NewWorkspace, sent(NewWorkspace)], access: Asking) -> Workspace:
+    def add_workspace(
+        self, new: Annotated[NewWorkspace, request_body(NewWorkspace)], access: CurrentAccess
+    ) -> Workspace:
         """Make a workspace."""
         return self._control.seen_by(access).groups.add_workspace(new)
 
-    def get_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+    def get_workspace(self, name: WorkspaceName, access: CurrentAccess) -> Workspace:
         """One workspace, also when it is in the bin."""
         self._look()
         return self._control.seen_by(access).catalog.workspaces.get(name)
 
     def change_workspace(
-        self, name: WorkspaceName, change: Annotated[WorkspaceChange, sent(WorkspaceChange)], access: Asking
+        self,
+        name: WorkspaceName,
+        change: Annotated[WorkspaceChange, request_body(WorkspaceChange)],
+        access: CurrentAccess,
     ) -> Workspace:
         """Rename or describe a workspace."""
         return self._control.seen_by(access).groups.change_workspace(name, change)
 
-    def delete_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+    def delete_workspace(self, name: WorkspaceName, access: CurrentAccess) -> Workspace:
         """Put a workspace into the bin, with its experiments and runs."""
         return self._control.seen_by(access).groups.delete_workspace(name)
 
-    def restore_workspace(self, name: WorkspaceName, access: Asking) -> Workspace:
+    def restore_workspace(self, name: WorkspaceName, access: CurrentAccess) -> Workspace:
         """Take a workspace out of the bin, and what went with it."""
         return self._control.seen_by(access).groups.restore_workspace(name)
 
     def list_experiments(
-        self, workspaces: Workspaces, access: Asking, limit: Limit = 50, after: After = None, in_bin: InBin = False
+        self,
+        workspaces: Workspaces,
+        access: CurrentAccess,
+        limit: Limit = 50,
+        after: After = None,
+        in_bin: InBin = False,
     ) -> Page[Experiment]:
         """A page of experiments, newest first, with how many runs are in which state."""
         self._look()
@@ -83,26 +93,31 @@ class GroupRoutes:
         )
         return Page(tuple(page.items), page.next)
 
-    def add_experiment(self, new: Annotated[NewExperiment, sent(NewExperiment)], access: Asking) -> Experiment:
+    def add_experiment(
+        self, new: Annotated[NewExperiment, request_body(NewExperiment)], access: CurrentAccess
+    ) -> Experiment:
         """Make an experiment."""
         return self._control.seen_by(access).groups.add_experiment(new)
 
-    def get_experiment(self, name: ExperimentName, access: Asking, exact: Exact = False) -> Experiment:
+    def get_experiment(self, name: ExperimentName, access: CurrentAccess, exact: Exact = False) -> Experiment:
         """One experiment, also when it is in the bin."""
         self._look()
         return self._control.seen_by(access).references.experiment(name, exact=exact)
 
     def change_experiment(
-        self, name: ExperimentName, change: Annotated[ExperimentChange, sent(ExperimentChange)], access: Asking
+        self,
+        name: ExperimentName,
+        change: Annotated[ExperimentChange, request_body(ExperimentChange)],
+        access: CurrentAccess,
     ) -> Experiment:
         """Rename or describe an experiment, or give it other tags."""
         return self._control.seen_by(access).groups.change_experiment(name, change)
 
-    def delete_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
+    def delete_experiment(self, name: ExperimentName, access: CurrentAccess) -> Experiment:
         """Put an experiment into the bin, with its runs."""
         return self._control.seen_by(access).groups.delete_experiment(name)
 
-    def restore_experiment(self, name: ExperimentName, access: Asking) -> Experiment:
+    def restore_experiment(self, name: ExperimentName, access: CurrentAccess) -> Experiment:
         """Take an experiment out of the bin, and the runs that went with it."""
         return self._control.seen_by(access).groups.restore_experiment(name)
 
@@ -128,18 +143,20 @@ class SavedViewRoutes:
         operations.add("DELETE", "saved-views/{view}", self.delete)
         return operations.routes
 
-    def list(self, workspaces: Workspaces, access: Asking) -> Page[SavedView]:
+    def list(self, workspaces: Workspaces, access: CurrentAccess) -> Page[SavedView]:
         """The saved views of workspaces, by name."""
         return Page(tuple(self._control.seen_by(access).catalog.saved_views.list(workspaces=workspaces or None)))
 
-    def add(self, new: Annotated[NewSavedView, sent(NewSavedView)], access: Asking) -> SavedView:
+    def add(self, new: Annotated[NewSavedView, request_body(NewSavedView)], access: CurrentAccess) -> SavedView:
         """Save a view for all who see its workspace; this needs the role editor there."""
         return self._control.seen_by(access).saved_views.add(new)
 
-    def change(self, view: _Id, change: Annotated[SavedViewChange, sent(SavedViewChange)], access: Asking) -> SavedView:
+    def change(
+        self, view: _Id, change: Annotated[SavedViewChange, request_body(SavedViewChange)], access: CurrentAccess
+    ) -> SavedView:
         """Rename a view or have it show something else: for its owner, and administrators of the workspace."""
         return self._control.seen_by(access).saved_views.change(view, change)
 
-    def delete(self, view: _Id, access: Asking) -> SavedView:
+    def delete(self, view: _Id, access: CurrentAccess) -> SavedView:
         """Forget a view: for its owner, and administrators of the workspace."""
         return self._control.seen_by(access).saved_views.delete(view)

@@ -62,7 +62,7 @@ class Operations:
         told = inspect.getdoc(handler) or ""
         route = APIRoute(
             f"{prefix}/{path}",
-            _answering(handler, after, content or {}),
+            _endpoint(handler, after, content or {}),
             methods=[method],
             tags=[self._tag],
             operation_id=f"{self._tag}_{handler.__name__}",
@@ -74,19 +74,19 @@ class Operations:
         self.routes.append(route)
 
 
-def sent(kind: type[_T]) -> Any:
+def request_body(kind: type[_T]) -> Any:
     """Marks a parameter, by `Annotated`, as the document of this kind that was sent."""
 
     async def read(request: Request) -> _T:
-        content = await _content(request)
+        content = await _read_body(request)
         if len(content) > _QUICKLY_READ:
-            return await run_in_threadpool(_understood, kind, content)
-        return _understood(kind, content)
+            return await run_in_threadpool(_decode, kind, content)
+        return _decode(kind, content)
 
-    return Depends(_Sent(kind, read))
+    return Depends(_BodyReader(kind, read))
 
 
-class _Sent:
+class _BodyReader:
     """Reads what is sent; `kind` is what it is, for the document of the API."""
 
     def __init__(self, kind: type[Any], read: Callable[[Request], Any]) -> None:
@@ -96,24 +96,24 @@ class _Sent:
         return await self._read(request)
 
 
-def sent_kind(dependency: object) -> type[Any] | None:
+def body_type(dependency: object) -> type[Any] | None:
     """The kind of document that a dependency of a handler reads; None if it reads none."""
-    return dependency.kind if isinstance(dependency, _Sent) else None
+    return dependency.kind if isinstance(dependency, _BodyReader) else None
 
 
-def content_kinds(route: APIRoute) -> Mapping[str, Any]:
+def content_types(route: APIRoute) -> Mapping[str, Any]:
     """The content types of an operation that makes its own responses, and what stands in each."""
     return getattr(route.endpoint, _CONTENT, {})
 
 
-def _answering(
+def _endpoint(
     handler: Handler, after: Callable[[], None] | None, content: Mapping[str, Any]
 ) -> Callable[..., Response]:
     @functools.wraps(handler)
     def answer(*arguments: Any, **parameters: Any) -> Response:
         try:
             told = handler(*arguments, **parameters)
-            response = told if isinstance(told, Response) else Response(encoded(told), media_type="application/json")
+            response = told if isinstance(told, Response) else Response(encode(told), media_type="application/json")
         except AboardError:
             raise
         except Exception as error:
@@ -127,7 +127,7 @@ def _answering(
     return answer
 
 
-def encoded(told: object) -> bytes:
+def encode(told: object) -> bytes:
     """A document as it is sent."""
     wire = to_wire(told)
     try:
@@ -137,7 +137,7 @@ def encoded(told: object) -> bytes:
         return json.dumps(wire).encode()
 
 
-async def _content(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     content = bytearray()
     async for piece in request.stream():
         content += piece
@@ -146,7 +146,7 @@ async def _content(request: Request) -> bytes:
     return bytes(content)
 
 
-def _understood(kind: type[_T], content: bytes) -> _T:
+def _decode(kind: type[_T], content: bytes) -> _T:
     try:
         document = orjson.loads(content or b"{}")
     except orjson.JSONDecodeError as error:
@@ -154,7 +154,7 @@ def _understood(kind: type[_T], content: bytes) -> _T:
     return from_wire(kind, document, "the request")
 
 
-async def asking(request: Request) -> Access:
+async def current_access(request: Request) -> Access:
     """Without a guard that tells people apart, all who get here are the one person that the application was told."""
     access = request.scope.get(ACCESS)
     if isinstance(access, Access):
@@ -165,10 +165,10 @@ async def asking(request: Request) -> Access:
     return Access.whole(str(actor))
 
 
-Asking = Annotated[Access, Depends(asking)]
+CurrentAccess = Annotated[Access, Depends(current_access)]
 """As the type of a parameter of a handler: who asks, and what they may do where."""
 
 
-async def check_change(access: Asking) -> None:
+async def check_change(access: CurrentAccess) -> None:
     """A dependency of all routes that change something: tokens that may only read are refused."""
     access.check_change()

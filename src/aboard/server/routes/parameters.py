@@ -22,7 +22,7 @@ from aboard.services.services import Services
 _DAY_MINUTES = 24 * 60
 
 
-def said(texts: Sequence[str]) -> list[str]:
+def without_empty(texts: Sequence[str]) -> list[str]:
     """Those that are not empty."""
     return [text for text in texts if text]
 
@@ -44,7 +44,7 @@ Identifier = Annotated[str, Path(description="The identifier that an earlier ans
 Workspaces = Annotated[
     list[str],
     Query(alias="workspace", default_factory=list, description="Only what is in these; all without it."),
-    AfterValidator(said),
+    AfterValidator(without_empty),
 ]
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many entries a page has at most.")]
 After = Annotated[str | None, Query(description="`next` of the page before.")]
@@ -62,7 +62,7 @@ Where = Annotated[str | None, Query(description='A filter, as `hparams.lr < 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class RunsAsked:
+class RunFilter:
     """Which runs are meant."""
 
     workspaces: Sequence[str] | None
@@ -85,14 +85,14 @@ class RunsAsked:
         return where
 
 
-async def _asked(
+async def _run_filter(
     workspaces: Workspaces,
     experiment: Annotated[str | None, Query(description="`exp7`, `7`, or a name.")] = None,
     where: Where = None,
     zone: Zone = 0,
     in_bin: InBin = False,
-) -> RunsAsked:
-    return RunsAsked(workspaces or None, experiment, where, zone, in_bin)
+) -> RunFilter:
+    return RunFilter(workspaces or None, experiment, where, zone, in_bin)
 
 
-Which = Annotated[RunsAsked, Depends(_asked)]
+RunFilterParams = Annotated[RunFilter, Depends(_run_filter)]

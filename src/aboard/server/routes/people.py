@@ -27,8 +27,8 @@ from aboard.api.people import (
 from aboard.api.wire import Page
 from aboard.errors import Unauthorized
 from aboard.model.people import Access, Token
-from aboard.server.http.addresses import local_path
-from aboard.server.routes.operations import Asking, Operations, sent
+from aboard.server.http.addresses import safe_redirect_path
+from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import After, Identifier, Limit, WorkspaceName
 from aboard.services.services import Services
 
@@ -65,7 +65,7 @@ class PeopleRoutes:
         """How people log in here; told to everybody."""
         return LoginWays(mode=self._mode, version=__version__)
 
-    def exchange(self, shown: Annotated[CodeShown, sent(CodeShown)]) -> TokenMade:
+    def exchange(self, shown: Annotated[CodeShown, request_body(CodeShown)]) -> TokenMade:
         """A token for a code that works once; asked by programs that do not know anything else yet."""
         found = self._control.catalog.login_codes.redeem(shown.code, verifier=shown.verifier)
         if found is None:
@@ -73,67 +73,69 @@ class PeopleRoutes:
         person = Access(name=found.user, token_id=found.token_id or "")
         return self._control.people_for(person).make_token(NewToken(name=shown.name or "login"))
 
-    def make_code(self, asked: Annotated[CodeAsked, sent(CodeAsked)], access: Asking) -> CodeMade:
+    def make_code(self, asked: Annotated[CodeAsked, request_body(CodeAsked)], access: CurrentAccess) -> CodeMade:
         """An address that logs a browser in as who asks, once, for ten minutes."""
         code = self._control.people_for(access).login_code()
-        path = local_path(asked.path)
+        path = safe_redirect_path(asked.path)
         joint = "&" if "?" in path else "?"
         return CodeMade(path=f"{path}{joint}{urlencode({'token': code})}")
 
-    def logout(self, access: Asking) -> Person:
+    def logout(self, access: CurrentAccess) -> Person:
         """End all sessions of who asks."""
         desk = self._control.people_for(access)
         desk.end_sessions()
         return desk.me()
 
-    def me(self, access: Asking) -> Person:
+    def me(self, access: CurrentAccess) -> Person:
         """Who asks, and what they may do."""
         return self._control.people_for(access).me()
 
-    def list(self, access: Asking) -> Page[Person]:
+    def list(self, access: CurrentAccess) -> Page[Person]:
         """All people for an administrator; for others those with whom they share a workspace."""
         return Page(tuple(self._control.people_for(access).list()))
 
-    def add(self, new: Annotated[NewPerson, sent(NewPerson)], access: Asking) -> Person:
+    def add(self, new: Annotated[NewPerson, request_body(NewPerson)], access: CurrentAccess) -> Person:
         """Let somebody in."""
         return self._control.people_for(access).add(new)
 
-    def get(self, name: Identifier, access: Asking) -> Person:
+    def get(self, name: Identifier, access: CurrentAccess) -> Person:
         """One person."""
         return self._control.people_for(access).get(name)
 
-    def change(self, name: Identifier, change: Annotated[PersonChange, sent(PersonChange)], access: Asking) -> Person:
+    def change(
+        self, name: Identifier, change: Annotated[PersonChange, request_body(PersonChange)], access: CurrentAccess
+    ) -> Person:
         """Keep somebody out or let them in again; make them an administrator, or take that away."""
         return self._control.people_for(access).change(name, change)
 
-    def set_role(self, asked: Annotated[RoleChange, sent(RoleChange)], access: Asking) -> Members:
+    def set_role(self, asked: Annotated[RoleChange, request_body(RoleChange)], access: CurrentAccess) -> Members:
         """Give somebody a role in a workspace, or take it away."""
         return self._control.people_for(access).set_role(asked)
 
-    def members(self, name: WorkspaceName, access: Asking) -> Members:
+    def members(self, name: WorkspaceName, access: CurrentAccess) -> Members:
         """Who has which role in a workspace."""
         return self._control.people_for(access).members(name)
 
     def tokens(
         self,
-        access: Asking,
+        access: CurrentAccess,
         person: _PersonName = "",
         all_people: Annotated[bool, Query(alias="all", description="Of everybody, for an administrator.")] = False,
     ) -> Page[Token]:
         """One's own tokens, without their secrets."""
         return Page(tuple(self._control.people_for(access).tokens(person, all_people=all_people)))
 
-    def make_token(self, new: Annotated[NewToken, sent(NewToken)], access: Asking) -> TokenMade:
+    def make_token(self, new: Annotated[NewToken, request_body(NewToken)], access: CurrentAccess) -> TokenMade:
         """Make a token; its text is told this once."""
         return self._control.people_for(access).make_token(new)
 
-    def revoke_token(self, token: Identifier, access: Asking) -> Token:
+    def revoke_token(self, token: Identifier, access: CurrentAccess) -> Token:
         """Let a token open nothing any more."""
         return self._control.people_for(access).revoke_token(token)
 
     def audit(
         self,
-        access: Asking,
+        access: CurrentAccess,
         actor: Annotated[str | None, Query(description="Changes by this person.")] = None,
         target: Annotated[str | None, Query(description="Changes of this, as `run343` or `workspace x`.")] = None,
         limit: Limit = 100,

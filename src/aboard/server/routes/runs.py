@@ -36,8 +36,17 @@ from aboard.model.query.fields import NEWEST_FIRST, parse_field, parse_sort
 from aboard.model.query.tree import Hparam, IsNone, Metric, value_text
 from aboard.model.runs import MetricSummary, Run
 from aboard.model.selections import parse_selection
-from aboard.server.routes.operations import Asking, Operations, sent
-from aboard.server.routes.parameters import After, Identifier, InBin, Limit, RunName, Which, Workspaces, said
+from aboard.server.routes.operations import CurrentAccess, Operations, request_body
+from aboard.server.routes.parameters import (
+    After,
+    Identifier,
+    InBin,
+    Limit,
+    RunFilterParams,
+    RunName,
+    Workspaces,
+    without_empty,
+)
 from aboard.server.routes.series_encoding import response_of, whole_json
 from aboard.services.runs.comparison import compare
 from aboard.services.runs.editing import EditResult
@@ -48,7 +57,9 @@ _Columns = Annotated[
     Query(default_factory=list, description="Fields that will be looked at, as `hparams.lr`; all without it."),
 ]
 _Tags = Annotated[
-    list[str], Query(alias="tag", default_factory=list, description="Tags; all without it."), AfterValidator(said)
+    list[str],
+    Query(alias="tag", default_factory=list, description="Tags; all without it."),
+    AfterValidator(without_empty),
 ]
 _Logdirs = Annotated[
     list[str],
@@ -87,16 +98,16 @@ class RunRoutes:
 
     def list(
         self,
-        asked: Which,
+        asked: RunFilterParams,
         columns: _Columns,
-        access: Asking,
+        access: CurrentAccess,
         sort: Annotated[str | None, Query(description="As `-metrics.loss.min`; newest first without it.")] = None,
         limit: Limit = 50,
         after: After = None,
     ) -> Page[Run]:
         """A page of runs."""
         self._look()
-        hparams, metrics = _fields(said(columns))
+        hparams, metrics = _fields(without_empty(columns))
         page = self._control.seen_by(access).catalog.runs.list(
             workspaces=asked.workspaces,
             where=asked.filter(self._control, access),
@@ -109,7 +120,7 @@ class RunRoutes:
         )
         return Page(tuple(page.items), page.next)
 
-    def count(self, asked: Which, access: Asking) -> RunCount:
+    def count(self, asked: RunFilterParams, access: CurrentAccess) -> RunCount:
         """How many runs `GET runs` would show on all its pages."""
         self._look()
         count = self._control.seen_by(access).catalog.runs.count(
@@ -119,8 +130,8 @@ class RunRoutes:
 
     def marks(
         self,
-        asked: Which,
-        access: Asking,
+        asked: RunFilterParams,
+        access: CurrentAccess,
         sort: Annotated[str | None, Query(description="As for `GET runs`.")] = None,
         every: Limit = 100,
     ) -> RunMarks:
@@ -135,16 +146,16 @@ class RunRoutes:
         )
         return RunMarks(count=count, every=every, marks=tuple(marks))
 
-    def get(self, run: RunName, access: Asking) -> Run:
+    def get(self, run: RunName, access: CurrentAccess) -> Run:
         """A run with everything that is known of it, also when it is in the bin."""
         self._look()
         return self._control.seen_by(access).references.run(run)
 
-    def metrics(self, run: RunName, access: Asking) -> dict[str, MetricSummary]:
+    def metrics(self, run: RunName, access: CurrentAccess) -> dict[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
         return dict(self.get(run, access).metrics)
 
-    def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: Asking) -> Response:
+    def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: CurrentAccess) -> Response:
         """Every point of the named curves of a run, or of all."""
         found = self._control.series(self.get(run, access), tags, logdirs)
         return response_of(whole_json(found), "application/json")
@@ -152,7 +163,7 @@ class RunRoutes:
     def compare(
         self,
         named: _Compared,
-        access: Asking,
+        access: CurrentAccess,
     ) -> Comparison:
         """Two runs, and all that is not the same in them."""
         self._look()
@@ -160,32 +171,32 @@ class RunRoutes:
             raise InvalidValue(f"{len(named)} runs are named", hint="two are compared: ?run=run1&run=run2")
         return compare(*map(self._control.seen_by(access).references.run, named))
 
-    def change(self, change: Annotated[RunChange, sent(RunChange)], access: Asking) -> RunsChanged:
+    def change(self, change: Annotated[RunChange, request_body(RunChange)], access: CurrentAccess) -> RunsChanged:
         """Change some runs: name, workspace, experiment, tags, a note."""
         self._look()
-        return _told(self._control.seen_by(access).runs.change(change))
+        return _runs_changed(self._control.seen_by(access).runs.change(change))
 
-    def delete(self, named: Annotated[RunsNamed, sent(RunsNamed)], access: Asking) -> RunsChanged:
+    def delete(self, named: Annotated[RunsNamed, request_body(RunsNamed)], access: CurrentAccess) -> RunsChanged:
         """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
         self._look()
         seen = self._control.seen_by(access)
-        return _told(seen.runs.delete(seen.references.runs(named.runs), files=named.files))
+        return _runs_changed(seen.runs.delete(seen.references.runs(named.runs), files=named.files))
 
-    def restore(self, named: Annotated[RunsNamed, sent(RunsNamed)], access: Asking) -> RunsChanged:
+    def restore(self, named: Annotated[RunsNamed, request_body(RunsNamed)], access: CurrentAccess) -> RunsChanged:
         """Take runs out of the bin."""
         self._look()
         seen = self._control.seen_by(access)
-        return _told(seen.runs.restore(seen.references.runs(named.runs)))
+        return _runs_changed(seen.runs.restore(seen.references.runs(named.runs)))
 
-    def register(self, new: Annotated[NewRun, sent(NewRun)], access: Asking) -> Run:
+    def register(self, new: Annotated[NewRun, request_body(NewRun)], access: CurrentAccess) -> Run:
         """Give a run that is about to begin its number, and a name where it has none."""
         return self._control.seen_by(access).register(new)
 
-    def heartbeat(self, uid: Identifier, access: Asking) -> HeartbeatAnswer:
+    def heartbeat(self, uid: Identifier, access: CurrentAccess) -> HeartbeatAnswer:
         """A sign of life of a run."""
         return HeartbeatAnswer(status=self._control.seen_by(access).heartbeat(uid))
 
-    def fields(self, workspaces: Workspaces, access: Asking) -> FieldNames:
+    def fields(self, workspaces: Workspaces, access: CurrentAccess) -> FieldNames:
         """Names of all hyperparameters and metrics that runs have, and of the tags of the newest 10,000 runs."""
         self._look()
         within, fields = workspaces or None, self._control.seen_by(access).catalog.fields
@@ -198,7 +209,7 @@ class RunRoutes:
     def field_values(
         self,
         workspaces: Workspaces,
-        access: Asking,
+        access: CurrentAccess,
         field: Annotated[str, Query(description="As `hparams.lr`, `tags.team`, `experiment` or `user`.")],
         prefix: Annotated[str, Query(description="How values begin; capitals make no difference.")] = "",
         limit: Limit = 20,
@@ -213,7 +224,7 @@ class RunRoutes:
     def usage(
         self,
         workspaces: Workspaces,
-        access: Asking,
+        access: CurrentAccess,
         by: Annotated[str, Query(description="workspace, experiment, user, store or status.")] = "workspace",
         in_bin: InBin = False,
     ) -> Usage:
@@ -229,7 +240,9 @@ class RunRoutes:
             bytes=sum(row.bytes for row in rows),
         )
 
-    def retain(self, asked: Annotated[RetentionAsked, sent(RetentionAsked)], access: Asking) -> RetentionResult:
+    def retain(
+        self, asked: Annotated[RetentionAsked, request_body(RetentionAsked)], access: CurrentAccess
+    ) -> RetentionResult:
         """Delete what a rule names, or with `dry_run` tell what that would be. Runs that are not over stay."""
         self._look()
         return self._control.seen_by(access).retain(asked)
@@ -248,7 +261,7 @@ def _fields(columns: Sequence[str]) -> tuple[Sequence[str] | None, Sequence[str]
     return hparams, [field.name for field in fields if isinstance(field, Metric)]
 
 
-def _told(edited: EditResult) -> RunsChanged:
+def _runs_changed(edited: EditResult) -> RunsChanged:
     return RunsChanged(items=tuple(edited.runs), problems=tuple(edited.problems))
 
 
@@ -266,7 +279,9 @@ class SelectionRoutes:
         operations.add("POST", "selections/resolve", self.resolve, is_change=False)
         return operations.routes
 
-    def resolve(self, asked: Annotated[SelectionAsked, sent(SelectionAsked)], access: Asking) -> Selected:
+    def resolve(
+        self, asked: Annotated[SelectionAsked, request_body(SelectionAsked)], access: CurrentAccess
+    ) -> Selected:
         """The runs that a selection means now; see docs/selections.md."""
         if not -_DAY_MINUTES < asked.zone < _DAY_MINUTES:
             raise InvalidValue(f"zone={asked.zone} is no zone", hint="write minutes east of Greenwich, as 120")

@@ -14,8 +14,8 @@ from pydantic import AfterValidator, Field
 from aboard.api.series import COLUMNS_TYPE, Annotations, Curves, SharedTags, TagInfo
 from aboard.api.wire import Page, to_wire
 from aboard.model.query.fields import NEWEST_FIRST, parse_sort
-from aboard.server.routes.operations import Asking, Operations
-from aboard.server.routes.parameters import Limit, RunName, Which, said
+from aboard.server.routes.operations import CurrentAccess, Operations
+from aboard.server.routes.parameters import Limit, RunFilterParams, RunName, without_empty
 from aboard.server.routes.series_encoding import ENCODERS, as_columns, response_of
 from aboard.services.runs.open_runs import readable_runs, selected_from
 from aboard.services.runs.series import CurveQuery, FirstChartsQuery, curve_windows, first_charts
@@ -36,12 +36,14 @@ class SeriesFormat(StrEnum):
 
 _Runs = Annotated[list[str], Query(alias="run", description="Runs, as `run343`, `343`, a uid or `workspace/name`.")]
 _Tags = Annotated[
-    list[str], Query(alias="tag", default_factory=list, description="Tags by their whole name."), AfterValidator(said)
+    list[str],
+    Query(alias="tag", default_factory=list, description="Tags by their whole name."),
+    AfterValidator(without_empty),
 ]
 _Prefixes = Annotated[
     list[str],
     Query(alias="prefix", default_factory=list, description="Tags that begin so, besides those named."),
-    AfterValidator(said),
+    AfterValidator(without_empty),
 ]
 _Pattern = Annotated[str, Query(description="Tags in which this expression of RE2 is found, besides those named.")]
 _Logdirs = Annotated[
@@ -94,7 +96,7 @@ class SeriesRoutes:
         tags: _Tags,
         prefixes: _Prefixes,
         logdirs: _Logdirs,
-        access: Asking,
+        access: CurrentAccess,
         from_steps: Annotated[list[_Step], Query(alias="from_step", default_factory=list, description=_STEPS)],
         to_steps: Annotated[list[_Step], Query(alias="to_step", default_factory=list, description=_STEPS)],
         since: Annotated[list[_Moment], Query(default_factory=list, description=_TIMES)],
@@ -122,7 +124,7 @@ class SeriesRoutes:
             superseded=superseded,
         )
         found = self._control.curves(runs, asked, access)
-        kind = format or _accepted(accept)
+        kind = format or _accepted_format(accept)
         headers = {"ETag": f'"{found.stamp}-{kind}"', "Cache-Control": "private, no-cache", "Vary": "Accept"}
         if if_none_match and if_none_match.removeprefix("W/") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
@@ -132,7 +134,7 @@ class SeriesRoutes:
     def tags(
         self,
         run: RunName,
-        access: Asking,
+        access: CurrentAccess,
         prefix: Annotated[str, Query(description="Only tags that begin so.")] = "",
         kind: Annotated[str, Query(description="Only scalar, image, audio, text, histogram, graph or tensor.")] = "",
         limit: Annotated[int, Query(ge=1, le=_MOST_TAGS)] = 1000,
@@ -143,7 +145,7 @@ class SeriesRoutes:
         return list_tags(self._control.open_runs, place, TagQuery(prefix=prefix, kind=kind, limit=limit, after=after))
 
 
-def _accepted(accept: str) -> SeriesFormat:
+def _accepted_format(accept: str) -> SeriesFormat:
     if COLUMNS_TYPE in accept:
         return SeriesFormat.COLUMNS
     return SeriesFormat.CSV if "text/csv" in accept else SeriesFormat.JSON
@@ -159,7 +161,7 @@ _Hidden = Annotated[
 _Pinned = Annotated[
     list[str],
     Query(alias="tag", default_factory=list, description="Tags whose charts come before all others."),
-    AfterValidator(said),
+    AfterValidator(without_empty),
 ]
 
 
@@ -175,7 +177,7 @@ class ChartRoutes:
         operations.add("GET", "charts", self.charts, content={COLUMNS_TYPE: bytes})
         return operations.routes
 
-    def tags(self, runs: _ChartRuns, access: Asking) -> Response:
+    def tags(self, runs: _ChartRuns, access: CurrentAccess) -> Response:
         """The tags that some runs have together, in the order of their charts.
 
         While `read` is below `wanted`, runs are still being read: ask again.
@@ -186,10 +188,10 @@ class ChartRoutes:
 
     def charts(
         self,
-        asked: Which,
+        asked: RunFilterParams,
         hidden: _Hidden,
         pinned: _Pinned,
-        access: Asking,
+        access: CurrentAccess,
         sort: Annotated[str | None, Query(description="As for `GET runs`.")] = None,
         limit: Limit = 10,
         charts: Annotated[int, Query(ge=0, le=_MOST_CHARTS, description="How many charts are seen at first.")] = 12,
@@ -233,6 +235,6 @@ class AnnotationRoutes:
         operations.add("GET", "annotations", self.list)
         return operations.routes
 
-    def list(self, runs: _AnnotatedRuns, access: Asking) -> Annotations:
+    def list(self, runs: _AnnotatedRuns, access: CurrentAccess) -> Annotations:
         """What `Run.log_event` noted in these runs; of very many, the newest."""
         return self._control.annotations(runs, access)

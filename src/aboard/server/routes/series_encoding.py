@@ -49,7 +49,7 @@ def as_json(curves: CurveSet) -> Pieces:
     yield b'{"items":['
     for number, one in enumerate(found):
         counts = {} if one.parts is None else {"means": one.parts.means, "counts": one.parts.counts.astype(np.int64)}
-        yield from _item_json(number, _about(one), {**_columns(one.points), **counts})
+        yield from _item_json(number, _describe_curve(one), {**_columns(one.points), **counts})
     yield b'],"problems":' + orjson.dumps(_problems(curves.problems)) + b"}"
 
 
@@ -69,7 +69,7 @@ def as_columns(curves: CurveSet, told: Mapping[str, object] | None = None) -> Pi
         steps = one.points.steps
         is_exact = not len(steps) or (int(steps[0]) >= -_EXACT and int(steps[-1]) <= _EXACT)
         told_means = {"means": True} if one.parts else {}
-        rows.append({**_about(one), "points": len(steps), "steps": "f8" if is_exact else "i8", **told_means})
+        rows.append({**_describe_curve(one), "points": len(steps), "steps": "f8" if is_exact else "i8", **told_means})
         columns += [
             (steps, "<f8" if is_exact else "<i8"),
             *((column, "<f8") for column in (one.points.wall_times, one.points.values, *(one.parts or ()))),
@@ -105,7 +105,7 @@ ENCODERS: dict[str, tuple[str, Encoder]] = {
 }
 
 
-def _about(one: CurvePoints) -> dict[str, object]:
+def _describe_curve(one: CurvePoints) -> dict[str, object]:
     run = one.run
     return {
         "run": run.number,

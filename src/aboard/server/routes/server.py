@@ -18,7 +18,7 @@ from aboard.api.wire import Page
 from aboard.errors import AboardError, Forbidden
 from aboard.model.times import now
 from aboard.server.http.metrics import CONTENT_TYPE, ServerMetrics
-from aboard.server.routes.operations import Asking, Operations, encoded, sent
+from aboard.server.routes.operations import CurrentAccess, Operations, encode, request_body
 from aboard.server.routes.parameters import Identifier
 from aboard.services.services import Services
 
@@ -37,10 +37,10 @@ class ServerRoutes:
         operations.add("POST", "stores", self.add_store)
         operations.add("POST", "reindex", self.reindex)
         operations.add("GET", "reindex/{task}", self.reindex_state)
-        operations.add("POST", "shutdown", self.shutdown, after=_end if self._private else None)
+        operations.add("POST", "shutdown", self.shutdown, after=_terminate if self._private else None)
         return operations.routes
 
-    def info(self, access: Asking) -> ServerInfo:
+    def info(self, access: CurrentAccess) -> ServerInfo:
         """Who answers, and how well it knows its stores."""
         return ServerInfo(
             version=__version__,
@@ -55,27 +55,29 @@ class ServerRoutes:
             busy=self._control.busy() if access.is_administrator else "",
         )
 
-    def stores(self, access: Asking) -> Page[StoreStatus]:
+    def stores(self, access: CurrentAccess) -> Page[StoreStatus]:
         """The stores that the server follows."""
         return Page(tuple(self._control.seen_by(access).stores()))
 
-    def add_store(self, asked: Annotated[StoreAdded, sent(StoreAdded)], access: Asking) -> StoreStatus:
+    def add_store(self, asked: Annotated[StoreAdded, request_body(StoreAdded)], access: CurrentAccess) -> StoreStatus:
         """Follow another store; only the server of one person does that."""
         added = self._control.seen_by(access).add_store(asked.uri)
         self._remember(added.uri)
         return added
 
-    def reindex(self, asked: Annotated[ReindexAsked, sent(ReindexAsked)], access: Asking) -> ReindexState:
+    def reindex(
+        self, asked: Annotated[ReindexAsked, request_body(ReindexAsked)], access: CurrentAccess
+    ) -> ReindexState:
         """Begin to read all runs of a store anew."""
         state = self._control.seen_by(access).reindex(asked.store)
         self._remember(state.store)
         return state
 
-    def reindex_state(self, task: Identifier, access: Asking) -> ReindexState:
+    def reindex_state(self, task: Identifier, access: CurrentAccess) -> ReindexState:
         """How far a reindexing is."""
         return self._control.seen_by(access).reindex_state(task)
 
-    def shutdown(self, access: Asking) -> dict[str, str]:
+    def shutdown(self, access: CurrentAccess) -> dict[str, str]:
         """End a private server; others are ended by whoever started them."""
         access.check_administrator()
         if not self._private:
@@ -83,7 +85,7 @@ class ServerRoutes:
         return {"status": "ending"}
 
 
-def _end() -> None:
+def _terminate() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -118,9 +120,9 @@ class HealthRoutes:
         failing = states.count("failing")
         status = "not ready" if database != "ok" else "degraded" if failing else "ready"
         told = Readiness(status=status, database=database, stores=len(states), failing_stores=failing)
-        return Response(encoded(told), 200 if database == "ok" else 503, media_type="application/json")
+        return Response(encode(told), 200 if database == "ok" else 503, media_type="application/json")
 
-    def metrics(self, access: Asking) -> Response:
+    def metrics(self, access: CurrentAccess) -> Response:
         """Counters in the text format of Prometheus, for administrators."""
         access.check_administrator()
         return Response(self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})

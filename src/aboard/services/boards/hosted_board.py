@@ -13,9 +13,9 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from aboard.board.hosting import Board as BoardApp
+from aboard.board.hosting import BoardApp
 from aboard.board.names import NamedRuns, folder_columns
-from aboard.board.provider import About, Limits
+from aboard.board.provider import BoardMetadata, SampleLimits
 from aboard.board.sources import JoinedRuns, RunSource
 from aboard.catalog.catalog import Catalog
 from aboard.model.board_settings import parse_settings
@@ -164,12 +164,12 @@ class HostedBoard:
         self.app = BoardApp(
             board.id,
             self._source,
-            about=About(
+            about=BoardMetadata(
                 name=settings.window_title or board.description or board.name,
                 description=board.description,
                 creation_time=board.created.timestamp(),
             ),
-            limits=Limits(of_plugin=settings.samples),
+            limits=SampleLimits(of_plugin=settings.samples),
             plugins=[name for name in settings.plugins if plugins is None or name in plugins] or "none",
             secret=bytes.fromhex(board.secret) if board.secret else None,
         )
