@@ -53,7 +53,7 @@ def test_a_board_is_behind_the_login_and_works_with_all_headers(server: TeamServ
     assert "/login?next=" in page.url
     page.fill("input[name=token]", "wrong")
     page.click("button")
-    page.wait_for_selector("text=This token opens nothing here", timeout=MILLISECONDS)
+    page.wait_for_selector("text=Invalid or revoked token", timeout=MILLISECONDS)
     page.fill("input[name=token]", server.tokens["ann"])
     page.click("button")
     page.wait_for_url(f"**/boards/{board.id}/**", timeout=MILLISECONDS)
@@ -88,7 +88,7 @@ def test_the_login_is_fit_for_all(server: TeamServer, browser: Any):
     page.fill("input[name=token]", "wrong")
     found = violations(page, "login", says_theme=False)
     page.click("button")
-    page.wait_for_selector("text=This token opens nothing here", timeout=MILLISECONDS)
+    page.wait_for_selector("text=Invalid or revoked token", timeout=MILLISECONDS)
     assert found + violations(page, "wrong token", says_theme=False) == []
     context.close()
 

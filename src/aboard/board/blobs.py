@@ -39,12 +39,12 @@ class BlobKeys:
     def __init__(self, secret: bytes | None = None) -> None:
         self._secret = secret or secrets.token_bytes(32)
 
-    def key(self, place: BlobAddress) -> str:
+    def key(self, address: BlobAddress) -> str:
         """The key of a blob: safe in a URL."""
-        content = json.dumps(place, separators=(",", ":")).encode("ascii")
+        content = json.dumps(address, separators=(",", ":")).encode("ascii")
         return base64.urlsafe_b64encode(self._signature(content) + content).rstrip(b"=").decode("ascii")
 
-    def place(self, key: str) -> BlobAddress | None:
+    def address(self, key: str) -> BlobAddress | None:
         """What a key stands for; None when this board did not give it out."""
         try:
             raw = base64.b64decode(key + "=" * (-len(key) % 4), altchars=b"-_", validate=True)

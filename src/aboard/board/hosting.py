@@ -21,7 +21,7 @@ Environment = dict[str, Any]
 
 
 class BoardApp:
-    """Runs shown in TensorBoard: a WSGI application that expects to be called at its own root.
+    """A WSGI application that shows runs in TensorBoard; it expects to be called at its own root.
 
     A board holds no points; what it costs is a few dozen kilobytes and less than a millisecond.
     """

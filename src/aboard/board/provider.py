@@ -32,7 +32,7 @@ _ENTRIES_COUNTED = 10  # so many entries tell how many samples the dashboards of
 
 @dataclass(frozen=True, slots=True)
 class BoardMetadata:
-    """What a board tells about itself; nothing that its creator did not give."""
+    """Metadata that a board shows; only what its creator gave."""
 
     name: str = ""
     description: str = ""
@@ -80,8 +80,8 @@ class BoardProvider(DataProvider):
         """Where the files of each run lie, and the folder below which no link is followed, if there is one."""
         return {name: (run.folder, run.within) for name, run in self.source.runs.items()}
 
-    def question(self, *words: str) -> ResponseKey:
-        """What is asked, with how things stand now."""
+    def response_key(self, *words: str) -> ResponseKey:
+        """The cache key of a request, with the present state of the data."""
         return ResponseKey(self._token, words, stamp_of(indexed_runs(self.source)))
 
     def list_scalars(
@@ -186,7 +186,7 @@ class BoardProvider(DataProvider):
         }
 
     def read_blob(self, ctx: Any = None, *, blob_key: str) -> bytes:
-        place = self._keys.place(blob_key)
+        place = self._keys.address(blob_key)
         run = None if place is None else self.source.runs.get(place.run)
         if place is None or run is None:
             raise errors.NotFoundError("No such blob on this board")

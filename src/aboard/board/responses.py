@@ -22,7 +22,7 @@ from werkzeug.wrappers import Request, Response
 from aboard.board.tensorboard_api import errors
 
 LARGEST_RESPONSE = 256 << 20
-"""Bytes of JSON, before it is compressed. One question may name the same curves many times."""
+"""Bytes of JSON, before it is compressed. One request may name the same curves many times."""
 PIECE_BYTES = 1 << 19  # of what is still to be compressed: it stays in the cache of the processor meanwhile
 
 _isal_zlib: Any = importlib.import_module("isal.isal_zlib")  # has no types
@@ -30,24 +30,24 @@ _HEADERS = {"X-Content-Type-Options": "nosniff", "Expires": "0", "Cache-Control"
 
 
 class ResponseKey(NamedTuple):
-    """What is asked of a board, and how things stand: the same question is answered alike until they change."""
+    """A request to a board and the state of its data; the response is the same until the data changes."""
 
     board: Hashable
     words: tuple[str, ...]
     stamp: int
 
 
-def json_response(request: Request, question: ResponseKey, answer: Callable[[], Iterable[bytes]]) -> Response:
-    """An answer with the JSON of which `answer` makes the pieces; compressed for those far away who read that."""
+def json_response(request: Request, key: ResponseKey, answer: Callable[[], Iterable[bytes]]) -> Response:
+    """A response with the JSON whose pieces `answer` makes, gzipped for remote clients that accept it."""
     compressed = request.accept_encodings.quality("gzip") > 0 and not is_local_request(request.environ)
-    key = question.board, question.words, compressed
-    body = RESPONSES.find(key, question.stamp)
+    cached = key.board, key.words, compressed
+    body = RESPONSES.find(cached, key.stamp)
     if body is None:
         # As one: every piece more costs a tenth of a millisecond on its way through threads, and the lack of a length
         # (sent while it is made) a copy of every byte.
         pieces = _bounded(answer())
         body = b"".join(_compressed(pieces) if compressed else pieces)
-        RESPONSES.keep(key, question.stamp, body)
+        RESPONSES.keep(cached, key.stamp, body)
     headers = {**_HEADERS, "Content-Length": str(len(body))}
     if compressed:
         headers["Content-Encoding"] = "gzip"
@@ -83,7 +83,7 @@ class _CachedResponse(NamedTuple):
 
 
 class ResponseCache:
-    """The bodies of answers by question, up to a number of bytes; the ones asked for longest ago go first."""
+    """An LRU cache of response bodies, limited in bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -91,28 +91,28 @@ class ResponseCache:
         self._kept: OrderedDict[Hashable, _CachedResponse] = OrderedDict()
         self._bytes = 0
 
-    def find(self, question: Hashable, stamp: int) -> bytes | None:
-        """The answer that was given when things stood as `stamp` says."""
+    def find(self, request: Hashable, stamp: int) -> bytes | None:
+        """Return the response cached for this data stamp, or None."""
         with self._lock:
-            kept = self._kept.get(question)
+            kept = self._kept.get(request)
             if kept is None or kept.stamp != stamp:
                 return None
-            self._kept.move_to_end(question)
+            self._kept.move_to_end(request)
             return kept.body
 
-    def keep(self, question: Hashable, stamp: int, body: bytes) -> None:
-        """Keep an answer that was made after `stamp` was taken."""
+    def keep(self, request: Hashable, stamp: int, body: bytes) -> None:
+        """Cache a response that was made after `stamp` was taken."""
         if len(body) > self._most_bytes // _LARGEST_PART:
             return
         with self._lock:
-            self._forget(question)
-            self._kept[question] = _CachedResponse(stamp, body)
+            self._forget(request)
+            self._kept[request] = _CachedResponse(stamp, body)
             self._bytes += len(body)
             while self._bytes > self._most_bytes:
                 self._forget(next(iter(self._kept)))
 
-    def _forget(self, question: Hashable) -> None:
-        kept = self._kept.pop(question, None)
+    def _forget(self, request: Hashable) -> None:
+        kept = self._kept.pop(request, None)
         if kept is not None:
             self._bytes -= len(kept.body)
 

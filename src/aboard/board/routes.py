@@ -56,7 +56,7 @@ class BoardMetricsPlugin(MetricsPlugin):
         provider = self._data_provider
         ctx = plugin_util.context(request.environ)
         experiment = plugin_util.experiment_id(request.environ)
-        return json_response(request, provider.question("timeseries/tags"), lambda: self._all_tags(ctx, experiment))
+        return json_response(request, provider.response_key("timeseries/tags"), lambda: self._all_tags(ctx, experiment))
 
     def _all_tags(self, ctx: Any, experiment: str) -> Iterator[bytes]:
         source = self._data_provider.source
@@ -86,8 +86,8 @@ class BoardMetricsPlugin(MetricsPlugin):
             raise errors.InvalidArgumentError("'requests' is not a list of objects")
         ctx = plugin_util.context(request.environ)
         experiment = plugin_util.experiment_id(request.environ)
-        question = self._data_provider.question("timeSeries", asked)
-        return json_response(request, question, lambda: self._answers(ctx, experiment, _elements(wanted)))
+        key = self._data_provider.response_key("timeSeries", asked)
+        return json_response(request, key, lambda: self._answers(ctx, experiment, _elements(wanted)))
 
     def _answers(self, ctx: Any, experiment: str, wanted: list[dict[str, Any]]) -> Iterator[bytes]:
         yield b"["
@@ -134,7 +134,7 @@ class BoardScalarsPlugin(ScalarsPlugin):
         provider = self._data_provider
         return json_response(
             request,
-            provider.question("scalars/tags"),
+            provider.response_key("scalars/tags"),
             lambda: [display_names(provider.source, "scalars", DataClass.SCALAR)],
         )
 
@@ -148,8 +148,8 @@ class BoardScalarsPlugin(ScalarsPlugin):
             ctx, experiment = plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
             body, content_type = self.scalars_impl(ctx, tag, run, experiment, "csv")
             return http_util.Respond(request, body, content_type)
-        question = self._data_provider.question("scalars", run, tag)
-        return json_response(request, question, lambda: self._points_of_run(run, tag))
+        key = self._data_provider.response_key("scalars", run, tag)
+        return json_response(request, key, lambda: self._points_of_run(run, tag))
 
     def _points_of_run(self, run: str, tag: str) -> list[bytes]:
         entry = b"".join(self._data_provider.read_points_json(tag, [run], self._downsample_to, objects=False))
@@ -165,8 +165,8 @@ class BoardScalarsPlugin(ScalarsPlugin):
         tags, runs = request.form.getlist("tag"), request.form.getlist("runs")
         if len(tags) != 1:
             raise errors.InvalidArgumentError("tag must be specified exactly once")
-        question = self._data_provider.question("scalars_multirun", *tags, *runs)
-        return json_response(request, question, lambda: self._points_of_runs(runs, tags[0]))
+        key = self._data_provider.response_key("scalars_multirun", *tags, *runs)
+        return json_response(request, key, lambda: self._points_of_runs(runs, tags[0]))
 
     def _points_of_runs(self, runs: list[str], tag: str) -> Iterator[bytes]:
         yield b"{"

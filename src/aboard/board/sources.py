@@ -22,7 +22,7 @@ class RunSource(Protocol):
 
 
 class SeriesFilter(NamedTuple):
-    """Which series are asked for; None stands for all runs or all tags."""
+    """Which series to read; None stands for all runs or all tags."""
 
     plugin: str
     data_class: DataClass

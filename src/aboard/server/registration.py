@@ -174,7 +174,7 @@ def _remove_dead(folder: Path) -> None:
 
 
 def process_owner() -> str:
-    """The person whose process this is."""
+    """Name of the user that runs this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

@@ -30,7 +30,7 @@ _NOTEBOOKS = ("http://localhost:*", "http://127.0.0.1:*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInstance:
-    """Where a server listens, and what its own person shows to it."""
+    """A running server: its addresses, the token and access of its own user, and its request limiter."""
 
     host: str
     port: int
@@ -46,25 +46,25 @@ class ServerInstance:
 
 
 def add_authentication(
-    app: ASGIApp, control: Services, settings: Settings, place: ServerInstance, mode: str
+    app: ASGIApp, control: Services, settings: Settings, instance: ServerInstance, mode: str
 ) -> ASGIApp:
-    """The application behind its guard."""
+    """Wrap the application with authentication, security headers and the path prefix."""
     serve, login = settings.serve, settings.login
     names = ServerNames.of(
-        place.host, is_loopback=place.is_loopback, url=serve.url, hosts=serve.hosts, origins=serve.origins
+        instance.host, is_loopback=instance.is_loopback, url=serve.url, hosts=serve.hosts, origins=serve.origins
     )
-    doors = Authenticator(
+    authenticator = Authenticator(
         control.logins,
         control.login_tries,
-        Cookie.named("session", place.port, is_secure=names.is_secure, below=names.prefix),
+        Cookie.named("session", instance.port, is_secure=names.is_secure, below=names.prefix),
         TrustedProxies(serve.proxies),
-        personal=(place.token, place.person),
+        personal=(instance.token, instance.person),
         header=_trusted_header(settings) if mode == "header" else None,
     )
-    oidc_cookie = Cookie.named("oidc", place.port, is_secure=names.is_secure, below=names.prefix)
-    redirect_uri = f"{serve.url or place.url}/login/oidc/callback"
+    oidc_cookie = Cookie.named("oidc", instance.port, is_secure=names.is_secure, below=names.prefix)
+    redirect_uri = f"{serve.url or instance.url}/login/oidc/callback"
     pages = LoginPages(
-        doors,
+        authenticator,
         session_seconds=login.session_hours * 3600,
         code_for=lambda access, challenge: control.people_for(access).login_code(challenge),
         oidc=OidcLogin(oidc_provider(login.oidc), _claim_rules(login.oidc), oidc_cookie, redirect_uri)
@@ -72,10 +72,10 @@ def add_authentication(
         else None,
         can_log_in=mode != "header",
         prefix=names.prefix,
-        leads_to=origin_of(serve.boards_url) or f"http://*:{place.boards_port}",
-        only_person=place.person.name if mode == "personal" else "",
+        leads_to=origin_of(serve.boards_url) or f"http://*:{instance.boards_port}",
+        only_person=instance.person.name if mode == "personal" else "",
     )
-    guard = AuthMiddleware(app, doors, pages, names, place.under_way, largest_request=serve.largest_request)
+    guard = AuthMiddleware(app, authenticator, pages, names, instance.under_way, largest_request=serve.largest_request)
     # A notebook on the same machine may show the boards of its own person.
     origins = (*serve.origins, *_NOTEBOOKS) if mode == "personal" else serve.origins
     return PathPrefixMiddleware(
@@ -83,28 +83,28 @@ def add_authentication(
     )
 
 
-def board_proxy(control: Services, settings: Settings, place: ServerInstance, port: int) -> BoardProxy:
-    """The application of the second origin, which listens on `port`; `place` is that of the first one."""
+def board_proxy(control: Services, settings: Settings, instance: ServerInstance, port: int) -> BoardProxy:
+    """The application of the second origin, which listens on `port`; `instance` is the server of the first one."""
     serve = settings.serve
     if serve.boards_url and urlsplit(serve.boards_url)[:2] == urlsplit(serve.url)[:2]:
         hint = "give boards that are processes another name or port: their scripts must not be able to ask the API"
         raise InvalidValue(f"serve.boards_url has the same origin as serve.url: {serve.boards_url}", hint=hint)
     names = ServerNames.of(
-        place.host, is_loopback=place.is_loopback, url=serve.boards_url, hosts=serve.hosts, origins=()
+        instance.host, is_loopback=instance.is_loopback, url=serve.boards_url, hosts=serve.hosts, origins=()
     )
-    doors = Authenticator(
+    authenticator = Authenticator(
         control.logins,
         control.login_tries,
         Cookie.named("none", port, is_secure=names.is_secure),  # no cookie opens more than one board here
         TrustedProxies(serve.proxies),
-        personal=(place.token, place.person),
+        personal=(instance.token, instance.person),
     )
-    front = origin_of(serve.url) or f"http://*:{place.port}"
+    front = origin_of(serve.url) or f"http://*:{instance.port}"
     framed_by = " ".join(["'self'", front, *sorted(serve.origins)])
     where = SecondOrigin(
-        port=port, names=names, front=serve.url, front_port=place.port, largest_request=serve.largest_request
+        port=port, names=names, front=serve.url, front_port=instance.port, largest_request=serve.largest_request
     )
-    return BoardProxy(control, doors, where, framed_by, place.under_way)
+    return BoardProxy(control, authenticator, where, framed_by, instance.under_way)
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
@@ -155,7 +155,7 @@ def _claim_rules(settings: OidcSettings) -> OidcClaimRules:
 
 
 def check_header_mode(settings: Settings) -> None:
-    """Refuse to believe a header of just anybody."""
+    """Raise an error if the login mode `header` has no trusted proxy."""
     _trusted_header(settings)
 
 

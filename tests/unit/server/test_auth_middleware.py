@@ -21,16 +21,16 @@ RUNS = "/api/v1/runs"
 ALLOWED = "https://notebook.example"
 
 
-class DoorsOfAnn:
+class AuthenticatorOfAnn:
     """Recognizes everyone as ann, by a cookie or by a token."""
 
     def __init__(self, *, by_cookie: bool) -> None:
         self._by_cookie = by_cookie
 
-    async def who(self, *_: object) -> Principal:
+    async def authenticate(self, *_: object) -> Principal:
         return Principal(Access(name="ann"), self._by_cookie)
 
-    async def renewed(self, _: object) -> None:
+    async def renew_session(self, _: object) -> None:
         return None
 
 
@@ -48,9 +48,14 @@ class NoPages:
 def status_of(method: str = "POST", *, path: str = RUNS, by_cookie: bool = True, **headers: Any) -> int:
     """The status of one request, 200 when the application got it."""
     names = ServerNames(names=frozenset({"board.example"}), any_address=False, origins=frozenset({ALLOWED}))
-    doors = cast(Authenticator, DoorsOfAnn(by_cookie=by_cookie))
+    authenticator = cast(Authenticator, AuthenticatorOfAnn(by_cookie=by_cookie))
     guard = AuthMiddleware(
-        text_response(200, "inside"), doors, cast(LoginPages, NoPages()), names, RequestLimiter(100), largest_request=99
+        text_response(200, "inside"),
+        authenticator,
+        cast(LoginPages, NoPages()),
+        names,
+        RequestLimiter(100),
+        largest_request=99,
     )
     sent: list[Any] = []
 

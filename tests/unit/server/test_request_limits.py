@@ -19,7 +19,7 @@ class Bench:
     """Requests whose responses end when a test says so."""
 
     def __init__(self) -> None:
-        self.under_way = RequestLimiter(1024)
+        self.limiter = RequestLimiter(1024)
         self.running = self.ran = 0
         self.end = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
@@ -51,7 +51,7 @@ class Bench:
             if message["type"].endswith("response.start"):
                 self.statuses.append(message["status"])
 
-        app = self.under_way.limited(self.app, person, lambda _, error: text_response(error.status, ""))
+        app = self.limiter.with_slot(self.app, person, lambda _, error: text_response(error.status, ""))
         self.tasks.append(asyncio.ensure_future(app(scope, receive, send)))
         return leaves
 
@@ -63,7 +63,7 @@ def with_bench(test: Callable[[Bench], Awaitable[None]]) -> Callable[[], None]:
             await test(bench)
             bench.end.set()
             await asyncio.gather(*bench.tasks)
-            assert bench.under_way._people == {}
+            assert bench.limiter._people == {}
 
         asyncio.run(whole())
 
@@ -128,14 +128,14 @@ async def test_streams_and_downloads_keep_no_turn(bench: Bench) -> None:
 
 @with_bench
 async def test_who_has_too_many_is_told_to_come_back(bench: Bench) -> None:
-    for _ in range(bench.under_way.most):
+    for _ in range(bench.limiter.most):
         bench.ask("/api/v1/events")
     await settle()
     for kind in ("http", "websocket"):
         bench.ask(OTHER, kind=kind)
     bench.ask(OTHER, "bob")
     await settle()
-    assert bench.statuses == [200] * bench.under_way.most + [429, 429, 200]
+    assert bench.statuses == [200] * bench.limiter.most + [429, 429, 200]
     assert TooManyRequests(1).seconds == 1
 
 
@@ -168,4 +168,4 @@ async def test_turns_come_back_from_what_fails(bench: Bench) -> None:
     await settle()
     for _ in range(20):
         with pytest.raises(ZeroDivisionError):
-            await bench.under_way.limited(fails, "ann", lambda *_: fails)(scope, fails, fails)
+            await bench.limiter.with_slot(fails, "ann", lambda *_: fails)(scope, fails, fails)

@@ -39,10 +39,10 @@ def test_a_body_in_several_pieces_is_no_client_that_has_gone() -> None:
                 body, more = pieces.pop(0)
                 return {"type": "http.request", "body": body, "more_body": more}
 
-            limited = under_way.limited(app, "ann", lambda _, error: text_response(error.status, ""))
+            limited = limiter.with_slot(app, "ann", lambda _, error: text_response(error.status, ""))
             await limited({"type": "http", "path": "/api/v1/series", "method": "GET"}, receive, send)
 
-        under_way = RequestLimiter(1024)
+        limiter = RequestLimiter(1024)
         tasks = [asyncio.ensure_future(ask()) for _ in range(6)]  # more than may be answered at once
         for _ in range(10):
             await asyncio.sleep(0)

@@ -26,7 +26,7 @@ _THREADS, _THROTTLED_THREADS = 16, 2
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks. A browser sends its cookie whatever page made it ask, so `by_cookie` calls for a closer look."""
+    """An authenticated user. Browsers attach cookies to requests of any page, so `by_cookie` needs an origin check."""
 
     access: Access
     by_cookie: bool
@@ -34,26 +34,26 @@ class Principal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustedHeaderAuth:
-    """A proxy that names the person in a header. It proves itself by its address or by a secret."""
+    """Authentication by a proxy that names the user in a header, trusted by its address or by a shared secret."""
 
     header: str
     secret: str
 
 
 class TooManyAttempts(Unauthorized):
-    """Somebody tries what opens nothing, again and again."""
+    """Too many failed login attempts."""
 
     status = 429
     code = "TooManyTries"
 
     def __init__(self, seconds: float) -> None:
         whole = max(1, round(seconds))
-        super().__init__("too many tries that opened nothing", hint=f"try again in {whole} s")
+        super().__init__("too many failed login attempts", hint=f"try again in {whole} s")
         self.seconds = whole
 
 
 class Authenticator:
-    """Finds out who asks, and slows down who only tries."""
+    """Authenticates requests and throttles failed attempts."""
 
     def __init__(
         self,
@@ -65,19 +65,19 @@ class Authenticator:
         personal: tuple[str, Access] | None = None,
         header: TrustedHeaderAuth | None = None,
     ) -> None:
-        """`personal`: the token of a server that serves one person, and that person."""
+        """`personal`: the token of a single-user server, and its user."""
         self.logins, self.cookie, self._proxies = logins, cookie, proxies
         self._personal, self._header = personal, header
         self._tries = tries
         self._lanes: dict[tuple[str, bool], CapacityLimiter] = {}  # are made where an event loop runs
 
-    async def who(self, scope: Scope, headers: Mapping[str, str]) -> Principal | None:
-        """Who asks; None for nobody in particular. A token that opens nothing is an error."""
+    async def authenticate(self, scope: Scope, headers: Mapping[str, str]) -> Principal | None:
+        """Return who sent a request, or None if it has no credentials. An invalid token is an error."""
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             access = await self._by_token(scope, bearer.strip())
             if access is None:
-                raise Unauthorized("this token opens nothing here", hint="see `aboard login`; it may have been revoked")
+                raise Unauthorized("invalid or revoked token", hint="see `aboard login`; it may have been revoked")
             return Principal(access, by_cookie=False)
         if self._header is not None:
             return await self._by_header(scope, headers, self._header)
@@ -86,29 +86,29 @@ class Authenticator:
             return None
         access = self.logins.peek("session", secret)
         if access is None:
-            access = await self.limited(scope, lambda: self.logins.of_session(secret))
+            access = await self.attempt(scope, lambda: self.logins.of_session(secret))
         return None if access is None else Principal(access, by_cookie=True)
 
-    async def renewed(self, headers: Mapping[str, str]) -> str | None:
-        """Another secret for the browser that asks, where its session is due for one."""
+    async def renew_session(self, headers: Mapping[str, str]) -> str | None:
+        """Return a new secret if the session of the browser is due for one."""
         secret = self.cookie.read(headers)
         return await self.on_thread(lambda: self.logins.renew(secret)) if self.logins.is_due(secret) else None
 
     def is_personal_token(self, text: str) -> bool:
-        """Whether it is the token of a server that serves one person."""
+        """Whether it is the token of a single-user server."""
         return self._personal is not None and hmac.compare_digest(
             text.encode("utf-8", "replace"), self._personal[0].encode()
         )
 
     @property
     def person(self) -> Access | None:
-        """The one person whom a personal server serves."""
+        """The user of a single-user server."""
         return None if self._personal is None else self._personal[1]
 
-    async def limited(
+    async def attempt(
         self, scope: Scope, find: Callable[[], _T | None], account: str = "", *, lane: str = "catalog"
     ) -> _T | None:
-        """What `find` finds, on a thread. None is a failed attempt, which is counted and throttled.
+        """Call `find` on a thread. None is a failed attempt, which is counted and throttled.
 
         Valid credentials pass however many attempts failed: people share addresses with those who guess. Secrets have
         256 random bits, so the lookup itself helps nobody to guess.
@@ -118,11 +118,11 @@ class Authenticator:
         if found is None:
             if wait:
                 raise TooManyAttempts(wait)
-            self.failed(scope, account)
+            self.count_failure(scope, account)
         return found
 
     async def on_thread(self, find: Callable[[], _T], *, lane: str = "catalog", is_throttled: bool = False) -> _T:
-        """Look something up on threads of its own, so that slow stores do not delay logins.
+        """Call `find` on a dedicated thread, so that slow stores do not delay logins.
 
         Lookups of throttled addresses have a few threads of their own, so that a flood of guesses delays nobody else.
         """
@@ -134,10 +134,10 @@ class Authenticator:
         return await to_thread.run_sync(find, limiter=limiter)
 
     def wait_seconds(self, scope: Scope, account: str = "") -> float:
-        """How long attempts that fail are throttled from now on; 0 for not at all."""
+        """Seconds for which failed attempts are throttled; 0 if they are not."""
         return self._tries.wait_seconds(network_of(self._proxies.client(scope)), account)
 
-    def failed(self, scope: Scope, account: str = "") -> None:
+    def count_failure(self, scope: Scope, account: str = "") -> None:
         """Count a failed attempt."""
         self._tries.failed(network_of(self._proxies.client(scope)), account)
 
@@ -147,20 +147,22 @@ class Authenticator:
         known = self.logins.peek("token", text)
         if known is not None:
             return known
-        return await self.limited(scope, lambda: self.logins.of_token(text), account=token_id_of(text))
+        return await self.attempt(scope, lambda: self.logins.of_token(text), account=token_id_of(text))
 
-    async def _by_header(self, scope: Scope, headers: Mapping[str, str], door: TrustedHeaderAuth) -> Principal | None:
-        name = headers.get(door.header.lower(), "").strip()
+    async def _by_header(
+        self, scope: Scope, headers: Mapping[str, str], trusted: TrustedHeaderAuth
+    ) -> Principal | None:
+        name = headers.get(trusted.header.lower(), "").strip()
         if not name:
             return None
-        if sum(one.decode("latin-1").lower() == door.header.lower() for one, _ in scope["headers"]) > 1:
+        if sum(one.decode("latin-1").lower() == trusted.header.lower() for one, _ in scope["headers"]) > 1:
             # One of them is the client's own, which the proxy should have dropped.
-            raise Unauthorized(f"{door.header} is there more than once", hint="have the proxy replace it")
+            raise Unauthorized(f"{trusted.header} is there more than once", hint="have the proxy replace it")
         shown = headers.get(PROXY_SECRET, "").encode("utf-8", "replace")
-        knows_secret = bool(door.secret) and hmac.compare_digest(shown, door.secret.encode())
+        knows_secret = bool(trusted.secret) and hmac.compare_digest(shown, trusted.secret.encode())
         if not (knows_secret or self._proxies.sent(scope)):
             raise Unauthorized(
-                f"{door.header} is believed of trusted proxies alone",
+                f"{trusted.header} is believed of trusted proxies alone",
                 hint="who runs the server names them in serve.proxies, or sets login.proxy_secret",
             )
         check_name(name, "a person")
@@ -170,7 +172,7 @@ class Authenticator:
 
 
 def token_id_of(token: str) -> str:
-    """The part of a token that says which one it means to be; of anything else nothing."""
+    """The public id inside a token; empty for any other text."""
     parts = token.split("_", 2)
     return parts[1][:32] if len(parts) == 3 and parts[0] == "aboard" else ""
 

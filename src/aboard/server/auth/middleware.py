@@ -41,7 +41,7 @@ from aboard.server.http.limits import (
 )
 
 _log = logging.getLogger("aboard.server")
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _EXCHANGE_PATH = f"{PREFIX}/login/exchange"
 _PUBLIC_PATHS = frozenset({"/healthz", "/readyz", f"{PREFIX}/login"})
 _FRESH_COOKIE_KEY = "aboard.fresh_secret"
@@ -51,21 +51,21 @@ _LOGIN_HINT = "log in: open the address of the server in a browser, or `aboard l
 
 
 class AuthMiddleware:
-    """Passes requests on, with who asks in their scope. Login pages are answered before the application."""
+    """Authenticates requests and puts the user into their scope. Serves login pages itself."""
 
     def __init__(
         self,
         app: ASGIApp,
-        doors: Authenticator,
+        authenticator: Authenticator,
         pages: LoginPages,
         names: ServerNames,
-        under_way: RequestLimiter,
+        limiter: RequestLimiter,
         *,
         largest_request: int = 64 << 20,
     ) -> None:
-        self._app, self._doors, self._pages, self._names = app, doors, pages, names
+        self._app, self._authenticator, self._pages, self._names = app, authenticator, pages, names
         self._largest_request = largest_request
-        self._under_way = under_way
+        self._limiter = limiter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -74,17 +74,17 @@ class AuthMiddleware:
         headers = headers_of(scope)
         try:
             self._check_form(scope, headers)
-            answer = await self._answer(scope, headers, receive)
+            answer = await self._route(scope, headers, receive)
         except AboardError as error:
             answer = _error_response(scope, error)
         except Exception:
-            _log.exception("it could not be found out who asks for %s", scope["path"])
+            _log.exception("Authentication of a request for %s failed", scope["path"])
             answer = _error_response(scope, AboardError("the server failed", hint="see its log"))
         if answer == self._app:
             most = self._largest_request if ACCESS in scope else ANONYMOUS_BYTES
             answer = BodyLimit(answer, most, _error_response)
             if ACCESS in scope:
-                answer = self._under_way.limited(answer, scope[ACCESS].name, _error_response)
+                answer = self._limiter.with_slot(answer, scope[ACCESS].name, _error_response)
             if ACCESS in scope and scope["type"] == "http":
                 receive = self._while_known(scope, headers, receive)
                 send = self._with_fresh_cookie(scope, send)
@@ -96,12 +96,12 @@ class AuthMiddleware:
 
         async def is_the_same() -> bool:
             try:
-                asker = await self._doors.who(scope, headers)
+                principal = await self._authenticator.authenticate(scope, headers)
             except CatalogUnavailable:
                 return True
             except AboardError:
                 return False
-            return asker is not None and asker.access == began_with
+            return principal is not None and principal.access == began_with
 
         return end_when_revoked(receive, is_the_same)
 
@@ -120,7 +120,7 @@ class AuthMiddleware:
 
     async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The application, whose refusal is a failed attempt, also of what it cannot read."""
-        wait = self._doors.wait_seconds(scope)
+        wait = self._authenticator.wait_seconds(scope)
         is_refused = False
 
         async def sending(message: Message) -> None:
@@ -134,36 +134,36 @@ class AuthMiddleware:
         if is_refused and wait:
             await _error_response(scope, TooManyAttempts(wait))(scope, receive, send)
         elif is_refused:
-            self._doors.failed(scope)
+            self._authenticator.count_failure(scope)
 
-    async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> ASGIApp:
+    async def _route(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> ASGIApp:
         path: str = scope["path"]
         if path in _PUBLIC_PATHS:
             return self._app
         if path == _EXCHANGE_PATH:
             return self._exchange
         if scope["type"] == "http" and scope["method"] == "GET" and b"token=" in scope["query_string"]:
-            shown = await self._pages.shown_code(scope, headers)
+            shown = await self._pages.redeem_code(scope, headers)
             if shown is not None:
                 return shown
         if self._pages.is_open(path):
-            if scope["type"] == "http" and scope["method"] not in _READING:
+            if scope["type"] == "http" and scope["method"] not in _SAFE_METHODS:
                 _check_site(headers)
             return await self._pages.answer(scope, headers, receive, None)
         try:
-            asker = await self._doors.who(scope, headers)
+            principal = await self._authenticator.authenticate(scope, headers)
         except TooManyAttempts:
             if not self._wants_page(scope, headers):
                 raise
-            asker = None  # a person whose session has ended can log in whatever others try
-        if asker is None:
+            principal = None  # a person whose session has ended can log in whatever others try
+        if principal is None:
             return self._unknown(scope, headers)
-        self._check_origin(scope, headers, asker)
-        scope[ACCESS] = asker.access
+        self._check_origin(scope, headers, principal)
+        scope[ACCESS] = principal.access
         if self._pages.has(path):
-            return await self._pages.answer(scope, headers, receive, asker.access)
-        if asker.by_cookie and scope["type"] == "http":
-            scope[_FRESH_COOKIE_KEY] = await self._doors.renewed(headers)
+            return await self._pages.answer(scope, headers, receive, principal.access)
+        if principal.by_cookie and scope["type"] == "http":
+            scope[_FRESH_COOKIE_KEY] = await self._authenticator.renew_session(headers)
         return self._app
 
     def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:
@@ -174,7 +174,7 @@ class AuthMiddleware:
             hint = "use the address that was printed; who runs the server can allow other names with serve.hosts"
             raise MisdirectedRequest(f"host {host!r} is not served here", hint=hint)
         origin = headers.get("origin")
-        is_change = scope["type"] == "websocket" or scope["method"] not in _READING
+        is_change = scope["type"] == "websocket" or scope["method"] not in _SAFE_METHODS
         if is_change and origin is not None and not self._names.is_own_origin(origin, host):
             raise Forbidden(f"requests from {origin!r} are not accepted")
         length = headers.get("content-length", "0")
@@ -183,10 +183,10 @@ class AuthMiddleware:
         if int(length[:20]) > self._largest_request:
             raise RequestTooLarge(f"a request has at most {self._largest_request:,} bytes")
 
-    def _check_origin(self, scope: Scope, headers: Mapping[str, str], asker: Principal) -> None:
+    def _check_origin(self, scope: Scope, headers: Mapping[str, str], principal: Principal) -> None:
         """A browser's own request must show where it comes from; an Origin that is there was looked at."""
-        is_change = scope["type"] == "websocket" or scope["method"] not in _READING
-        if not (asker.by_cookie and is_change):
+        is_change = scope["type"] == "websocket" or scope["method"] not in _SAFE_METHODS
+        if not (principal.by_cookie and is_change):
             return
         _check_site(headers)
         if "origin" not in headers and _REQUEST_MARK not in headers and "sec-fetch-site" not in headers:

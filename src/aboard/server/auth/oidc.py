@@ -159,7 +159,7 @@ class OidcProvider:
 
 
 def check_pyjwt() -> None:
-    """Refuse where the package is missing that checks signatures."""
+    """Raise an error if PyJWT, which verifies signatures, is not installed."""
     if importlib.util.find_spec("jwt") is None:
         raise MissingPackage("login by OpenID needs PyJWT", hint="pip install 'aboard[server]'")
 
@@ -191,7 +191,7 @@ def _fetch_json(request: urllib.request.Request) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcClaimRules:
-    """The rules. `roles` are `group=workspace:role`."""
+    """Rules that map claims to users. `roles` are `group=workspace:role`."""
 
     name_claim: str
     groups_claim: str
@@ -256,7 +256,7 @@ _LOGIN_MINUTES = 10
 
 @dataclass(frozen=True, slots=True)
 class _LoginState:
-    """What is remembered of a login that was begun."""
+    """The state of a login between redirect and callback."""
 
     state: str
     nonce: str
@@ -285,13 +285,13 @@ def _random_token() -> str:
 
 
 class OidcLogin:
-    """Sends browsers to the provider and makes people of what they bring back."""
+    """Redirects browsers to the provider and maps the claims they return with to users."""
 
     def __init__(self, provider: OidcProvider, people: OidcClaimRules, cookie: Cookie, redirect_uri: str) -> None:
         self._provider, self._people, self.cookie, self._redirect_uri = provider, people, cookie, redirect_uri
 
-    def leave(self, wanted: str) -> SimpleResponse:
-        """To the provider; `wanted` is where the person goes afterwards."""
+    def start(self, wanted: str) -> SimpleResponse:
+        """Redirect to the provider; `wanted` is the path to open after the login."""
         begun = _LoginState(_random_token(), _random_token(), _random_token(), wanted[:1000])
         challenge = base64.urlsafe_b64encode(hashlib.sha256(begun.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
@@ -312,8 +312,8 @@ class OidcLogin:
         ]
         return SimpleResponse(303, headers=[*headers, ("cache-control", "no-store")])
 
-    def arrive(self, headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[ExternalIdentity, str]:
-        """Who has come back, and where they wanted to go."""
+    def finish(self, headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[ExternalIdentity, str]:
+        """Return the user that the provider confirmed, and the path to open."""
         begun = _LoginState.read(self.cookie.read(headers))
         state = query.get("state", "")
         if begun is None or not hmac.compare_digest(state.encode(), begun.state.encode()):

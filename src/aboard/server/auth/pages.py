@@ -31,7 +31,7 @@ class LoginPages:
 
     def __init__(
         self,
-        doors: Authenticator,
+        authenticator: Authenticator,
         *,
         session_seconds: int,
         code_for: Callable[[Access, str], str],
@@ -47,7 +47,7 @@ class LoginPages:
         """
         self._only_person = only_person
         self._prefix, self._leads_to = prefix, leads_to
-        self._doors, self._seconds, self._code_for, self._oidc = doors, session_seconds, code_for, oidc
+        self._authenticator, self._seconds, self._code_for, self._oidc = authenticator, session_seconds, code_for, oidc
         self.can_log_in = can_log_in
 
     def is_open(self, path: str) -> bool:
@@ -58,7 +58,7 @@ class LoginPages:
         """Whether it is answered here."""
         return path in _PUBLIC_PATHS or path in (_LOGOUT, _PROGRAM)
 
-    async def shown_code(self, scope: Scope, headers: Mapping[str, str]) -> SimpleResponse | None:
+    async def redeem_code(self, scope: Scope, headers: Mapping[str, str]) -> SimpleResponse | None:
         """A code in an address opens a session, once, and leaves the address. None if there is no code to use.
 
         Anybody can put the address of their own login on a page or into logged text. So only a navigation of a tab uses
@@ -70,18 +70,18 @@ class LoginPages:
             return None
         rest = urlencode([pair for pair in query if pair[0] != "token"])
         wanted = safe_redirect_path(quote(scope["path"], safe="/") + (f"?{rest}" if rest else ""))
-        logins = self._doors.logins
-        asker = await self._doors.who(scope, headers)
+        logins = self._authenticator.logins
+        principal = await self._authenticator.authenticate(scope, headers)
         try:
-            holder = await self._doors.limited(scope, lambda: logins.holder_of_code(code))
+            holder = await self._authenticator.attempt(scope, lambda: logins.holder_of_code(code))
         except TooManyAttempts:
-            if asker is None:
+            if principal is None:
                 raise
             holder = None
-        former = None if asker is None else asker.access.name
+        former = None if principal is None else principal.access.name
         if holder is not None and self._must_confirm(headers, holder, former):
-            return self._ask_to_log_in(code, holder, former, wanted)
-        secret = None if holder is None else await self._doors.on_thread(lambda: logins.begin_by_code(code))
+            return self._confirm_login(code, holder, former, wanted)
+        secret = None if holder is None else await self._authenticator.on_thread(lambda: logins.begin_by_code(code))
         if secret is not None:
             return await self._logged_in(secret, wanted, headers)
         if former is not None:
@@ -102,7 +102,7 @@ class LoginPages:
         is_from_elsewhere = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         return is_from_elsewhere and folded(holder) != folded(self._only_person)
 
-    def _ask_to_log_in(self, code: str, holder: str, former: str | None, wanted: str) -> SimpleResponse:
+    def _confirm_login(self, code: str, holder: str, former: str | None, wanted: str) -> SimpleResponse:
         """The button sends the code to the login form, which takes it from pages of this server alone."""
         body = [paragraph("Continue only if you requested this link yourself.")]
         if former is not None:
@@ -129,13 +129,13 @@ class LoginPages:
                     wanted = safe_redirect_path(form.get("next", "/"))
                     return await self._logged_in(await self._session_for(scope, form), wanted, headers)
                 case "GET", "/login/oidc" if self._oidc is not None:
-                    return await run_in_threadpool(self._oidc.leave, wanted)
+                    return await run_in_threadpool(self._oidc.start, wanted)
                 case "GET", "/login/oidc/callback" if self._oidc is not None:
-                    return await self._come_back(self._oidc, scope, headers, query)
+                    return await self._finish_oidc(self._oidc, scope, headers, query)
                 case "POST", "/logout":
                     return await self._log_out(headers)
                 case "GET", "/login/program" if access is not None:
-                    return self._ask_for_program(query, access)
+                    return self._confirm_program(query, access)
                 case "POST", "/login/program" if access is not None:
                     return await self._token_for_program(await _read_form(receive), access)
                 case _:
@@ -160,54 +160,54 @@ class LoginPages:
         try:
             return await _read_form(receive)
         except RequestTooLarge:
-            self._doors.failed(scope)
+            self._authenticator.count_failure(scope)
             raise
 
     async def _session_for(self, scope: Scope, form: Mapping[str, str]) -> str:
         """The secret of a new session for the token in a form."""
-        token, logins = form.get("token", "").strip(), self._doors.logins
+        token, logins = form.get("token", "").strip(), self._authenticator.logins
         if not self.can_log_in:
             raise Forbidden("people log in at the proxy before this server")
-        person = self._doors.person
-        if person is not None and self._doors.is_personal_token(token):
-            return await self._doors.on_thread(lambda: logins.begin_by_name(person.name))
-        secret = await self._doors.limited(
+        person = self._authenticator.person
+        if person is not None and self._authenticator.is_personal_token(token):
+            return await self._authenticator.on_thread(lambda: logins.begin_by_name(person.name))
+        secret = await self._authenticator.attempt(
             scope, lambda: logins.begin_by_token(token) or logins.begin_by_code(token), token_id_of(token)
         )
         if secret is None:
-            raise Unauthorized("This token opens nothing here.", hint="it may have expired or been revoked")
+            raise Unauthorized("Invalid or revoked token.", hint="it may have expired or been revoked")
         return secret
 
-    async def _come_back(
+    async def _finish_oidc(
         self, oidc: OidcLogin, scope: Scope, headers: Mapping[str, str], query: Mapping[str, str]
     ) -> SimpleResponse:
         failures: list[AboardError] = []
 
         def find() -> tuple[str, str] | None:
             try:
-                person, wanted = oidc.arrive(headers, query)
-                return self._doors.logins.begin_outside(person, "oidc"), wanted
+                person, wanted = oidc.finish(headers, query)
+                return self._authenticator.logins.begin_outside(person, "oidc"), wanted
             except AboardError as error:
                 failures.append(error)
                 return None
 
         # Not on the threads that look people up: providers may be slow.
-        found = await self._doors.limited(scope, find, lane="provider")
+        found = await self._authenticator.attempt(scope, find, lane="provider")
         if found is None:
             raise failures[0]
         secret, wanted = found
         return await self._logged_in(secret, safe_redirect_path(wanted), headers, [oidc.cookie.removal()])
 
     async def _log_out(self, headers: Mapping[str, str]) -> SimpleResponse:
-        cookie = self._doors.cookie
+        cookie = self._authenticator.cookie
         if secret := cookie.read(headers):
-            await self._doors.on_thread(lambda: self._doors.logins.end(secret))
+            await self._authenticator.on_thread(lambda: self._authenticator.logins.end(secret))
         # Other applications of the same site keep what they have stored in the browser.
         cleared = '"cache"' if self._prefix else '"cache", "storage"'
         gone = [("location", _LOGIN), cookie.removal(), ("clear-site-data", cleared)]
         return SimpleResponse(303, headers=gone)
 
-    def _ask_for_program(self, query: Mapping[str, str], access: Access) -> SimpleResponse:
+    def _confirm_program(self, query: Mapping[str, str], access: Access) -> SimpleResponse:
         """Nobody's program gets a token because a page sent a browser here: the person has to press a button."""
         port = _program_port(query)
         fields = {name: query.get(name, "")[:200] for name in ("port", "challenge", "state")}
@@ -220,19 +220,19 @@ class LoginPages:
 
     async def _token_for_program(self, form: Mapping[str, str], access: Access) -> SimpleResponse:
         port = _program_port(form)
-        code = await self._doors.on_thread(lambda: self._code_for(access, form["challenge"]))
+        code = await self._authenticator.on_thread(lambda: self._code_for(access, form["challenge"]))
         answer = urlencode({"code": code, "state": form.get("state", "")[:200]})
         return SimpleResponse(303, headers=[("location", f"http://127.0.0.1:{port}/?{answer}")])
 
     def cookie_for(self, secret: str) -> tuple[str, str]:
         """The header by which a browser gets the secret of its session."""
-        return self._doors.cookie.header(secret, self._seconds)
+        return self._authenticator.cookie.header(secret, self._seconds)
 
     async def _logged_in(
         self, secret: str, wanted: str, headers: Mapping[str, str], more: list[tuple[str, str]] | None = None
     ) -> SimpleResponse:
-        if former := self._doors.cookie.read(headers):  # the session that this browser had opens nothing any more
-            await self._doors.on_thread(lambda: self._doors.logins.leave(former))
+        if former := self._authenticator.cookie.read(headers):  # the former session of this browser ends
+            await self._authenticator.on_thread(lambda: self._authenticator.logins.leave(former))
         told = [("location", wanted), self.cookie_for(secret), ("cache-control", "no-store"), *(more or [])]
         return SimpleResponse(303, headers=told)
 

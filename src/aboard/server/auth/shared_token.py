@@ -32,7 +32,7 @@ _UNQUOTED = "/:@!$&'()*+,;=~"
 
 
 class SharedTokenMiddleware:
-    """Lets requests through whose Host is in `hosts` (None: any) and that know the token, when there is one."""
+    """Accepts requests whose Host is in `hosts` (None: any) and that carry the token, if there is one."""
 
     def __init__(self, app: ASGIApp, *, hosts: frozenset[str] | None, token: str | None, cookie: str) -> None:
         self._app, self._hosts, self._token, self._cookie = app, hosts, token, cookie

@@ -38,7 +38,7 @@ _BOARD_HINT = "boards that are processes are at /boards/<id>/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondOrigin:
-    """Where the second origin is, and the first one as a browser reaches it from there."""
+    """The address of the second origin, and that of the first one for redirects to it."""
 
     port: int
     names: ServerNames
@@ -54,13 +54,18 @@ class SecondOrigin:
 
 
 class BoardProxy:
-    """An ASGI application. What it needs to know of people it asks of the same doors as the first origin."""
+    """The ASGI application of the second origin. It authenticates tokens as the first origin does."""
 
     def __init__(
-        self, control: Services, doors: Authenticator, place: SecondOrigin, framed_by: str, under_way: RequestLimiter
+        self,
+        control: Services,
+        authenticator: Authenticator,
+        place: SecondOrigin,
+        framed_by: str,
+        limiter: RequestLimiter,
     ) -> None:
-        self._control, self._doors, self._place, self._framed_by = control, doors, place, framed_by
-        self._under_way = under_way
+        self._control, self._authenticator, self._place, self._framed_by = control, authenticator, place, framed_by
+        self._limiter = limiter
         self._below = PathPrefixMiddleware(self._within, place.names.prefix)
 
     async def close(self) -> None:
@@ -70,9 +75,7 @@ class BoardProxy:
 
     @functools.cached_property
     def _forwarding(self) -> Forwarder:
-        from aboard.server.boards.forwarding import (
-            Forwarder,  # its client takes long to load, and many servers need none
-        )
+        from aboard.server.boards.forwarding import Forwarder
 
         return Forwarder(self._framed_by)
 
@@ -82,7 +85,7 @@ class BoardProxy:
 
     async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            answer = await self._answer(scope, headers_of(scope))
+            answer = await self._route(scope, headers_of(scope))
             await BodyLimit(answer, self._place.largest_request, _error_response)(scope, receive, send)
         except AboardError as error:
             await _error_response(scope, error)(scope, receive, send)
@@ -90,7 +93,7 @@ class BoardProxy:
             _log.exception("%s on the origin of boards failed", scope["path"])
             await _error_response(scope, AboardError("the server failed", hint="see its log"))(scope, receive, send)
 
-    async def _answer(self, scope: Scope, headers: Mapping[str, str]) -> ASGIApp:
+    async def _route(self, scope: Scope, headers: Mapping[str, str]) -> ASGIApp:
         if scope["path"] == "/healthz":
             return text_response(200, "ok\n")
         self._check_form(scope, headers)
@@ -102,10 +105,10 @@ class BoardProxy:
         if is_page and rest is None:
             return _redirect(f"/boards/{board_id}/", scope["query_string"].decode("latin-1"))
         if is_page and f"{CODE_PARAMETER}=".encode() in scope["query_string"]:
-            return await self._come_in(scope, headers, board_id)
+            return await self._redeem_code(scope, headers, board_id)
         wants_page = is_page and "text/html" in headers.get("accept", "")
         try:
-            access = await self._who(scope, headers, board_id)
+            access = await self._authenticate(scope, headers, board_id)
         except TooManyAttempts:
             if not wants_page:
                 raise
@@ -116,7 +119,7 @@ class BoardProxy:
                 return _redirect(f"{front}{quote(scope['path'], safe='/')}", scope["query_string"].decode("latin-1"))
             raise Unauthorized("a token is needed", hint="open the board from the server, or send a token")
         processes = self._control.processes
-        target = processes.find_known(board_id, access) or await self._doors.on_thread(
+        target = processes.find_known(board_id, access) or await self._authenticator.on_thread(
             lambda: processes.find(board_id, access)
         )
         endpoint = target.endpoint
@@ -134,7 +137,7 @@ class BoardProxy:
                     board_id, endpoint, scope, end_when_revoked(receive, may_stay), send, used
                 )
 
-        return self._under_way.counted(pass_on, access.name, _error_response)
+        return self._limiter.counted(pass_on, access.name, _error_response)
 
     def _check_form(self, scope: Scope, headers: Mapping[str, str]) -> None:
         check_framing(scope["headers"])
@@ -150,28 +153,28 @@ class BoardProxy:
         if is_change and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise Forbidden("requests of other sites are not accepted")
 
-    async def _come_in(self, scope: Scope, headers: Mapping[str, str], board_id: str) -> ASGIApp:
+    async def _redeem_code(self, scope: Scope, headers: Mapping[str, str], board_id: str) -> ASGIApp:
         """The code becomes a cookie and leaves the address, before the process hears anything."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         code = next((value for name, value in query if name == CODE_PARAMETER), "")
         try:
-            secret = await self._doors.limited(scope, lambda: self._control.logins.begin_board(code, board_id))
+            secret = await self._authenticator.attempt(scope, lambda: self._control.logins.begin_board(code, board_id))
         except TooManyAttempts:
-            if await self._who(scope, headers, board_id) is None:
+            if await self._authenticate(scope, headers, board_id) is None:
                 raise
             secret = None
         rest = urlencode([pair for pair in query if pair[0] != CODE_PARAMETER])
         if secret is None:
-            if await self._who(scope, headers, board_id) is None:
+            if await self._authenticate(scope, headers, board_id) is None:
                 front = f"{self._place.front_url(headers.get('host', ''))}/boards/{board_id}/"
                 raise Unauthorized("this address has been used already, or is too old", hint=f"open {front}")
             return _redirect(quote(scope["path"], safe="/"), rest)
         return _redirect(quote(scope["path"], safe="/"), rest, [self._cookie(board_id).header(secret, _COOKIE_SECONDS)])
 
-    async def _who(self, scope: Scope, headers: Mapping[str, str], board_id: str) -> Access | None:
+    async def _authenticate(self, scope: Scope, headers: Mapping[str, str], board_id: str) -> Access | None:
         if headers.get("authorization", "").lower().startswith("bearer "):
-            asker = await self._doors.who(scope, headers)
-            return None if asker is None else asker.access
+            principal = await self._authenticator.authenticate(scope, headers)
+            return None if principal is None else principal.access
         secret = self._cookie(board_id).read(headers)
         if not secret:
             return None
@@ -179,15 +182,15 @@ class BoardProxy:
         known = logins.peek_board(secret, board_id)
         if known is not None:
             return known
-        return await self._doors.limited(scope, lambda: logins.of_board_session(secret, board_id))
+        return await self._authenticator.attempt(scope, lambda: logins.of_board_session(secret, board_id))
 
     async def _may_stay(self, scope: Scope, headers: Mapping[str, str], board_id: str) -> bool:
         """Whether an answer that goes on, or a connection, may go on."""
         try:
-            access = await self._who(scope, headers, board_id)
+            access = await self._authenticate(scope, headers, board_id)
             if access is None:
                 return False
-            await self._doors.on_thread(lambda: self._control.processes.find(board_id, access))
+            await self._authenticator.on_thread(lambda: self._control.processes.find(board_id, access))
         except CatalogUnavailable:
             return True
         except AboardError:

@@ -23,7 +23,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerNames:
-    """The names of one server. `any_address`: others can reach it, and ask it by plain addresses."""
+    """The host names of one server. `any_address`: other machines can reach it by plain addresses."""
 
     names: frozenset[str]
     any_address: bool
@@ -89,7 +89,7 @@ def prefix_of(url: str) -> str:
 
 
 class PathPrefixMiddleware:
-    """An ASGI application around one that knows nothing of the prefix."""
+    """Strips the path prefix from requests and adds it to redirects."""
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
         self._app, self._prefix = app, prefix

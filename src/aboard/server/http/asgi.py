@@ -16,13 +16,13 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ACCESS = "aboard.access"
-"""Where the scope of a request says who asks."""
+"""Key in the scope of a request: the authenticated user's access."""
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleResponse:
-    """An answer that is an ASGI application, and the same for everybody."""
+    """A complete response that is an ASGI application."""
 
     status: int
     body: bytes = b""
@@ -38,12 +38,12 @@ class SimpleResponse:
 
 
 def json_response(document: Any, status: int = 200) -> SimpleResponse:
-    """A document for a program."""
+    """A JSON response."""
     return SimpleResponse(status, json.dumps(document, separators=(",", ":")).encode(), "application/json")
 
 
 def text_response(status: int, text: str) -> SimpleResponse:
-    """A line for a person."""
+    """A plain-text response."""
     return SimpleResponse(status, text.encode("utf-8", "replace"))
 
 

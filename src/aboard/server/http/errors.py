@@ -21,12 +21,12 @@ _LONGEST_SHOWN = 200
 
 
 def error_response(error: AboardError, status: int | None = None) -> Response:
-    """The answer that tells of an error."""
+    """The JSON response for an error."""
     return Response(orjson.dumps(to_failure(error)), status or error.status, media_type="application/json")
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Have every error of an application answered in the one shape."""
+    """Return every error of an application as the same JSON document."""
     app.add_exception_handler(AboardError, _handle_aboard_error)
     app.add_exception_handler(RequestValidationError, _handle_invalid_parameters)
     app.add_exception_handler(HTTPException, _handle_unknown_route)

@@ -33,7 +33,7 @@ class RequestTooLarge(InvalidValue):
 
 
 class BodyLimit:
-    """Cuts off who sends more than was announced, or announces nothing and sends without end."""
+    """Rejects requests with a body larger than `most`, announced or not."""
 
     def __init__(self, app: ASGIApp, most: int, refusal: Callable[[Scope, AboardError], ASGIApp]) -> None:
         self._app, self._most, self._refusal = app, most, refusal
@@ -68,7 +68,7 @@ class BodyLimit:
 
 
 def end_when_revoked(receive: Receive, may_stay: Callable[[], Awaitable[bool]]) -> Receive:
-    """`receive`, which tells that the client has gone also when it may not stay; that is asked while one waits."""
+    """Return `receive` that reports a disconnect once `may_stay` is false, checked while the response streams."""
     is_first = True
 
     async def receiving() -> Message:
@@ -116,15 +116,15 @@ class _UserRequests:
 
 
 class RequestLimiter:
-    """Counts requests by person. It belongs to one event loop."""
+    """Limits the concurrent requests of each user. It belongs to one event loop."""
 
     def __init__(self, connections: int) -> None:
         """One person may keep a quarter of the `connections` of the server busy, at most 256."""
         self.most = min(_MOST_PER_USER, max(_FEWEST_PER_USER, connections // _SHARE))
         self._people: dict[str, _UserRequests] = {}
 
-    def limited(self, app: ASGIApp, person: str, refusal: Callable[[Scope, AboardError], ASGIApp]) -> ASGIApp:
-        """`app` for a request of a person, who has a turn for it."""
+    def with_slot(self, app: ASGIApp, person: str, refusal: Callable[[Scope, AboardError], ASGIApp]) -> ASGIApp:
+        """Return `app` for one request of a user: it is counted, and waits for a slot of its kind."""
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             with self._counted(person) as found:
@@ -138,7 +138,7 @@ class RequestLimiter:
         return answer
 
     def counted(self, app: ASGIApp, person: str, refusal: Callable[[Scope, AboardError], ASGIApp]) -> ASGIApp:
-        """`app` for a request that is passed on to another process: it is counted and needs no turn."""
+        """Return `app` for a request that another process answers: it is counted and needs no slot."""
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             with self._counted(person) as found:

@@ -87,7 +87,7 @@ def _with_port(host: str, port: int) -> str:
 
 
 class PortDispatcher:
-    """An ASGI application: `second` on its port, `first` on all others and for the beginning and end of the server."""
+    """Dispatches requests on the port of `second` to it, and all others and the lifespan to `first`."""
 
     def __init__(self, first: ASGIApp, second: ASGIApp, port: int, close: Callable[[], Awaitable[None]]) -> None:
         self._first, self._second, self._port, self._close = first, second, port, close

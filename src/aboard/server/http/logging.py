@@ -25,7 +25,7 @@ REQUEST_ID: contextvars.ContextVar[str] = contextvars.ContextVar("aboard_request
 
 
 def configure_logging(log_format: str) -> None:
-    """Have everything that is logged from now on written to stderr, as `text` or `json`."""
+    """Write all log records to stderr, as `text` or `json`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
@@ -81,7 +81,7 @@ _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class RequestLogMiddleware:
-    """Passes requests on. `access_log`: one line for each that is answered; those for health only when they fail."""
+    """Gives requests ids, records metrics and, with `access_log`, logs a line each; health checks only if they fail."""
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics, *, access_log: bool) -> None:
         self._app, self._metrics, self._access_log = app, metrics, access_log
@@ -101,16 +101,16 @@ class RequestLogMiddleware:
             await send(message)
 
         try:
-            with self._metrics.answering():
+            with self._metrics.track_open():
                 await self._app(scope, receive, send_with_id)
         finally:
             took = time.perf_counter() - began
             REQUEST_ID.reset(token)
-            self._metrics.answered(scope["method"], _route_of(scope), status, took)
+            self._metrics.record(scope["method"], _route_of(scope), status, took)
             if self._access_log and not (scope["path"] in _QUIET and status < 400):
-                self._tell(scope, request_id, status, took)
+                self._write(scope, request_id, status, took)
 
-    def _tell(self, scope: Scope, request_id: str, status: int, took: float) -> None:
+    def _write(self, scope: Scope, request_id: str, status: int, took: float) -> None:
         client = scope.get("client")
         facts: dict[str, object] = {
             "request_id": request_id,

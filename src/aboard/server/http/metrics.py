@@ -35,16 +35,16 @@ class ServerMetrics:
         ProcessCollector(registry=self._registry)
 
     @contextlib.contextmanager
-    def answering(self) -> Generator[None]:
-        """While a request is answered."""
+    def track_open(self) -> Generator[None]:
+        """Count a request as open inside the context."""
         self._open.inc()
         try:
             yield
         finally:
             self._open.dec()
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answer."""
+    def record(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Record a finished request."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status or "none")).inc()
         self._seconds.labels(route).observe(seconds)
 

@@ -157,7 +157,7 @@ class BoardRoutes:
 
 
 def board_info(board: Board) -> BoardInfo:
-    """A board as people are told of it."""
+    """The API representation of a board."""
     return BoardInfo(
         id=board.id,
         name=board.name,

@@ -81,9 +81,9 @@ class EventStream(Response):
         end = time.monotonic() + _LIFETIME_SECONDS
         while not gone.done() and not self._changes.is_closed and time.monotonic() < end:
             news.clear()
-            told = self._told(self._changes.since(self._position))
-            if told:
-                await self._send(send, told)
+            content = self._encode(self._changes.since(self._position))
+            if content:
+                await self._send(send, content)
                 continue
             waiting = asyncio.ensure_future(news.wait())
             done, _ = await asyncio.wait({waiting, gone}, timeout=self._heartbeat, return_when="FIRST_COMPLETED")
@@ -91,7 +91,7 @@ class EventStream(Response):
             if not done:
                 await self._send(send, b": still here\n\n")
 
-    def _told(self, news: ChangeBatch) -> bytes:
+    def _encode(self, news: ChangeBatch) -> bytes:
         self._position = news.position
         identity = self._changes.text_of(news.position)
         if not news.is_whole:
@@ -162,7 +162,7 @@ _HEADER = b"x-changes"
 
 
 class ChangePositionMiddleware:
-    """Passes requests on, and adds the position of the bus to their answers."""
+    """Adds the position of the change bus to API responses, in `X-Changes`."""
 
     def __init__(self, app: ASGIApp, changes: ChangeBus) -> None:
         self._app, self._changes = app, changes

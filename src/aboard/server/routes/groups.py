@@ -47,7 +47,7 @@ class GroupRoutes:
 
     def list_workspaces(self, access: CurrentAccess, in_bin: InBin = False) -> Page[Workspace]:
         """All workspaces, with how much is in them."""
-        self._look()
+        self._refresh()
         return Page(tuple(self._control.seen_by(access).catalog.workspaces.list(in_bin=in_bin)))
 
     def add_workspace(
@@ -58,7 +58,7 @@ class GroupRoutes:
 
     def get_workspace(self, name: WorkspaceName, access: CurrentAccess) -> Workspace:
         """One workspace, also when it is in the bin."""
-        self._look()
+        self._refresh()
         return self._control.seen_by(access).catalog.workspaces.get(name)
 
     def change_workspace(
@@ -87,7 +87,7 @@ class GroupRoutes:
         in_bin: InBin = False,
     ) -> Page[Experiment]:
         """A page of experiments, newest first, with how many runs are in which state."""
-        self._look()
+        self._refresh()
         page = self._control.seen_by(access).catalog.experiments.list(
             workspaces=workspaces or None, limit=limit, after=after or None, in_bin=in_bin
         )
@@ -101,7 +101,7 @@ class GroupRoutes:
 
     def get_experiment(self, name: ExperimentName, access: CurrentAccess, exact: Exact = False) -> Experiment:
         """One experiment, also when it is in the bin."""
-        self._look()
+        self._refresh()
         return self._control.seen_by(access).references.experiment(name, exact=exact)
 
     def change_experiment(
@@ -121,7 +121,7 @@ class GroupRoutes:
         """Take an experiment out of the bin, and the runs that went with it."""
         return self._control.seen_by(access).groups.restore_experiment(name)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         if self._is_fresh:
             self._control.look_now()
 

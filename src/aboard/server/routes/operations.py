@@ -75,7 +75,7 @@ class Operations:
 
 
 def request_body(kind: type[_T]) -> Any:
-    """Marks a parameter, by `Annotated`, as the document of this kind that was sent."""
+    """Mark a parameter, with `Annotated`, as the request body of this type."""
 
     async def read(request: Request) -> _T:
         content = await _read_body(request)
@@ -87,7 +87,7 @@ def request_body(kind: type[_T]) -> Any:
 
 
 class _BodyReader:
-    """Reads what is sent; `kind` is what it is, for the document of the API."""
+    """Reads a request body; `kind` is its type, for the API document."""
 
     def __init__(self, kind: type[Any], read: Callable[[Request], Any]) -> None:
         self.kind, self._read = kind, read
@@ -128,7 +128,7 @@ def _endpoint(
 
 
 def encode(told: object) -> bytes:
-    """A document as it is sent."""
+    """Encode a response body as JSON."""
     wire = to_wire(told)
     try:
         return orjson.dumps(wire)
@@ -155,7 +155,7 @@ def _decode(kind: type[_T], content: bytes) -> _T:
 
 
 async def current_access(request: Request) -> Access:
-    """Without a guard that tells people apart, all who get here are the one person that the application was told."""
+    """Return the access of the authenticated user; without authentication, that of the application's `actor`."""
     access = request.scope.get(ACCESS)
     if isinstance(access, Access):
         return access
@@ -166,7 +166,7 @@ async def current_access(request: Request) -> Access:
 
 
 CurrentAccess = Annotated[Access, Depends(current_access)]
-"""As the type of a parameter of a handler: who asks, and what they may do where."""
+"""Type of a handler's parameter: the authenticated user and what they may do."""
 
 
 async def check_change(access: CurrentAccess) -> None:

@@ -23,7 +23,7 @@ _DAY_MINUTES = 24 * 60
 
 
 def without_empty(texts: Sequence[str]) -> list[str]:
-    """Those that are not empty."""
+    """Drop empty texts."""
     return [text for text in texts if text]
 
 
@@ -63,7 +63,7 @@ Where = Annotated[str | None, Query(description='A filter, as `hparams.lr < 0.01
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs are meant."""
+    """The runs that a request selects."""
 
     workspaces: Sequence[str] | None
     experiment: str | None

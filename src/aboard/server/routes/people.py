@@ -69,7 +69,7 @@ class PeopleRoutes:
         """A token for a code that works once; asked by programs that do not know anything else yet."""
         found = self._control.catalog.login_codes.redeem(shown.code, verifier=shown.verifier)
         if found is None:
-            raise Unauthorized("this code opens nothing, or nothing any more", hint="log in once more")
+            raise Unauthorized("invalid or expired code", hint="log in once more")
         person = Access(name=found.user, token_id=found.token_id or "")
         return self._control.people_for(person).make_token(NewToken(name=shown.name or "login"))
 

@@ -106,7 +106,7 @@ class RunRoutes:
         after: After = None,
     ) -> Page[Run]:
         """A page of runs."""
-        self._look()
+        self._refresh()
         hparams, metrics = _fields(without_empty(columns))
         page = self._control.seen_by(access).catalog.runs.list(
             workspaces=asked.workspaces,
@@ -122,7 +122,7 @@ class RunRoutes:
 
     def count(self, asked: RunFilterParams, access: CurrentAccess) -> RunCount:
         """How many runs `GET runs` would show on all its pages."""
-        self._look()
+        self._refresh()
         count = self._control.seen_by(access).catalog.runs.count(
             workspaces=asked.workspaces, where=asked.filter(self._control, access), in_bin=asked.in_bin
         )
@@ -136,7 +136,7 @@ class RunRoutes:
         every: Limit = 100,
     ) -> RunMarks:
         """Where the pages of `GET runs` begin, so that any of them can be asked for."""
-        self._look()
+        self._refresh()
         count, marks = self._control.seen_by(access).catalog.runs.marks(
             every,
             workspaces=asked.workspaces,
@@ -148,7 +148,7 @@ class RunRoutes:
 
     def get(self, run: RunName, access: CurrentAccess) -> Run:
         """A run with everything that is known of it, also when it is in the bin."""
-        self._look()
+        self._refresh()
         return self._control.seen_by(access).references.run(run)
 
     def metrics(self, run: RunName, access: CurrentAccess) -> dict[str, MetricSummary]:
@@ -166,25 +166,25 @@ class RunRoutes:
         access: CurrentAccess,
     ) -> Comparison:
         """Two runs, and all that is not the same in them."""
-        self._look()
+        self._refresh()
         if len(named) != 2:
             raise InvalidValue(f"{len(named)} runs are named", hint="two are compared: ?run=run1&run=run2")
         return compare(*map(self._control.seen_by(access).references.run, named))
 
     def change(self, change: Annotated[RunChange, request_body(RunChange)], access: CurrentAccess) -> RunsChanged:
         """Change some runs: name, workspace, experiment, tags, a note."""
-        self._look()
+        self._refresh()
         return _runs_changed(self._control.seen_by(access).runs.change(change))
 
     def delete(self, named: Annotated[RunsNamed, request_body(RunsNamed)], access: CurrentAccess) -> RunsChanged:
         """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
-        self._look()
+        self._refresh()
         seen = self._control.seen_by(access)
         return _runs_changed(seen.runs.delete(seen.references.runs(named.runs), files=named.files))
 
     def restore(self, named: Annotated[RunsNamed, request_body(RunsNamed)], access: CurrentAccess) -> RunsChanged:
         """Take runs out of the bin."""
-        self._look()
+        self._refresh()
         seen = self._control.seen_by(access)
         return _runs_changed(seen.runs.restore(seen.references.runs(named.runs)))
 
@@ -198,7 +198,7 @@ class RunRoutes:
 
     def fields(self, workspaces: Workspaces, access: CurrentAccess) -> FieldNames:
         """Names of all hyperparameters and metrics that runs have, and of the tags of the newest 10,000 runs."""
-        self._look()
+        self._refresh()
         within, fields = workspaces or None, self._control.seen_by(access).catalog.fields
         return FieldNames(
             hparams=tuple(fields.hparams(within)),
@@ -229,7 +229,7 @@ class RunRoutes:
         in_bin: InBin = False,
     ) -> Usage:
         """Storage that runs take, the largest group first."""
-        self._look()
+        self._refresh()
         found = self._control.seen_by(access).catalog.usage.by(by, names=workspaces or None, in_bin=in_bin)
         rows = tuple(UsageRow(group=one.group, runs=one.runs, files=one.files, bytes=one.bytes) for one in found)
         return Usage(
@@ -244,10 +244,10 @@ class RunRoutes:
         self, asked: Annotated[RetentionAsked, request_body(RetentionAsked)], access: CurrentAccess
     ) -> RetentionResult:
         """Delete what a rule names, or with `dry_run` tell what that would be. Runs that are not over stay."""
-        self._look()
+        self._refresh()
         return self._control.seen_by(access).retain(asked)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         if self._is_fresh:
             self._control.look_now()
 
