@@ -32,7 +32,7 @@ from support.kept_runs import kept_run
 from support.processes import finish, start, until
 
 PATIENCE = 90.0
-PACE = JobCheckIntervals(rest=0.1, upload_time=timedelta(0))
+INTERVALS = JobCheckIntervals(rest=0.1, upload_time=timedelta(0))
 TRAINING = """
     import os, time
     from aboard import SummaryWriter
@@ -64,7 +64,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 def looked_after(catalog: Catalog, home: Path) -> Iterator[Services]:
     """What a server does about jobs, without the server."""
     control = Services(
-        catalog, ServiceOptions(own_store=home / "store", folder_interval=0.1, jobs_home=home, job_pace=PACE)
+        catalog, ServiceOptions(own_store=home / "store", folder_interval=0.1, jobs_home=home, job_intervals=INTERVALS)
     )
     control.keep_boards()
     try:
@@ -179,7 +179,7 @@ def test_a_keeper_that_was_killed_does_not_end_a_run_that_goes_on(tmp_path: Path
         until(lambda: status_of(catalog) is RunState.RUNNING, PATIENCE)
         keeper.kill()
         until(lambda: job.status is UnitState.LOST, PATIENCE)
-        JobReconciler(catalog, JobRecords(home), lambda _: None, pace=PACE).look()
+        JobReconciler(catalog, JobRecords(home), lambda _: None, intervals=INTERVALS).look()
         assert (status_of(catalog), supervisor.is_running()) == (RunState.RUNNING, True)
         job.executor.stop(UnitHandle.parse(job.record.handle), grace=0)
         until(lambda: _has_ended(supervisor), PATIENCE)

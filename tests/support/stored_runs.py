@@ -41,7 +41,7 @@ QUICK: Mapping[str, Any] = {
     "bucket_interval": 0.2,
     "fresh_seconds": 0.0,
     "look_seconds": 30.0,
-    "board_pace": BoardRefreshIntervals(live=0.2, fixed=0.2),
+    "board_intervals": BoardRefreshIntervals(live=0.2, fixed=0.2),
 }
 """Options of a server of which tests need not wait for the usual pauses."""
 SERVER_COUNT = int(os.environ.get("SERVERS_UNDER_TEST", "1"))

@@ -55,14 +55,14 @@ class ServiceOptions(StoreOptions):
     reading_patience: ReadingPatience = field(default_factory=ReadingPatience)
     """Timeouts of stores while points of runs are read."""
     boards: BoardRules = field(default_factory=BoardRules)
-    board_pace: BoardRefreshIntervals = field(default_factory=BoardRefreshIntervals)
+    board_intervals: BoardRefreshIntervals = field(default_factory=BoardRefreshIntervals)
     template: str = "{workspace}_{run}_{logdir}"
     """The default template for names of runs on boards."""
     process_home: Path | None = None
     """A folder on a local disk for the mirrors of process boards; None: the server has no process boards."""
     jobs_home: Path | None = None
     """The home folder whose jobs are reconciled; None: no jobs are."""
-    job_pace: JobCheckIntervals = field(default_factory=JobCheckIntervals)
+    job_intervals: JobCheckIntervals = field(default_factory=JobCheckIntervals)
     login_clock: Callable[[], float] = time.monotonic
     """The clock of the rate limit of failed login attempts."""
 
@@ -93,7 +93,7 @@ class Services:
             on_change=news.tell,
             plugins=options.boards.plugins,
             default_template=options.template,
-            pace=options.board_pace,
+            intervals=options.board_intervals,
         )
         self.processes = ProcessBoards(
             catalog,
@@ -114,7 +114,7 @@ class Services:
         self._jobs: JobReconciler | None = None
         if options.jobs_home is not None:
             self._jobs = JobReconciler(
-                catalog, JobRecords(options.jobs_home), self._indexer.noticed, pace=options.job_pace
+                catalog, JobRecords(options.jobs_home), self._indexer.noticed, intervals=options.job_intervals
             )
         self._bridge: ChangeBridge | None = None
         if catalog.is_shared:

@@ -140,7 +140,7 @@ class HostedBoard:
         *,
         plugins: Collection[str] | None,
         default_template: str,
-        pace: BoardRefreshIntervals,
+        intervals: BoardRefreshIntervals,
     ) -> None:
         """`plugins` are the installed ones that boards may load now, whatever was allowed when this was made."""
         self.board = board
@@ -150,7 +150,7 @@ class HostedBoard:
         self.used_at = time.monotonic()
         self.reported_problems: list[str] = []
         self.has_looked = False
-        self._catalog, self._pace = catalog, pace
+        self._catalog, self._intervals = catalog, intervals
         self._selection = BoardSelection(board, catalog)
         self._template = NameTemplate(board.template or default_template, BOARD_FIELDS)
         self._runs = BoardRuns(pool)
@@ -209,7 +209,7 @@ class HostedBoard:
                 self.has_looked = True
                 return after - before, before - after
             finally:
-                usual = self._pace.live if self._selection.is_live or self._lives() else self._pace.fixed
+                usual = self._intervals.live if self._selection.is_live or self._lives() else self._intervals.fixed
                 took = time.monotonic() - began
                 self._next_look = time.monotonic() + min(max(usual, took * _SHARE), _LONGEST_SECONDS)
 

@@ -58,13 +58,13 @@ class Hosting:
         on_change: Callable[[Board, str], None],
         plugins: Collection[str] | None,
         default_template: str,
-        pace: BoardRefreshIntervals | None = None,
+        intervals: BoardRefreshIntervals | None = None,
         close_seconds: float = _CLOSE_SECONDS,
     ) -> None:
         self._catalog, self._pool, self._folders, self._stores = catalog, pool, folders, stores
         self._on_change, self._plugins = on_change, plugins
         self._default_template, self._close_seconds = default_template, close_seconds
-        self._pace = pace or BoardRefreshIntervals()
+        self._intervals = intervals or BoardRefreshIntervals()
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         self._open: dict[str, HostedBoard] = {}
@@ -140,7 +140,7 @@ class Hosting:
             self._folders,
             plugins=self._plugins,
             default_template=self._default_template,
-            pace=self._pace,
+            intervals=self._intervals,
         )
         try:
             self._look(made)

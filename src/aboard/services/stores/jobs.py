@@ -71,20 +71,20 @@ class JobReconciler:
         records: JobRecords,
         on_change: Callable[[Run], None],
         *,
-        pace: JobCheckIntervals | None = None,
+        intervals: JobCheckIntervals | None = None,
         clock: Callable[[], datetime] = now,
     ) -> None:
         """`on_change` is called with runs whose state was changed here."""
         self._catalog, self._records, self._on_change = catalog, records, on_change
-        self._pace, self._clock = pace or JobCheckIntervals(), clock
+        self._intervals, self._clock = intervals or JobCheckIntervals(), clock
         self._lock_name = f"jobs {socket.gethostname()}:{records.folder}"
         self._settled: set[str] = set()
         self._task = PeriodicTask(
             "aboard-jobs",
             self._round,
             looks_after="jobs",
-            rest_after_failure=self._pace.rest,
-            first_after=self._pace.rest,
+            rest_after_failure=self._intervals.rest,
+            first_after=self._intervals.rest,
             rest_share=_SHARE,
         )
 
@@ -101,7 +101,7 @@ class JobReconciler:
         with self._catalog.alone(self._lock_name) as is_alone:
             if is_alone:
                 self.look()
-        return self._pace.rest
+        return self._intervals.rest
 
     def look(self) -> None:
         """One round over all jobs of which more is expected."""
@@ -149,7 +149,7 @@ class JobReconciler:
         return None
 
     def _end(self, run: Run, state: RunState, status: UnitStatus) -> None:
-        if run.number is None or (status.ended and self._clock() - status.ended < self._pace.upload_time):
+        if run.number is None or (status.ended and self._clock() - status.ended < self._intervals.upload_time):
             return
         words = status.message or (f"exit code {status.exit_code}" if status.exit_code is not None else "")
         reason = f"Its job ended ({str(status.reason).replace('_', ' ')}){f': {words}' if words else ''}."
