@@ -53,7 +53,7 @@ _HOMES = {
     "add_tensorboard": "aboard.jobs.experiment_board",
     "open": "aboard.reader.opened.runs",
     "register_writer_factory": "aboard.writer.factories",
-    "submit": "aboard.jobs.sweep",
+    "submit": "aboard.jobs.submit",
     "sweep": "aboard.jobs.sweep",
 }
 _FOLDERS = frozenset({"executors"})  # read as aboard.executors.Slurm(…)

@@ -165,10 +165,10 @@ def test_a_new_token_is_taken_up_by_a_connection_that_lasts(
 ) -> None:
     """As that of who follows the output of a unit for days; the client looks at the file every minute."""
     with Namespace(ClusterAddress(), "lab") as opened:
-        assert opened.found("Job", "absent") is None
+        assert opened.get("Job", "absent") is None
         _rotated(api, account, "second-token")
         _pass_time(monkeypatch, timedelta(minutes=2))
-        assert opened.found("Job", "absent") is None
+        assert opened.get("Job", "absent") is None
 
 
 def test_a_token_that_is_not_good_any_more_is_told(api: KubernetesApi) -> None:

@@ -145,7 +145,7 @@ def _row(job: Any) -> dict[str, Any]:
         "executor": job.record.executor,
     }
     try:
-        info = job.info
+        info = job.refresh()
     except AboardError as error:
         return {**row, "state": "unknown", "reason": None, "message": str(error), "exit_code": None, "host": None}
     return {

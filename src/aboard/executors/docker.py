@@ -214,7 +214,7 @@ class Docker(Executor):
             hint = "Give --image IMAGE (image= in Python), or use the executor local."
             raise InvalidValue(f"unit {spec.name} has no image", hint=hint)
         with explained(self._address()), self._client() as client:
-            container = self._found(client, spec.id)
+            container = self._find_container(client, spec.id)
             packed = b""
             if spec.source and (container is None or _was_never_started(container)):
                 packed = source_archive(spec.source, below=SOURCE)  # one that cannot be read leaves no container
@@ -228,7 +228,7 @@ class Docker(Executor):
 
     def find(self, unit: str) -> UnitHandle | None:
         with explained(self._address()), self._client() as client:
-            container = self._found(client, check_uid(unit))
+            container = self._find_container(client, check_uid(unit))
             return None if container is None or _was_never_started(container) else self.handle(unit)
 
     def status(self, handle: UnitHandle) -> UnitStatus:
@@ -288,7 +288,7 @@ class Docker(Executor):
 
     def forget(self, handle: UnitHandle) -> None:
         with explained(self._address()), self._client() as client:
-            container = self._found(client, handle.unit)
+            container = self._find_container(client, handle.unit)
             if container is not None and container.status in LIVE:
                 raise running_unit(handle)
             if container is not None:
@@ -303,12 +303,12 @@ class Docker(Executor):
         return contextlib.closing(connect(self._address()))
 
     def _known(self, client: Client, handle: UnitHandle) -> Container:
-        container = self._found(client, handle.unit)
+        container = self._find_container(client, handle.unit)
         if container is None:
             raise unknown_unit(handle)
         return container
 
-    def _found(self, client: Client, unit: str) -> Container | None:
+    def _find_container(self, client: Client, unit: str) -> Container | None:
         found = client.containers.list(all=True, ignore_removed=True, filters={"label": f"{UNIT_LABEL}={unit}"})
         return found[0] if found else None
 

@@ -15,7 +15,7 @@ from aboard.config.home import machine_folder
 from aboard.config.settings import load_settings
 from aboard.errors import ExecutorUnavailable, UnknownName
 from aboard.executors.executor import Executor, refuse_gpu_type, running_unit, unknown_unit
-from aboard.executors.keeper import looking
+from aboard.executors.keeper import control
 from aboard.executors.keeper.unit_folder import UnitFolder
 from aboard.executors.keeper_client import (
     check_process,
@@ -57,38 +57,40 @@ class Local(Executor):
         refuse_gpu_type(self.name, spec)
         root = self._root()
         keeper = keeper_file(root)
-        answer = _told([sys.executable, "-I", "-S", str(keeper), "start", str(root)], json.dumps(keeper_document(spec)))
+        answer = _run_keeper(
+            [sys.executable, "-I", "-S", str(keeper), "start", str(root)], json.dumps(keeper_document(spec))
+        )
         check_started(answer)
         return self._handle(spec.id)
 
     def find(self, unit: str) -> UnitHandle | None:
         check_uid(unit)
         folder = self._root() / unit
-        return self._handle(unit) if folder.is_dir() and kept_status(looking.look(folder)) else None
+        return self._handle(unit) if folder.is_dir() and kept_status(control.look(folder)) else None
 
     def status(self, handle: UnitHandle) -> UnitStatus:
-        status = kept_status(looking.look(_folder(handle)))
+        status = kept_status(control.look(_folder(handle)))
         if status is None:
             raise unknown_unit(handle)
         return status
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
-        return looking.output(_folder(handle), start, follow)
+        return control.output(_folder(handle), start, follow)
 
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
-        looking.stop(_folder(handle), grace)
+        control.stop(_folder(handle), grace)
 
     def revive(self, handle: UnitHandle) -> bool:
         folder = _folder(handle)
         command = [sys.executable, "-I", "-S", str(keeper_file(folder.parent)), "again", str(folder)]
-        return bool(_told(command, "").get("again"))
+        return bool(_run_keeper(command, "").get("again"))
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
         state = UnitFolder(_folder(handle)).read("state.json")
         return Endpoint(host="127.0.0.1", port=port_number(state, port)) if state else None
 
     def usage(self, handle: UnitHandle) -> Usage | None:
-        told = looking.usage(_folder(handle))
+        told = control.usage(_folder(handle))
         return Usage(**told) if told else None
 
     def forget(self, handle: UnitHandle) -> None:
@@ -96,9 +98,9 @@ class Local(Executor):
             folder = _folder(handle)
         except UnknownName:
             return
-        if is_running(looking.look(folder)):
+        if is_running(control.look(folder)):
             raise running_unit(handle)
-        looking.remove(folder)
+        control.remove(folder)
 
     def folder_of(self, unit: str) -> Path:
         """Where a unit keeps its output and record, also before it was submitted."""
@@ -121,7 +123,7 @@ def _folder(handle: UnitHandle) -> Path:
     return folder
 
 
-def _told(command: list[str], document: str) -> dict[str, Any]:
+def _run_keeper(command: list[str], document: str) -> dict[str, Any]:
     try:
         done = subprocess.run(
             command, input=document.encode(), capture_output=True, timeout=_START_SECONDS, cwd="/", check=False

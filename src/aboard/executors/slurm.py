@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from aboard.config.settings import load_settings
 from aboard.errors import ExecutorUnavailable, InvalidValue, StorageUnavailable, UnitRefused
 from aboard.executors.executor import Executor, running_unit, unknown_unit
-from aboard.executors.keeper import looking
+from aboard.executors.keeper import control
 from aboard.executors.keeper.unit_folder import UnitFolder
 from aboard.executors.keeper_client import check_process, ended_status, keeper_document, keeper_file, port_number
 from aboard.executors.slurm_jobs import (
@@ -150,7 +150,7 @@ class Slurm(Executor):
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
         folder = self._known(handle)
-        return looking.output(folder.path, start, follow, has_ended=lambda: self.status(handle).state.is_ended)
+        return control.output(folder.path, start, follow, has_ended=lambda: self.status(handle).state.is_ended)
 
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
         folder = self._known(handle)
@@ -204,7 +204,7 @@ class Slurm(Executor):
             return
         if not self.status(handle).state.is_ended:
             raise running_unit(handle)
-        looking.remove(folder.path)
+        control.remove(folder.path)
 
     @property
     def is_reached_from_anywhere(self) -> bool:
@@ -243,7 +243,7 @@ class Slurm(Executor):
             with contextlib.suppress(SlurmRefused, ExecutorUnavailable):
                 run_slurm("scancel", job)
                 for spec in specs:
-                    looking.remove(self._root() / spec.id)
+                    control.remove(self._root() / spec.id)
 
     def _can_go_on(self, job: SlurmJob | None, folder: UnitFolder) -> bool:
         return job is not None and job.was_killed and self.requeue and folder.may_start_again()
@@ -341,7 +341,7 @@ def _sbatch(options: Sequence[str], script: str, folders: Sequence[UnitFolder]) 
         told = run_slurm("sbatch", *options, "--wrap", script)
     except SlurmRefused:
         for folder in folders:
-            looking.remove(folder.path)
+            control.remove(folder.path)
         raise
     return told.strip().partition(";")[0]
 

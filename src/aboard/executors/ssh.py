@@ -72,13 +72,13 @@ class SshConnection:
         own = ("-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes")
         return self.command("-N", *own, *forwards)
 
-    def started(self, remote: str) -> subprocess.Popen[bytes]:
+    def start(self, remote: str) -> subprocess.Popen[bytes]:
         """A command of that machine, whose output is read here."""
         return subprocess.Popen(
             [*self.command(), remote], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
-    def told(self, remote: str, sent: bytes = b"") -> bytes:
+    def run(self, remote: str, sent: bytes = b"") -> bytes:
         """What a command of that machine prints; it is given `sent` to read."""
         try:
             done = subprocess.run(
@@ -140,7 +140,7 @@ class Ssh(Executor):
         if spec.source and not spec.source.startswith("/"):
             raise InvalidValue(f"{spec.source!r} is not an absolute path", hint=f"name a folder of {self.host}")
         self._install()
-        check_started(self._asked("start", self.folder, document=json.dumps(keeper_document(spec))))
+        check_started(self._ask_keeper("start", self.folder, document=json.dumps(keeper_document(spec))))
         return self._handle(spec.id)
 
     def find(self, unit: str) -> UnitHandle | None:
@@ -160,12 +160,12 @@ class Ssh(Executor):
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
         command = self._command("output", _place(handle), str(start), "1" if follow else "0", keeper=_keeper(handle))
-        process = self._login().started(command)
+        process = self._connection().start(command)
         assert process.stdout is not None
         try:
             while piece := os.read(process.stdout.fileno(), _CHUNK):
                 yield piece
-            self._login().check(process.wait(), b"")
+            self._connection().check(process.wait(), b"")
         finally:
             process.kill()
             process.stdout.close()
@@ -202,7 +202,7 @@ class Ssh(Executor):
     def is_reached_from_anywhere(self) -> bool:
         return True
 
-    def _login(self) -> SshConnection:
+    def _connection(self) -> SshConnection:
         return SshConnection(
             host=self.host,
             user=self.user,
@@ -213,14 +213,14 @@ class Ssh(Executor):
         )
 
     def _tunnel(self, unit: str) -> Tunnel:
-        return Tunnel(unit, self._login().forwarding)
+        return Tunnel(unit, self._connection().forwarding)
 
     def _handle(self, unit: str) -> UnitHandle:
         return self.handle(unit, folder=f"{self.folder}/{unit}", keeper=f"{self.folder}/{keeper_name()}")
 
     def _known(self, word: str, handle: UnitHandle, *arguments: str) -> dict[str, Any]:
         """The answer about a unit that is there."""
-        answer = self._asked(word, _place(handle), *arguments, keeper=_keeper(handle))
+        answer = self._ask_keeper(word, _place(handle), *arguments, keeper=_keeper(handle))
         if "unknown" in answer:
             raise unknown_unit(handle)
         return answer
@@ -229,17 +229,17 @@ class Ssh(Executor):
         """Put the keeper there, unless it is; whole or not at all."""
         folder, keeper = _shell_path(self.folder), _shell_path(f"{self.folder}/{keeper_name()}")
         look = f"test -f {keeper} && echo there || echo absent"
-        if self._login().told(look).strip() == b"there":
+        if self._connection().run(look).strip() == b"there":
             return
         put = f"mkdir -p -m 700 {folder} && cat > {keeper}.$$ && mv {keeper}.$$ {keeper}"
-        self._login().told(put, keeper_bytes())
+        self._connection().run(put, keeper_bytes())
 
     def _command(self, word: str, *arguments: str, keeper: str = "") -> str:
         file = _shell_path(keeper or f"{self.folder}/{keeper_name()}")
         return f"{shlex.quote(self.python)} -I -S {file} {shlex.join([word, *arguments])}"
 
-    def _asked(self, word: str, *arguments: str, keeper: str = "", document: str = "") -> dict[str, Any]:
-        return json.loads(self._login().told(self._command(word, *arguments, keeper=keeper), document.encode()))
+    def _ask_keeper(self, word: str, *arguments: str, keeper: str = "", document: str = "") -> dict[str, Any]:
+        return json.loads(self._connection().run(self._command(word, *arguments, keeper=keeper), document.encode()))
 
 
 def _place(handle: UnitHandle) -> str:

@@ -340,7 +340,7 @@ class Vertex(Executor):
     def forget(self, handle: UnitHandle) -> None:
         clients = self._clients()
         with explained(clients):
-            job = self._found(clients, handle)
+            job = self._get_job(clients, handle)
             if job is None:
                 return
             if not vertex_status(job).state.is_ended:
@@ -372,7 +372,7 @@ class Vertex(Executor):
             if not vertex_status(job).state.is_ended:
                 clients.jobs.cancel_custom_job(name=job.name)
 
-    def _found(self, clients: VertexClients, handle: UnitHandle) -> Any:
+    def _get_job(self, clients: VertexClients, handle: UnitHandle) -> Any:
         try:
             return clients.jobs.get_custom_job(name=handle.place["job"])
         except Exception as error:
@@ -382,7 +382,7 @@ class Vertex(Executor):
 
     def _known(self, clients: VertexClients, handle: UnitHandle) -> Any:
         with explained(clients):
-            job = self._found(clients, handle)
+            job = self._get_job(clients, handle)
         if job is None:
             raise unknown_unit(handle)
         return job

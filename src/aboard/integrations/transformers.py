@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hugging Face Transformers: `Trainer(…, callbacks=[AboardCallback()])`, or `report_to="aboard"` after this import."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# The base classes are of frameworks that are not installed where types are checked.
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """XGBoost: `xgboost.train(…, callbacks=[AboardCallback()])`, and the same for its scikit-learn estimators."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# The base classes are of frameworks that are not installed where types are checked.
+
 from __future__ import annotations
 
 import json

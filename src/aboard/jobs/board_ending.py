@@ -79,7 +79,7 @@ def _is_over(ending: BoardEnding) -> bool:
         return False
     try:
         jobs = _jobs(ending)
-        return (bool(jobs) or bool(ending.lock)) and all(job.status.is_ended for job in jobs)
+        return (bool(jobs) or bool(ending.lock)) and all(job.refresh().state.is_ended for job in jobs)
     except AboardError:
         return False  # asked again
 

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, cast
 
 from aboard.config.settings import load_settings
 from aboard.errors import AboardError, InvalidType, InvalidValue, StorageUnavailable
@@ -28,10 +27,6 @@ from aboard.jobs.unit_queue import RESTARTS
 from aboard.model.ids import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Endpoint, EndReason, Mount, Port, UnitHandle, UnitSpec, UnitStatus
-
-if TYPE_CHECKING:
-    from aboard.executors.kubernetes.executor import Kubernetes
-
 
 DEFAULT_PORT = 6006
 DEFAULT_IMAGE = "tensorflow/tensorflow"
@@ -116,7 +111,7 @@ def _mounts(executor: Executor, log_dir: str) -> tuple[Mount, ...]:
 def _claim(executor: Executor, log_dir: str) -> tuple[Mount, ...]:
     """The claim with the folder, whole: a node would make the part that a training has not made yet, as its own."""
     claims: Mapping[str, str] = getattr(executor, "claims", {})
-    claim = claim_of(cast("Kubernetes", executor), log_dir) if claims else None
+    claim = claim_of(claims, log_dir)
     return () if claim is None else (Mount(source=claims[claim], target=claims[claim], read_only=True),)
 
 

@@ -87,25 +87,25 @@ class Job:
 
     @property
     def info(self) -> UnitStatus:
-        """How it is doing, why it ended, and what to look at; asked now.
-
-        Whoever asks looks after it too: a job that was killed with all that watched it goes on, if it may.
-        """
-        handle = self._handle()
-        if handle is None:
-            return self._waiting(looks_after=True)
-        executor = executor_of(handle)
-        return _known(lambda: status_after_revival(executor, handle, lambda: self._records.is_wanted(self.id)))
-
-    def look(self) -> UnitStatus:
-        """How it is doing, asked now, as `info`; but nothing is started by asking."""
+        """Its status now: state, reason, exit code, message and host. Reading it starts nothing; see `refresh`."""
         handle = self._handle()
         return self._waiting() if handle is None else _status(handle)
 
     @property
     def status(self) -> UnitState:
-        """Its state, asked now."""
+        """Its state now. Reading it starts nothing; see `refresh`."""
         return self.info.state
+
+    def refresh(self) -> UnitStatus:
+        """Return its status now, and restart it first if it was killed together with its supervisor.
+
+        A job is restarted as often as its `restarts` allow, unless it was cancelled or its run has a newer job.
+        """
+        handle = self._handle()
+        if handle is None:
+            return self._waiting(restarts=True)
+        executor = executor_of(handle)
+        return _known(lambda: status_after_revival(executor, handle, lambda: self._records.is_wanted(self.id)))
 
     def wait(
         self,
@@ -123,7 +123,7 @@ class Job:
         pause, outage, status, message = _FIRST_PAUSE, _Outage(self._record.executor), None, ""
         while True:
             try:
-                status = self.info
+                status = self.refresh()
                 outage.ended()
             except ExecutorUnavailable as error:
                 if status is None:  # it never answered: more likely a mistake than an outage
@@ -145,7 +145,7 @@ class Job:
         Following goes on where it stopped when an executor does not answer for a while.
         """
         while (handle := self._handle()) is None:
-            if not follow or self._waiting(looks_after=True).state.is_ended:
+            if not follow or self._waiting(restarts=True).state.is_ended:
                 return
             time.sleep(_FIRST_PAUSE * 10)
         executor, outage, sent, pause = executor_of(handle), _Outage(self._record.executor), 0, _FIRST_PAUSE
@@ -168,7 +168,7 @@ class Job:
 
     def cancel(self) -> None:
         """Ask for its end; its run is then cancelled. One that has ended stays as it is."""
-        status = self.look()
+        status = self.info
         if status.state.is_ended and not self._may_come_back(status):
             return
         self._records.mark_cancelled(self.id)
@@ -181,13 +181,12 @@ class Job:
 
     def again(self) -> Job:
         """Submit it once more, as a new job whose run is the same and goes on; for one that did not complete."""
-
         return submit_again(self, self._records)
 
     def forget(self) -> None:
         """Remove what it left, except its run; one that is not over is refused."""
         try:
-            state = self.look().state
+            state = self.status
         except ExecutorUnavailable as error:
             path = self._records.path(self.id)
             hint = f"it may run; if {self._record.executor} will never answer again, remove {path}"
@@ -220,13 +219,13 @@ class Job:
                 return self.run
             except UnknownName:
                 if has_ended and time.monotonic() > end - timeout + 30:
-                    info = self.info
+                    info = self.refresh()
                     hint = info.message or "its output says why: logs()"
                     raise Conflict(f"the job {self.name} is {info.state} and has no run", hint=hint) from None
                 if time.monotonic() > end:
                     hint = "wait longer, or look at info"
                     raise ServerUnavailable(f"the job {self.name} has no run yet", hint=hint) from None
-            has_ended = self.status.is_ended
+            has_ended = self.refresh().state.is_ended
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
@@ -261,7 +260,7 @@ class Job:
         is_unsure = not self._record.handle and not self._record.queue
         return status.can_go_on or status.state is UnitState.LOST or is_unsure
 
-    def _waiting(self, *, looks_after: bool = False) -> UnitStatus:
+    def _waiting(self, *, restarts: bool = False) -> UnitStatus:
         """How a job is doing whose unit is not there yet."""
         if self._records.cancel_mark(self.id).exists():
             return UnitStatus(state=UnitState.STOPPED, reason=EndReason.STOPPED, message="cancelled before it began")
@@ -270,10 +269,10 @@ class Job:
             return UnitStatus(state=UnitState.FAILED, reason=EndReason.NOT_STARTED, message=message)
         queue = UnitHandle.parse(self._record.queue)
         try:
-            status = status_after_revival(executor_of(queue), queue, lambda: looks_after)
+            status = status_after_revival(executor_of(queue), queue, lambda: restarts)
         except AboardError as error:
             return _never_started(str(error))
-        if not status.state.is_ended or (status.can_go_on and not looks_after):
+        if not status.state.is_ended or (status.can_go_on and not restarts):
             return UnitStatus(state=UnitState.PENDING, message="waits for its turn in the sweep")
         # Looked at again: the queue may have submitted it as its last deed.
         found = self._handle()
@@ -355,7 +354,7 @@ def _never_started(why: str) -> UnitStatus:
 def incomplete_jobs(experiment: str) -> tuple[list[Job], list[Job]]:
     """For each run of an experiment its newest job: where that did not complete, and where nobody can say any more."""
     newest = {(job.record.workspace, job.name): job for job in Job.list(experiment=experiment)}
-    infos = [(job, job.info) for job in newest.values()]
+    infos = [(job, job.refresh()) for job in newest.values()]
     missed = [(job, info) for job, info in infos if info.state.is_ended and not info.has_succeeded]
     forgotten = [job for job, info in missed if info.reason is EndReason.FORGOTTEN]
     return [job for job, _ in missed if job not in forgotten], forgotten
@@ -363,7 +362,7 @@ def incomplete_jobs(experiment: str) -> tuple[list[Job], list[Job]]:
 
 def submit_again(job: Job, records: JobRecords) -> Job:
     """A new job with the unit of one that has ended without completing."""
-    info = job.look()  # nothing is started in order to be refused
+    info = job.info
     if not info.state.is_ended:
         raise Conflict(f"the job {job.name} is {info.state}", hint="cancel it first, or wait for its end")
     if info.has_succeeded:

@@ -77,19 +77,19 @@ class StoredSource:
 
     def remove_unneeded(self, age: float) -> bool:
         """Remove it if no job needs it and it is older than `age` seconds, as it is now; whether it was."""
-        if not self._found().has_old(age):
+        if not self._list().has_old(age):
             return False
         begun, going = time.monotonic(), f"{self._beside(_GOING)}/{new_uid()}"
         self.store.put(going, b"{}")
         try:
-            found = self._found()
+            found = self._list()
             is_needed = found.is_needed(age) or time.monotonic() - begun > _REMOVING_SECONDS
             self.store.delete([*found.old_marks(age), *([] if is_needed else [self.key])])
         finally:
             self.store.delete(going)
         return found.archive is not None and not is_needed
 
-    def _found(self) -> _SourceListing:
+    def _list(self) -> _SourceListing:
         found = _SourceListing(marks=list(self.store.list(self._beside(_MARKS))))
         with contextlib.suppress(KeyNotFound):
             found.archive = self.store.head(self.key)

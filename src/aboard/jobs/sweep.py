@@ -69,8 +69,8 @@ class Sweep:
     @property
     def states(self) -> dict[UnitState, int]:
         """How many jobs are in which state now."""
-        found = [job.status for job in self.jobs]
-        return {state: found.count(state) for state in UnitState if state in found}
+        states = [job.status for job in self.jobs]
+        return {state: states.count(state) for state in UnitState if state in states}
 
     def wait(self, timeout: float | None = None) -> dict[UnitState, int]:
         """How many jobs are in which state when all have ended, or after `timeout` seconds."""

@@ -6,13 +6,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from aboard.errors import InvalidType, InvalidValue
-
-if TYPE_CHECKING:
-    from aboard.compat.xmanager.xm_local import Kubernetes, Local, Vertex
-    from aboard.compat.xmanager.xm_slurm import Slurm
+from aboard.executors.executor import Executor
 
 Arguments = Mapping[str, Any] | Sequence[Any] | None
 _GPU_TYPES = {
@@ -116,12 +113,34 @@ class JobRequirements:
         self.gpus = int(given[typed[0]] if typed else given.get("gpu", given.get("local_gpu", 0)))
 
 
+class JobExecutor(Protocol):
+    """What an executor of XManager is to aboard: `Local`, `Kubernetes`, `Vertex` or `Slurm`."""
+
+    @property
+    def requirements(self) -> JobRequirements | None:
+        """What its jobs need."""
+        ...
+
+    @property
+    def has_containers(self) -> bool:
+        """Whether a board beside an experiment is a container."""
+        ...
+
+    def for_images(self) -> Executor:
+        """The executor of jobs with an image."""
+        ...
+
+    def for_processes(self) -> Executor:
+        """The executor of jobs without one."""
+        ...
+
+
 @dataclass(frozen=True)
 class Job:
     """An executable with arguments, and where it runs."""
 
     executable: Executable
-    executor: Local | Kubernetes | Slurm | Vertex | None = None
+    executor: JobExecutor | None = None
     name: str | None = None
     args: Arguments = None
     env_vars: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -122,7 +122,8 @@ class Experiment:
             hint = "add each xm.Job by itself; groups and generators of jobs are not taken"
             raise InvalidType(f"{type(job).__name__} cannot be added to an experiment", hint=hint)
         number = len(self._units) + 1
-        executor, needs = job.executor or Local(), (job.executor and job.executor.requirements) or JobRequirements()
+        executor = job.executor or Local()
+        needs = executor.requirements or JobRequirements()
         further = args or {}
         words = [*words_of(job.executable.args), *words_of(job.args), *words_of(further.get("args"))]
         image = job.executable.image
@@ -190,7 +191,7 @@ def _say_where(job: SubmittedJob) -> None:
 
 
 def _terminate(units: list[WorkUnit]) -> None:
-    live = [unit for unit in units if not unit.job.status.is_ended]
+    live = [unit for unit in units if not unit.job.refresh().state.is_ended]
     if live:
         sys.stderr.write(f"Terminating {len(live)} local job(s) that may still be running...\n")
     for unit in live:

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from .looking import look, output, remove, stop, usage
+from .control import look, output, remove, stop, usage
 from .unit_folder import Document
 
 
@@ -17,7 +17,7 @@ def main() -> None:
     word, place, *rest = sys.argv[1:]
     folder = Path(os.path.expanduser(place))  # noqa: PTH111 - the home of this machine's user
     if word == "keep":
-        from .keeping import Keeper  # each word loads what it needs: most are asked often, and through a login
+        from .keeper import Keeper  # each word loads what it needs: most are asked often, and through a login
 
         sys.exit(Keeper(folder, is_of_slurm=rest == ["slurm"]).keep())
     if word == "output":
@@ -30,7 +30,7 @@ def main() -> None:
 
 def _answer(word: str, folder: Path, rest: list[str]) -> Document:
     if word == "start":
-        from .starting import Refused, start
+        from .start import Refused, start
 
         try:
             return start(folder, Path(sys.argv[0]).absolute(), json.load(sys.stdin))
@@ -41,7 +41,7 @@ def _answer(word: str, folder: Path, rest: list[str]) -> Document:
     if word == "look":
         return look(folder)
     if word == "again":
-        from .starting import start_again
+        from .start import start_again
 
         return {"again": start_again(folder, Path(sys.argv[0]).absolute())}
     if word == "usage":

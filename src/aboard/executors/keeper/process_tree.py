@@ -20,7 +20,7 @@ from typing import NamedTuple
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _PROC = Path("/proc")
 _KILL_SECONDS = 10.0
-_KEEPER = re.compile(rb"(?:.*/)?keeper-[0-9a-f]{16}\.pyz")  # as `executors/keeper_file.py` calls it
+_KEEPER = re.compile(rb"(?:.*/)?keeper-[0-9a-f]{16}\.pyz")  # as `executors/keeper_client.py` calls it
 MARKER = "ABOARD_UNIT_ID"
 
 

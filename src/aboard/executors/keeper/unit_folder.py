@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of one unit: what is to run, what became of it, its output, and the lock that says that it is kept.
+"""The folder of one unit: its specification, inherited environment, state and output, and the lock of its keeper.
 
 | file | written by | |
 |---|---|---|
@@ -25,6 +25,9 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple  # noqa: UP035 - as Python 3.8 has it
 
 Document = Dict[str, Any]  # noqa: UP006 - evaluated, by Python 3.8 too
+Environment = Dict[str, str]  # noqa: UP006 - evaluated, by Python 3.8 too
+_INHERITED = "inherited.json"
+_HOME = "ABOARD_HOME"
 
 
 class Again(NamedTuple):
@@ -128,3 +131,21 @@ def try_lock(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
             raise
         return None
     return descriptor
+
+
+def inherited() -> Environment:
+    """The environment of this process without what is aboard's own: a unit has its own store, token, run and id."""
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith("ABOARD_") or name == _INHERITED_OWN
+    }
+
+
+def write_inherited(folder: UnitFolder, environment: Environment) -> None:
+    """Keep it for who starts the unit again."""
+    folder.write(_INHERITED, {"environment": environment})
+
+
+def read_inherited(folder: UnitFolder) -> Environment:
+    """What was kept; of units that an earlier version has submitted nothing was."""
+    kept = folder.read(_INHERITED)
+    return inherited() if kept is None else kept["environment"]

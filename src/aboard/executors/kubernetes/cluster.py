@@ -258,7 +258,7 @@ class Namespace:
             return False
         return True
 
-    def found(self, kind: str, name: str) -> Any:
+    def get(self, kind: str, name: str) -> Any:
         """An object, or none."""
         try:
             made = self._call("read", kind)(name, self.name)

@@ -9,15 +9,23 @@ import shlex
 import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from aboard.errors import InvalidValue, UnitRefused
 from aboard.executors.executor import Executor, running_unit, spec_digest, unknown_unit
 from aboard.executors.kubernetes.cluster import ApiException, ClusterAddress, ClusterIdentity, Namespace, explained
-from aboard.executors.kubernetes.manifests import DIGEST, STOPPED, claim_of, manifests, object_name, tell_begin
+from aboard.executors.kubernetes.manifests import (
+    DIGEST,
+    STOPPED,
+    KubernetesOptions,
+    claim_of,
+    manifests,
+    object_name,
+    tell_begin,
+)
 from aboard.executors.kubernetes.status import UnitObject, annotations_of, is_forgotten, is_ready
-from aboard.executors.kubernetes.sweep import UNITS, forget_member, place_in_sweep, stop_member, sweep_manifests
+from aboard.executors.kubernetes.sweep import UNITS, find_in_sweep, forget_member, stop_member, sweep_manifests
 from aboard.executors.tunnel import Tunnel
 from aboard.model.ids import check_uid
 from aboard.model.units import Endpoint, Port, UnitHandle, UnitSpec, UnitStatus
@@ -29,7 +37,7 @@ _POLL_SECONDS, _LONGEST_POLL_SECONDS = 0.2, 2.0
 
 
 @dataclass(frozen=True)
-class Kubernetes(Executor):
+class Kubernetes(KubernetesOptions, Executor):
     """Pods of one cluster: that of the kubeconfig that is named, or the one this process runs in.
 
     A unit with `serves` and no timeout is a Deployment, every other one a Job; another pod comes only after a killed
@@ -40,47 +48,6 @@ class Kubernetes(Executor):
     name: ClassVar[str] = "kubernetes"
     knows_paths: ClassVar[bool] = True
     takes_images: ClassVar[bool] = True
-
-    namespace: str = ""
-    """Default: that of the context or of the pod this runs in, or `default`."""
-    context: str = ""
-    kubeconfig: str = ""
-    service_account: str = ""
-    """Of units that name none; with workload identity it is who they are to the cloud."""
-    image_pull_secrets: tuple[str, ...] = ()
-    node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Further labels of everything that is made."""
-    claims: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Persistent volume claim → where the unit sees it; one with mounts sees those parts of claims alone."""
-    secrets: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Secret → where the unit sees its entries as files."""
-    environment_secrets: tuple[str, ...] = ()
-    """Secrets whose entries become variables."""
-    gpu_resource: str = "nvidia.com/gpu"
-    gpu_type_label: str = "nvidia.com/gpu.product"
-    """The label by which nodes tell the type of their GPUs; on GKE `cloud.google.com/gke-accelerator`."""
-    restricted: bool = False
-    """Run as the Pod Security Standard `restricted` demands: no root, no privileges, the default seccomp profile."""
-    run_as_user: int | None = None
-    """The user id of the container; needed with `restricted` where the image's own user is root or has no number."""
-    tolerations: tuple[str, ...] = ()
-    """Taints of nodes that units may run on: `KEY`, `KEY:EFFECT`, `KEY=VALUE` or `KEY=VALUE:EFFECT`."""
-    priority_class: str = ""
-    shared_memory: str = ""
-    """The size of /dev/shm, such as `8Gi`; containers have 64 MiB otherwise, too little for many data loaders."""
-    ttl_seconds: int | None = None
-    """Seconds after which an ended Job is removed by the cluster; none: it stays until it is forgotten."""
-    idle_seconds: float | None = None
-    """Seconds without a connection after which what serves has no pods until the next one; none: it stays."""
-
-    def __post_init__(self) -> None:
-        for option in ("image_pull_secrets", "environment_secrets", "tolerations"):
-            object.__setattr__(self, option, tuple(getattr(self, option)))
-        for option in ("ttl_seconds", "idle_seconds"):
-            value = getattr(self, option)
-            if value is not None and value < 0:
-                raise InvalidValue(f"{option}={value} of kubernetes is below 0", hint="give seconds, or leave it out")
 
     def manifests(self, spec: UnitSpec) -> list[dict[str, Any]]:
         """What `submit` would create, without asking the cluster anything."""
@@ -113,10 +80,10 @@ class Kubernetes(Executor):
         namespace = self._namespace()
         with self._opened(namespace) as opened:
             for kind in _OWNERS:
-                owner = opened.found(kind, object_name(check_uid(unit)))
+                owner = opened.get(kind, object_name(check_uid(unit)))
                 if owner is not None and UNITS not in annotations_of(owner):
                     return self._handle_in(opened.cluster, unit, kind=kind, namespace=namespace)
-            place = place_in_sweep(opened, unit)
+            place = find_in_sweep(opened, unit)
             if place is None:
                 return None
             return self._handle_in(opened.cluster, unit, kind="Job", namespace=namespace, **place)
@@ -170,7 +137,7 @@ class Kubernetes(Executor):
 
     def _ending(self, opened: Namespace, place: UnitObject) -> dict[str, Any]:
         """The change that ends a unit. A suspended Job never finishes, so one with a lifetime gets a deadline."""
-        owner = opened.found(place.kind, place.name) if place.kind == "Job" else None
+        owner = opened.get(place.kind, place.name) if place.kind == "Job" else None
         if owner is None or owner.spec.ttl_seconds_after_finished is None or owner.spec.suspend:
             return place.without_pods
         return {"activeDeadlineSeconds": 1}
@@ -201,7 +168,7 @@ class Kubernetes(Executor):
     def check_path(self, path: str) -> None:
         """Refuse a path that pods cannot see."""
         is_uri = "://" in path and not path.startswith("file:")
-        if is_uri or claim_of(self, path) is not None:
+        if is_uri or claim_of(self.claims, path) is not None:
             return
         mounted = " or ".join(f"{place} (claim {name})" for name, place in self.claims.items())
         below = f"use a path below {mounted}; " if mounted else ""
@@ -212,7 +179,7 @@ class Kubernetes(Executor):
     def forget(self, handle: UnitHandle) -> None:
         place = UnitObject.of(handle)
         with self._opened_for(handle) as opened:
-            owner = opened.found(place.kind, place.name)
+            owner = opened.get(place.kind, place.name)
             is_gone = owner is None or (place.index is not None and is_forgotten(owner, place.index))
             if not is_gone and not place.status(owner, opened).state.is_ended:
                 raise running_unit(handle)
@@ -264,14 +231,14 @@ class Kubernetes(Executor):
         name = object_name(spec.id)
         kind = next(each["kind"] for each in made if each["kind"] in _OWNERS)
         with self._opened(made[0]["metadata"]["namespace"]) as opened:
-            there = opened.found(kind, name)
+            there = opened.get(kind, name)
             if there is not None:
                 _check_same(there, spec)  # before anything is made beside it
             with _taken_back_if_refused(opened, name) as own:
                 for manifest in made:  # somebody may have been quicker, or may have died in between
                     if opened.create(manifest):
                         own.append(manifest["kind"])
-                owner = opened.found(kind, name)
+                owner = opened.get(kind, name)
                 _check_same(owner, spec)
                 version = "apps/v1" if kind == "Deployment" else "batch/v1"
                 reference = {"apiVersion": version, "kind": kind, "name": name, "uid": owner.metadata.uid}
@@ -283,13 +250,13 @@ class Kubernetes(Executor):
 
     def _known(self, opened: Namespace, handle: UnitHandle) -> Any:
         place = UnitObject.of(handle)
-        owner = opened.found(place.kind, place.name)
+        owner = opened.get(place.kind, place.name)
         if owner is None or (place.index is not None and is_forgotten(owner, place.index)):
             raise unknown_unit(handle)
         return owner
 
     def _ports(self, opened: Namespace, handle: UnitHandle, port: str) -> dict[str, int]:
-        service = opened.found("Service", UnitObject.of(handle).name)
+        service = opened.get("Service", UnitObject.of(handle).name)
         ports: dict[str, int] = {each.name: each.port for each in service.spec.ports} if service is not None else {}
         if port not in ports:
             known = ", ".join(ports) or "none"
@@ -318,7 +285,7 @@ def _taken_back_if_refused(opened: Namespace, name: str) -> Generator[list[str]]
         yield own
     except ApiException:
         with contextlib.suppress(ApiException):  # what was refused first is what people are to know
-            is_ours = not any(opened.found(kind, name) for kind in _OWNERS if kind not in own)
+            is_ours = not any(opened.get(kind, name) for kind in _OWNERS if kind not in own)
             for kind in reversed(own if is_ours else []):  # the owner first: nothing is to run without the others
                 opened.remove(kind, name)
         raise

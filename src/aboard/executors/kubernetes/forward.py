@@ -55,7 +55,7 @@ class ForwardedUnit:
     def has_ended(self) -> bool:
         """Whether the unit is over, or gone."""
         with explained(self.place.namespace), Namespace(self.address, self.place.namespace) as opened:
-            owner = opened.found(self.place.kind, self.place.name)
+            owner = opened.get(self.place.kind, self.place.name)
             return owner is None or self.place.status(owner, opened).state.is_ended
 
     def rest_if_idle(self) -> None:
@@ -64,14 +64,14 @@ class ForwardedUnit:
             if self.idle_seconds is None or self._open or time.monotonic() - self._last_used < self.idle_seconds:
                 return
             with explained(self.place.namespace), Namespace(self.address, self.place.namespace) as opened:
-                owner = opened.found(self.place.kind, self.place.name)
+                owner = opened.get(self.place.kind, self.place.name)
                 if owner is not None and not self.place.is_idle(owner):
                     change = {"metadata": {"annotations": {IDLE: "true"}}, "spec": self.place.without_pods}
                     opened.change(self.place.kind, self.place.name, change)
 
     def _ready_pod(self, opened: Namespace) -> str:
         with self._lock:
-            owner = opened.found(self.place.kind, self.place.name)
+            owner = opened.get(self.place.kind, self.place.name)
             if owner is not None and self.place.is_idle(owner):
                 change = {"metadata": {"annotations": {IDLE: None}}, "spec": self.place.with_pods}
                 opened.change(self.place.kind, self.place.name, change)
@@ -80,7 +80,7 @@ class ForwardedUnit:
             ready = [pod for pod in self.place.pods(opened) if is_ready(pod)]
             if ready:
                 return str(ready[-1].metadata.name)
-            owner = opened.found(self.place.kind, self.place.name)
+            owner = opened.get(self.place.kind, self.place.name)
             if owner is None or self.place.status(owner, opened).state.is_ended:
                 break
             time.sleep(_POLL_SECONDS)

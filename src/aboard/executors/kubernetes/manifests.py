@@ -11,17 +11,61 @@ import math
 import re
 import signal
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aboard.errors import InvalidValue
 from aboard.executors.executor import begin_of_time, refuse_parts, spec_digest, unit_environment
 from aboard.model.names import is_secret_name
 from aboard.model.units import Mount, UnitSpec
 
-if TYPE_CHECKING:
-    from aboard.executors.kubernetes.executor import Kubernetes
+
+@dataclass(frozen=True)
+class KubernetesOptions:
+    """The options of the executor `kubernetes`, from which manifests are made."""
+
+    namespace: str = ""
+    """Default: that of the context or of the pod this runs in, or `default`."""
+    context: str = ""
+    kubeconfig: str = ""
+    service_account: str = ""
+    """Of units that name none; with workload identity it is who they are to the cloud."""
+    image_pull_secrets: tuple[str, ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Further labels of everything that is made."""
+    claims: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Persistent volume claim → where the unit sees it; one with mounts sees those parts of claims alone."""
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Secret → where the unit sees its entries as files."""
+    environment_secrets: tuple[str, ...] = ()
+    """Secrets whose entries become variables."""
+    gpu_resource: str = "nvidia.com/gpu"
+    gpu_type_label: str = "nvidia.com/gpu.product"
+    """The label by which nodes tell the type of their GPUs; on GKE `cloud.google.com/gke-accelerator`."""
+    restricted: bool = False
+    """Run as the Pod Security Standard `restricted` demands: no root, no privileges, the default seccomp profile."""
+    run_as_user: int | None = None
+    """The user id of the container; needed with `restricted` where the image's own user is root or has no number."""
+    tolerations: tuple[str, ...] = ()
+    """Taints of nodes that units may run on: `KEY`, `KEY:EFFECT`, `KEY=VALUE` or `KEY=VALUE:EFFECT`."""
+    priority_class: str = ""
+    shared_memory: str = ""
+    """The size of /dev/shm, such as `8Gi`; containers have 64 MiB otherwise, too little for many data loaders."""
+    ttl_seconds: int | None = None
+    """Seconds after which an ended Job is removed by the cluster; none: it stays until it is forgotten."""
+    idle_seconds: float | None = None
+    """Seconds without a connection after which what serves has no pods until the next one; none: it stays."""
+
+    def __post_init__(self) -> None:
+        for option in ("image_pull_secrets", "environment_secrets", "tolerations"):
+            object.__setattr__(self, option, tuple(getattr(self, option)))
+        for option in ("ttl_seconds", "idle_seconds"):
+            value = getattr(self, option)
+            if value is not None and value < 0:
+                raise InvalidValue(f"{option}={value} of kubernetes is below 0", hint="give seconds, or leave it out")
 
 
 _KILL_SIGNALS = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGKILL, signal.SIGSEGV)
@@ -74,14 +118,14 @@ def _failure_policy(otherwise: str, signals: tuple[signal.Signals, ...]) -> dict
 _SHARED_MEMORY_PATH = "/dev/shm"  # noqa: S108 - of a container
 
 
-def claim_of(options: Kubernetes, path: str) -> str | None:
+def claim_of(claims: Mapping[str, str], path: str) -> str | None:
     """The claim that pods see a path through; none: they do not see it."""
     asked = PurePosixPath(path)
-    seen = {place: name for name, place in options.claims.items() if asked.is_relative_to(place)}
+    seen = {place: name for name, place in claims.items() if asked.is_relative_to(place)}
     return seen[max(seen, key=len)] if seen and ".." not in asked.parts else None
 
 
-def volumes_of(options: Kubernetes, spec: UnitSpec) -> list[dict[str, Any]]:
+def volumes_of(options: KubernetesOptions, spec: UnitSpec) -> list[dict[str, Any]]:
     """The volumes of a pod."""
     named = {_claim_of_mount(options, spec, mount) for mount in spec.mounts} if spec.mounts else options.claims.keys()
     claims = [name for name in options.claims if name in named]
@@ -92,7 +136,7 @@ def volumes_of(options: Kubernetes, spec: UnitSpec) -> list[dict[str, Any]]:
     ]
 
 
-def volume_mounts_of(options: Kubernetes, spec: UnitSpec) -> list[dict[str, Any]]:
+def volume_mounts_of(options: KubernetesOptions, spec: UnitSpec) -> list[dict[str, Any]]:
     """Where its container sees them; a unit that says which parts of claims it sees gets no others."""
     whole = () if spec.mounts else options.claims.items()
     return [
@@ -103,13 +147,13 @@ def volume_mounts_of(options: Kubernetes, spec: UnitSpec) -> list[dict[str, Any]
     ]
 
 
-def _shared_memory(options: Kubernetes) -> list[dict[str, Any]]:
+def _shared_memory(options: KubernetesOptions) -> list[dict[str, Any]]:
     if not options.shared_memory:
         return []
     return [{"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": options.shared_memory}}]
 
 
-def _claim_part(options: Kubernetes, spec: UnitSpec, mount: Mount) -> dict[str, Any]:
+def _claim_part(options: KubernetesOptions, spec: UnitSpec, mount: Mount) -> dict[str, Any]:
     claim = _claim_of_mount(options, spec, mount)
     below = PurePosixPath(mount.source).relative_to(options.claims[claim])
     return {
@@ -120,8 +164,8 @@ def _claim_part(options: Kubernetes, spec: UnitSpec, mount: Mount) -> dict[str, 
     }
 
 
-def _claim_of_mount(options: Kubernetes, spec: UnitSpec, mount: Mount) -> str:
-    claim = claim_of(options, mount.source)
+def _claim_of_mount(options: KubernetesOptions, spec: UnitSpec, mount: Mount) -> str:
+    claim = claim_of(options.claims, mount.source)
     if claim is None:
         seen = "".join(f", below {place} (claim {name})" for name, place in options.claims.items())
         hint = f"name what pods see through claims= of the executor{seen}; or use a URI such as gs://BUCKET/PATH"
@@ -146,7 +190,7 @@ def object_name(unit: str) -> str:
     return f"aboard-{unit.lower()}"
 
 
-def manifests(options: Kubernetes, spec: UnitSpec, namespace: str) -> list[Manifest]:
+def manifests(options: KubernetesOptions, spec: UnitSpec, namespace: str) -> list[Manifest]:
     """All objects of a unit, in the order in which they are made; one of them is its owner, a Job or Deployment."""
     check_pod(spec)
     # Who may look at pods sees their variables; entries of Secrets are kept from them.
@@ -192,7 +236,7 @@ def port_numbers(spec: UnitSpec) -> dict[str, int]:
     return {port.name: port.number or _FIRST_PORT + index for index, port in enumerate(spec.ports)}
 
 
-def _job(options: Kubernetes, spec: UnitSpec) -> Manifest:
+def _job(options: KubernetesOptions, spec: UnitSpec) -> Manifest:
     body: Manifest = {**restarts_of_job(spec), "template": pod_template(options, spec, restart="Never")}
     if spec.timeout is not None:
         body["activeDeadlineSeconds"] = math.ceil(spec.timeout)
@@ -201,7 +245,7 @@ def _job(options: Kubernetes, spec: UnitSpec) -> Manifest:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _annotated(spec), "spec": body}
 
 
-def _deployment(options: Kubernetes, spec: UnitSpec) -> Manifest:
+def _deployment(options: KubernetesOptions, spec: UnitSpec) -> Manifest:
     body = {
         "replicas": 1,
         "strategy": {"type": "Recreate"},  # never two of one unit
@@ -222,7 +266,7 @@ def _secret(values: Mapping[str, str]) -> Manifest:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {}, "type": "Opaque", "stringData": dict(values)}
 
 
-def pod_template(options: Kubernetes, spec: UnitSpec, *, restart: str) -> Manifest:
+def pod_template(options: KubernetesOptions, spec: UnitSpec, *, restart: str) -> Manifest:
     """What the pods of a unit are made from."""
     pod: Manifest = {
         "restartPolicy": restart,
@@ -265,7 +309,7 @@ def _toleration(text: str) -> Manifest:
     return {**made, "effect": effect} if effect else made
 
 
-def _pod_security(options: Kubernetes) -> Manifest:
+def _pod_security(options: KubernetesOptions) -> Manifest:
     context: Manifest = (
         {"seccompProfile": {"type": "RuntimeDefault"}, "runAsNonRoot": True} if options.restricted else {}
     )
@@ -275,7 +319,7 @@ def _pod_security(options: Kubernetes) -> Manifest:
     return context
 
 
-def _container(options: Kubernetes, spec: UnitSpec) -> Manifest:
+def _container(options: KubernetesOptions, spec: UnitSpec) -> Manifest:
     environment = unit_environment(spec, port_numbers(spec))
     container: Manifest = {
         "name": "unit",
@@ -323,7 +367,7 @@ def _escaped(text: str) -> str:
     return text.replace("$", "$$")
 
 
-def _resources(options: Kubernetes, spec: UnitSpec) -> Manifest:
+def _resources(options: KubernetesOptions, spec: UnitSpec) -> Manifest:
     asked = spec.resources
     told: dict[str, str] = {}
     if asked.cpus:
@@ -336,7 +380,7 @@ def _resources(options: Kubernetes, spec: UnitSpec) -> Manifest:
     return {kind: amounts for kind, amounts in (("requests", told), ("limits", limits)) if amounts}
 
 
-def labels_of(options: Kubernetes, spec: UnitSpec) -> dict[str, str]:
+def labels_of(options: KubernetesOptions, spec: UnitSpec) -> dict[str, str]:
     """What the objects of a unit are found by; people's own labels stand beside aboard's."""
     own = {UNIT_LABEL: spec.id, "app.kubernetes.io/managed-by": "aboard", "app.kubernetes.io/name": spec.name}
     return {**options.labels, **spec.labels, **own}

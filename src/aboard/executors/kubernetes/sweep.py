@@ -11,13 +11,14 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aboard.errors import InvalidValue
 from aboard.executors.executor import filled_command, spec_digest, unit_environment
 from aboard.executors.kubernetes.cluster import Namespace
 from aboard.executors.kubernetes.manifests import (
     DIGEST,
+    KubernetesOptions,
     Manifest,
     check_pod,
     labels_of,
@@ -29,15 +30,11 @@ from aboard.executors.kubernetes.status import (
     MEMBER_FORGOTTEN,
     MEMBER_STOPPED,
     STOPPED_BEFORE_START,
+    UnitObject,
     annotations_of,
     is_forgotten,
 )
 from aboard.model.units import UnitSpec
-
-if TYPE_CHECKING:
-    from aboard.executors.kubernetes.executor import Kubernetes
-    from aboard.executors.kubernetes.status import UnitObject
-
 
 SWEEP_LABEL, UNITS = "aboard.dev/sweep", "aboard.dev/units"
 SCRIPTS = "/aboard-units"
@@ -48,7 +45,7 @@ _ENDS_AT_ONCE = "echo stopped before it began\n"
 
 
 def sweep_manifests(
-    options: Kubernetes, specs: Sequence[UnitSpec], namespace: str, at_once: int | None
+    options: KubernetesOptions, specs: Sequence[UnitSpec], namespace: str, at_once: int | None
 ) -> list[Manifest]:
     """The Secret and the Job of a sweep; they have the name of its first unit."""
     scripts = {str(index): _script(spec) for index, spec in enumerate(specs)}
@@ -97,7 +94,7 @@ def sweep_manifests(
     ]
 
 
-def place_in_sweep(namespace: Namespace, unit: str) -> dict[str, str] | None:
+def find_in_sweep(namespace: Namespace, unit: str) -> dict[str, str] | None:
     """The Job and index of a unit that was submitted as one of many."""
     for job in namespace.jobs(SWEEP_LABEL):
         units = annotations_of(job).get(UNITS, "").split()
@@ -122,7 +119,7 @@ def forget_member(namespace: Namespace, owner: Any, index: int) -> None:
     """Forget one unit; with the last one the Job goes."""
     name = owner.metadata.name
     namespace.change("Job", name, {"metadata": {"annotations": {f"{MEMBER_FORGOTTEN}{index}": "true"}}})
-    now = namespace.found("Job", name)
+    now = namespace.get("Job", name)
     if now is not None and all(is_forgotten(now, each) for each in range(now.spec.completions)):
         namespace.remove("Job", name)
         namespace.remove("Secret", name)

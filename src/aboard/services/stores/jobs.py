@@ -117,7 +117,7 @@ class JobReconciler:
     def _is_settled(self, record: JobRecord) -> bool:
         """Bring one job and its run closer to each other; whether nothing more can come of it."""
         job = Job(record, records=self._records)
-        status = job.info
+        status = job.refresh()
         if not status.state.is_ended:
             if status.state is not UnitState.STOPPING and self._records.cancel_mark(record.id).exists():
                 job.cancel()  # who asked for its end died before the executor heard of it

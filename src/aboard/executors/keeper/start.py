@@ -10,9 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .inherited import Environment, inherited, write_down, written_down
 from .process_tree import marked
-from .unit_folder import Document, UnitFolder, try_lock
+from .unit_folder import Document, Environment, UnitFolder, inherited, read_inherited, try_lock, write_inherited
 
 
 class Refused(Exception):
@@ -40,7 +39,7 @@ def start(root: Path, keeper: Path, document: Document) -> Document:
         folder.write("given.json", given)
         environment = inherited()
         if document.get("restarts"):
-            write_down(folder, environment)
+            write_inherited(folder, environment)
         _start_keeper(folder, keeper, environment, [lock, *locks])
     return {"again": False}
 
@@ -64,7 +63,7 @@ def start_again(path: Path, keeper: Path) -> bool:
             locks += gpus
             folder.write("given.json", given)
             folder.count_again(with_keeper=True)
-            _start_keeper(folder, keeper, written_down(folder), locks)
+            _start_keeper(folder, keeper, read_inherited(folder), locks)
         except Refused:  # a GPU or port that another has now; asked again later
             return False
         finally:

@@ -13,9 +13,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from .inherited import inherited
 from .process_tree import MARKER, Process, adopt_orphans, below, end_marked, end_with_keeper, tell
-from .unit_folder import Again, Document, UnitFolder
+from .unit_folder import Again, Document, UnitFolder, inherited
 
 _LOOK_SECONDS = 0.5
 _SIGN_SECONDS = 5.0
@@ -88,7 +87,7 @@ class Keeper:
         self._folder.write("state.json", {**self._state, "pid": self._child})
         reason = self._wait(wake, begun)
         code = _shell_code(self._status if self._status is not None else 0)
-        reason, message = self._told(reason, code)
+        reason, message = self._describe_end(reason, code)
         return code, reason, message
 
     def _goes_on(self, reason: str) -> bool:
@@ -232,7 +231,7 @@ class Keeper:
                 return [Process(-self._child, os.getpid(), 0.0, 0)]
         return found
 
-    def _told(self, reason: str, code: int) -> tuple[str, str]:
+    def _describe_end(self, reason: str, code: int) -> tuple[str, str]:
         if reason == "timeout":
             return reason, f"its time of {self._spec['timeout']:g} s was over"
         if reason == "out_of_memory":
