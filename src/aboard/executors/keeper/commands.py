@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the keeper's file can be told on a command line; answers are one line of JSON, or the unit's output as it is."""
+"""The command line of the keeper's file. It prints one line of JSON, or the unit's output unchanged."""
 
 from __future__ import annotations
 

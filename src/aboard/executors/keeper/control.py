@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at a unit from outside: what became of it, what it takes, what it printed; and asking it to end."""
+"""Control of a unit from outside: its state, resource use and output, and the request to end."""
 
 from __future__ import annotations
 

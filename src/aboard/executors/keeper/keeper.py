@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeping one unit: start it, wait, end it in time or when asked with all its processes, write down how it ended."""
+"""The keeper of one unit: starts it, waits, ends it with all its processes on time or on request, records the end."""
 
 from __future__ import annotations
 

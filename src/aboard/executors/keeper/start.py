@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting a unit once: whoever submits it again, also at the same time, finds the one that is there."""
+"""Start of a unit, once: submitting it again, also at the same time, returns the one that is there."""
 
 from __future__ import annotations
 

@@ -135,9 +135,7 @@ def try_lock(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
 
 def inherited() -> Environment:
     """The environment of this process without what is aboard's own: a unit has its own store, token, run and id."""
-    return {
-        name: value for name, value in os.environ.items() if not name.startswith("ABOARD_") or name == _INHERITED_OWN
-    }
+    return {name: value for name, value in os.environ.items() if not name.startswith("ABOARD_") or name == _HOME}
 
 
 def write_inherited(folder: UnitFolder, environment: Environment) -> None:
