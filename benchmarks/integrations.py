@@ -247,7 +247,7 @@ def lightgbm_train(inside: Inside) -> Train:
 FRAMEWORKS: dict[str, Callable[[Inside], Train]] = {
     "PyTorch, TorchWriter": torch_loop,
     "Keras, KerasCallback, every batch": keras_fit,
-    "Transformers, AboardCallback, every step": transformers_trainer,
+    "Transformers, TransformersCallback, every step": transformers_trainer,
     "Lightning, AboardLogger and batches, every step": lightning_fit,
     "JAX, clu": clu_loop,
     "XGBoost": xgboost_train,

@@ -129,7 +129,7 @@ def test_a_sweep_of_fifty_is_whole_though_a_tenth_was_killed(tmp_path: Path) -> 
         board = sweep.tensorboard()
         for way, index in zip(Killing(cluster).ways(), chosen, strict=True):
             job = sweep.jobs[index]
-            until(lambda job=job: _held(job) or job.status.is_ended, PATIENCE)
+            until(lambda job=job: _held(job) or job.refresh().state.is_ended, PATIENCE)
             assert _held(job), (job.info, b"".join(job.logs()))
             way(job, _held(job))
         assert client.boards.runs(board.id), "the board is not live"

@@ -50,7 +50,7 @@ def _search(folder: Path) -> Trained:
     return Trained(machine, ended)
 
 
-@pytest.mark.framework("Ray Tune", "ray", shows="`AboardCallback`: a run for each trial, in one experiment")
+@pytest.mark.framework("Ray Tune", "ray", shows="`RayTuneCallback`: a run for each trial, in one experiment")
 def test_ray_tune(tmp_path: Path) -> None:
     needs(_no_network_of_its_own())
     trained = _search(tmp_path)

@@ -49,7 +49,7 @@ PAI = """
 
 
 @pytest.mark.framework(
-    "HF Transformers", "transformers", "torch", shows='`report_to="aboard"` (`AboardCallback`), hyperparameters'
+    "HF Transformers", "transformers", "torch", shows='`report_to="aboard"` (`TransformersCallback`), hyperparameters'
 )
 def test_the_trainer_reports_to_aboard(tmp_path: Path) -> None:
     trained = train(tmp_path, EXAMPLES / "transformers_trainer.py")

@@ -12,7 +12,7 @@ from support.trained_examples import EXAMPLES, train, train_alone
 pytestmark = pytest.mark.timeout(400)
 
 
-@pytest.mark.framework("XGBoost", "xgboost-cpu", shows="`AboardCallback`")
+@pytest.mark.framework("XGBoost", "xgboost-cpu", shows="`XGBoostCallback`")
 def test_xgboost(tmp_path: Path) -> None:
     trained = train(tmp_path, EXAMPLES / "xgboost_train.py")
     board = trained.board()
@@ -25,7 +25,7 @@ def test_xgboost(tmp_path: Path) -> None:
     assert hparams["eta"] == pytest.approx(0.3, abs=1e-6)
 
 
-@pytest.mark.framework("LightGBM", "lightgbm", shows="`AboardCallback`")
+@pytest.mark.framework("LightGBM", "lightgbm", shows="`LightGBMCallback`")
 def test_lightgbm(tmp_path: Path) -> None:
     trained = train(tmp_path, EXAMPLES / "lightgbm_train.py")
     board = trained.board()

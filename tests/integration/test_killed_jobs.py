@@ -46,7 +46,7 @@ def _killed(name: str = "killed", **options: Any) -> aboard.Job:
     job = aboard.submit(["sh", "-c", "echo under way; exec sleep 600"], name=name, restarts=3, **options)
     until(lambda: b"under way" in b"".join(job.logs()), PATIENCE)
     _kill_all(job.id)
-    assert job.look().can_go_on
+    assert job.info.can_go_on
     return job
 
 
@@ -65,7 +65,7 @@ def _starts(job: aboard.Job) -> int:
 
 def test_who_looks_after_a_killed_job_starts_it_again() -> None:
     job = _killed()
-    assert not job.status.is_ended
+    assert not job.refresh().state.is_ended
     until(lambda: _starts(job) == 2, PATIENCE)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LightGBM: `lightgbm.train(…, callbacks=[AboardCallback()])`, and the same for its scikit-learn estimators."""
+"""LightGBM: `lightgbm.train(…, callbacks=[LightGBMCallback()])`, and the same for its scikit-learn estimators."""
 
 from __future__ import annotations
 

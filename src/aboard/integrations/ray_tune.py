@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Tune: `RunConfig(callbacks=[AboardCallback()])`, one run per trial in one experiment, with what was tried."""
+"""Ray Tune: `RunConfig(callbacks=[RayTuneCallback()])`, one run per trial in one experiment, with what was tried."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # The base classes are of frameworks that are not installed where types are checked.

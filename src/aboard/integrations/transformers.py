@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face Transformers: `Trainer(…, callbacks=[AboardCallback()])`, or `report_to="aboard"` after this import."""
+"""Hugging Face Transformers: `Trainer(…, callbacks=[TransformersCallback()])`, or `report_to="aboard"` after this import."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # The base classes are of frameworks that are not installed where types are checked.
@@ -103,7 +103,7 @@ def tagged(logs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def register() -> None:
-    """Have `TrainingArguments(report_to="aboard")` mean `AboardCallback`; done when this module is imported."""
+    """Have `TrainingArguments(report_to="aboard")` mean `TransformersCallback`; done when this module is imported."""
     known = require("transformers.integrations.integration_utils", "transformers", "4.40")
     known.INTEGRATION_TO_CALLBACK[NAME] = TransformersCallback
 

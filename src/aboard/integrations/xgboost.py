@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XGBoost: `xgboost.train(…, callbacks=[AboardCallback()])`, and the same for its scikit-learn estimators."""
+"""XGBoost: `xgboost.train(…, callbacks=[XGBoostCallback()])`, and the same for its scikit-learn estimators."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # The base classes are of frameworks that are not installed where types are checked.

@@ -22,7 +22,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return "7"
 
     monkeypatch.setattr(slurm_module, "check_installed", lambda: None)
-    monkeypatch.setattr(slurm_module, "slurm", submit)
+    monkeypatch.setattr(slurm_module, "run_slurm", submit)
     return arguments
 
 

@@ -60,7 +60,7 @@ def _deaf(monkeypatch: pytest.MonkeyPatch, *jobs: Job) -> None:
 
 def test_it_has_ended_and_nobody_says_how(records: JobRecords) -> None:
     job = forgotten_job(records)
-    for status in (job.look(), job.info, job.wait(60)):
+    for status in (job.info, job.refresh(), job.wait(60)):
         assert (status.state, status.reason, status.has_succeeded) == (UnitState.LOST, EndReason.FORGOTTEN, False)
         assert "its executor has forgotten it; its run" in status.message
 
@@ -69,7 +69,7 @@ def test_an_executor_that_is_not_there_has_forgotten_nothing(records: JobRecords
     job = forgotten_job(records)
     handle = UnitHandle(executor="uninstalled", unit=job.id, options={}, place={})
     with pytest.raises(UnknownName, match="no executor 'uninstalled'"):
-        Job(replace(job.record, handle=handle.text()), records=records).look()
+        Job(replace(job.record, handle=handle.text()), records=records).refresh()
 
 
 @pytest.mark.parametrize("complains", [False, True])

@@ -35,20 +35,20 @@ def _killed(units: StandInUnits, name: str = "killed", **options: Any) -> aboard
     """A job that may be started again, of which nothing is left, and at which nobody has looked since."""
     job = aboard.submit("true", name=name, restarts=3, **options)
     units.statuses[job.id] = KILLED
-    assert job.look().can_go_on
+    assert (job.info.can_go_on, job.status) == (True, UnitState.LOST)  # reading starts nothing
     assert units.starts[job.id] == 1
     return job
 
 
-def test_looking_at_a_killed_job_starts_it_again(units: StandInUnits) -> None:
+def test_refreshing_a_killed_job_starts_it_again(units: StandInUnits) -> None:
     job = _killed(units)
-    assert (job.status, units.starts[job.id]) == (UnitState.RUNNING, 2)
+    assert (job.refresh().state, units.starts[job.id]) == (UnitState.RUNNING, 2)
 
 
 def test_a_killed_job_that_is_cancelled_never_starts(units: StandInUnits) -> None:
     job = _killed(units)
     job.cancel()
-    assert (job.info.state, units.starts[job.id]) == (UnitState.STOPPED, 1)
+    assert (job.refresh().state, units.starts[job.id]) == (UnitState.STOPPED, 1)
 
 
 def test_a_killed_job_that_cannot_start_at_once_does_not_start_later_either(
@@ -61,7 +61,7 @@ def test_a_killed_job_that_cannot_start_at_once_does_not_start_later_either(
         units.can_start = False
         job.cancel()
     units.can_start = True
-    assert (job.info.state, units.starts[job.id]) == (UnitState.LOST, 1)
+    assert (job.refresh().state, units.starts[job.id]) == (UnitState.LOST, 1)
 
 
 def test_a_cancel_while_a_job_is_being_started_again_counts(
@@ -75,7 +75,7 @@ def test_a_cancel_while_a_job_is_being_started_again_counts(
         return revive(self, handle)
 
     monkeypatch.setattr(Local, "revive", cancelled_meanwhile)
-    assert job.info.state is UnitState.STOPPED
+    assert job.refresh().state is UnitState.STOPPED
 
 
 def test_a_killed_job_is_forgotten_without_being_started(units: StandInUnits) -> None:
@@ -89,14 +89,14 @@ def test_a_killed_job_is_forgotten_without_being_started(units: StandInUnits) ->
 def test_a_killed_job_is_submitted_again_without_being_started(units: StandInUnits) -> None:
     job = _killed(units)
     again = job.again()
-    assert (again.info.state, units.starts[again.id]) == (UnitState.RUNNING, 1)
-    assert (job.info.state, units.starts[job.id]) == (UnitState.STOPPED, 1)
+    assert (again.refresh().state, units.starts[again.id]) == (UnitState.RUNNING, 1)
+    assert (job.refresh().state, units.starts[job.id]) == (UnitState.STOPPED, 1)
 
 
 def test_a_job_of_the_same_name_in_another_workspace_does_not_stand_in_the_way(units: StandInUnits) -> None:
     job = _killed(units, workspace="mine")
     aboard.submit("true", name="killed", workspace="yours")
-    assert (job.status, units.starts[job.id]) == (UnitState.RUNNING, 2)
+    assert (job.refresh().state, units.starts[job.id]) == (UnitState.RUNNING, 2)
 
 
 def _answer_lost(monkeypatch: pytest.MonkeyPatch, *, is_taken: bool) -> None:
@@ -181,7 +181,7 @@ def test_what_was_refused_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_sweep_takes_what_a_job_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[JobRequest] = []
     monkeypatch.setattr(sweep, "submit_sweep", lambda one, *_: given.append(one))
-    monkeypatch.setattr(sweep, "submit_job", given.append)
+    monkeypatch.setattr(submit, "submit_job", given.append)
     options: dict[str, Any] = {name: f"its {name}" for name in JobRequest.__dataclass_fields__ if name != "hparams"}
     submit.submit(**options)
     sweep.sweep(hparams={"lr": [1]}, **options)
