@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face Transformers: `Trainer(…, callbacks=[TransformersCallback()])`, or `report_to="aboard"` after this import."""
+"""Hugging Face Transformers: `Trainer(…, callbacks=[TransformersCallback()])`, or `report_to="aboard"`."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # The base classes are of frameworks that are not installed where types are checked.
