@@ -14,9 +14,9 @@ from aboard.cli.output import say, yaml_documents
 from aboard.cli.run import hparam_of, hparam_value, tag_of
 from aboard.errors import InvalidValue
 from aboard.jobs.job import Job
-from aboard.jobs.submission import JobRequest, planned_job
+from aboard.jobs.submission import JobRequest, plan_job
 from aboard.jobs.submit import submit_job
-from aboard.jobs.sweep import planned_sweep, submit_sweep
+from aboard.jobs.sweep import plan_sweep, submit_sweep
 from aboard.model.names import is_secret_name
 from aboard.model.states import UnitState
 from aboard.model.units import UnitSpec
@@ -76,9 +76,9 @@ def submit(asked: JobRequest, options: SubmitOptions) -> int:
 def _shown(asked: JobRequest, options: SubmitOptions) -> int:
     """Print what the executor would be given, and give it nothing."""
     if options.grid:
-        executor, specs = planned_sweep(asked, dict(map(_axis, options.grid)), options.at_once)
+        executor, specs = plan_sweep(asked, dict(map(_axis, options.grid)), options.at_once)
     else:
-        executor, specs = planned_job(asked)
+        executor, specs = plan_job(asked)
     documents = executor.preview([_without_secrets(spec) for spec in specs], at_once=options.at_once)
     if options.as_json:
         typer.echo(json.dumps({"items": documents, "next": None}))

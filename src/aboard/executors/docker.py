@@ -27,18 +27,18 @@ from aboard.executors.docker_daemon import (
     connect,
     container_status,
     docker,
-    explained,
     pull_refusal,
+    translate_errors,
 )
 from aboard.executors.docker_ender import LIVE, mark_container
 from aboard.executors.executor import (
     Executor,
-    begin_of_time,
-    filled_command,
+    fill_in_command,
     refuse_gpu_type,
     refuse_parts,
     running_unit,
     spec_digest,
+    start_time_variable,
     unit_environment,
     unknown_unit,
 )
@@ -75,7 +75,7 @@ def container_options(options: Docker, spec: UnitSpec) -> dict[str, Any]:
     asked = spec.resources
     arguments: dict[str, Any] = {
         "image": spec.image,
-        "command": filled_command(spec, environment) or None,
+        "command": fill_in_command(spec, environment) or None,
         "name": container_name(spec.id),
         "environment": environment,
         "labels": {**spec.labels, UNIT_LABEL: spec.id, DIGEST_LABEL: spec_digest(spec), NAME_LABEL: spec.name},
@@ -213,7 +213,7 @@ class Docker(Executor):
         if not spec.image:
             hint = "Give --image IMAGE (image= in Python), or use the executor local."
             raise InvalidValue(f"unit {spec.name} has no image", hint=hint)
-        with explained(self._address()), self._client() as client:
+        with translate_errors(self._address()), self._client() as client:
             container = self._find_container(client, spec.id)
             packed = b""
             if spec.source and (container is None or _was_never_started(container)):
@@ -227,16 +227,16 @@ class Docker(Executor):
         return self.handle(spec.id)
 
     def find(self, unit: str) -> UnitHandle | None:
-        with explained(self._address()), self._client() as client:
+        with translate_errors(self._address()), self._client() as client:
             container = self._find_container(client, check_uid(unit))
             return None if container is None or _was_never_started(container) else self.handle(unit)
 
     def status(self, handle: UnitHandle) -> UnitStatus:
-        with explained(self._address()), self._client() as client:
+        with translate_errors(self._address()), self._client() as client:
             return container_status(self._known(client, handle))
 
     def logs(self, handle: UnitHandle, *, start: int = 0, follow: bool = False) -> Iterator[bytes]:
-        with explained(self._address()), self._client() as client:
+        with translate_errors(self._address()), self._client() as client:
             sent = start
             while True:
                 container = self._known(client, handle)
@@ -253,7 +253,7 @@ class Docker(Executor):
                 time.sleep(_FOLLOW_SECONDS)
 
     def stop(self, handle: UnitHandle, *, grace: float | None = None) -> None:
-        with explained(self._address()), self._client() as client:
+        with translate_errors(self._address()), self._client() as client:
             container = self._known(client, handle)
             if container.status not in LIVE:
                 return
@@ -265,7 +265,7 @@ class Docker(Executor):
             self._end_after(self._ending(handle.unit, str(container.id), 0.0, seconds, "stopped"))
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
-        with explained(self._address()), self._client() as client:
+        with translate_errors(self._address()), self._client() as client:
             container = self._known(client, handle)
             number = _port_number(container, port)
             host = "127.0.0.1" if self.is_here else urlsplit(self._address()).hostname or ""
@@ -275,7 +275,7 @@ class Docker(Executor):
             return Endpoint(host=host, port=int(published[0]["HostPort"])) if published else None
 
     def usage(self, handle: UnitHandle) -> Usage | None:
-        with explained(self._address()), self._client() as client:
+        with translate_errors(self._address()), self._client() as client:
             container = self._known(client, handle)
             if container.status != "running":
                 return None
@@ -287,7 +287,7 @@ class Docker(Executor):
             )
 
     def forget(self, handle: UnitHandle) -> None:
-        with explained(self._address()), self._client() as client:
+        with translate_errors(self._address()), self._client() as client:
             container = self._find_container(client, handle.unit)
             if container is not None and container.status in LIVE:
                 raise running_unit(handle)
@@ -317,7 +317,7 @@ class Docker(Executor):
         options["labels"]["aboard.grace"] = f"{spec.grace:g}"
         options["labels"]["aboard.timeout"] = f"{spec.timeout or 0:g}"
         self._have_image(client, spec.image)
-        options["environment"].update(begin_of_time(spec))
+        options["environment"].update(start_time_variable(spec))
         try:
             return client.containers.create(**options)
         except docker.errors.APIError as error:

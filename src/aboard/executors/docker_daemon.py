@@ -64,7 +64,7 @@ FAILURES = (docker.errors.DockerException, requests.exceptions.RequestException)
 
 
 @contextlib.contextmanager
-def explained(address: str) -> Generator[None]:
+def translate_errors(address: str) -> Generator[None]:
     """Errors of the client library become aboard's own."""
     try:
         yield

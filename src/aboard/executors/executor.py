@@ -213,12 +213,12 @@ def unit_environment(spec: UnitSpec, ports: Mapping[str, int]) -> dict[str, str]
     return {**spec.environment, "ABOARD_UNIT_ID": spec.id, **told}
 
 
-def begin_of_time(spec: UnitSpec) -> dict[str, str]:
+def start_time_variable(spec: UnitSpec) -> dict[str, str]:
     """For a unit whose time counts from now on, over all its starts; not part of what tells it from others."""
     return {} if spec.timeout is None else {BEGUN_VARIABLE: f"{time.time():.3f}"}
 
 
-def filled_command(spec: UnitSpec, environment: Mapping[str, str]) -> list[str]:
+def fill_in_command(spec: UnitSpec, environment: Mapping[str, str]) -> list[str]:
     """The command with values in place of `$(NAME)`; a name that is not there stays as it is."""
     return [_VARIABLE_REFERENCE.sub(lambda match: environment.get(match[1], match[0]), part) for part in spec.command]
 

@@ -24,7 +24,7 @@ from aboard.executors.slurm_jobs import (
     SlurmJob,
     SlurmRefused,
     check_installed,
-    keeper_knows_the_end,
+    has_recorded_end,
     largest_array,
     parse_fields,
     parse_job,
@@ -134,7 +134,7 @@ class Slurm(Executor):
     def status(self, handle: UnitHandle) -> UnitStatus:
         folder = self._known(handle)
         state = folder.read("state.json")
-        if keeper_knows_the_end(state):
+        if has_recorded_end(state):
             return ended_status(state)
         number = self._job(folder)
         if number is None and state is None:

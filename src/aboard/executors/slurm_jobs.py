@@ -159,7 +159,7 @@ def parse_job(told: dict[str, str]) -> SlurmJob:
     )
 
 
-def keeper_knows_the_end(state: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
+def has_recorded_end(state: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
     """Whether Slurm need not be asked: a signal may have been its own, which reaches unit and keeper at once."""
     if state is None or not _is_own_end(state):
         return False
@@ -169,7 +169,7 @@ def keeper_knows_the_end(state: dict[str, Any] | None) -> TypeGuard[dict[str, An
 
 def slurm_status(job: SlurmJob | None, state: dict[str, Any] | None, *, complaint: str, was_asked: bool) -> UnitStatus:
     """The status of a unit. Slurm says whether it lives; its keeper, when it could, wrote down how it ended."""
-    if keeper_knows_the_end(state):
+    if has_recorded_end(state):
         return ended_status(state)
     if job is None:
         return _forgotten(state, was_asked=was_asked)

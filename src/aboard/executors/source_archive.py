@@ -119,7 +119,7 @@ _LINKS_SHOWN = 5
 
 def refuse_links_out(folder: Path, names: Iterable[str]) -> None:
     """Refuse a source with such links, and name them."""
-    found = list(links_out(folder, names))
+    found = list(find_links_out(folder, names))
     if not found:
         return
     shown = ", ".join(f"{name} -> {(folder / name).readlink()}" for name in found[:_LINKS_SHOWN])
@@ -128,7 +128,7 @@ def refuse_links_out(folder: Path, names: Iterable[str]) -> None:
     raise InvalidValue(f"the source folder {folder} has links that lead out of it: {shown}{more}", hint=hint)
 
 
-def links_out(folder: Path, names: Iterable[str]) -> Iterator[str]:
+def find_links_out(folder: Path, names: Iterable[str]) -> Iterator[str]:
     """Those among the files of a folder that are links and, by the way they name, lead elsewhere."""
     root = Path(os.path.realpath(folder))
     for name in names:

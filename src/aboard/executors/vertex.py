@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from aboard.errors import ExecutorUnavailable, InvalidValue, UnitRefused
 from aboard.executors.executor import (
     Executor,
-    filled_command,
+    fill_in_command,
     refuse_parts,
     running_unit,
     spec_digest,
     unit_environment,
     unknown_unit,
 )
-from aboard.executors.vertex_client import VertexClients, default_project, explained, is_absent, vertex
+from aboard.executors.vertex_client import VertexClients, default_project, is_absent, translate_errors, vertex
 from aboard.model.ids import check_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Endpoint, EndReason, UnitHandle, UnitSpec, UnitStatus, state_after
@@ -102,7 +102,7 @@ def custom_job(options: Vertex, spec: UnitSpec, tensorboard: str = "") -> dict[s
         "env": [{"name": name, "value": value.replace("$(", "$$(")} for name, value in environment.items()],
     }
     if spec.command:
-        container["command"] = filled_command(spec, environment)
+        container["command"] = fill_in_command(spec, environment)
     pool = {"machine_spec": _machine_spec(options, spec), "replica_count": 1, "container_spec": container}
     # Vertex starts a job again after failures of its own alone, and as often as it likes: `aboard run` counts.
     scheduling: dict[str, Any] = {"disable_retries": not spec.restarts}
@@ -180,7 +180,7 @@ _MAKE_SECONDS, _MAKE_POLL_SECONDS = 300.0, 1.0
 def create_tensorboard(clients: VertexClients, name: str) -> str:
     """A new instance with this display name; its resource name."""
     before = {one.name for one in _tensorboards_named(clients, name)}
-    with explained(clients):
+    with translate_errors(clients):
         made = vertex.Tensorboard(display_name=name)
         clients.tensorboards.create_tensorboard(parent=clients.parent, tensorboard=made)
     # The library asks for its operations at an address that only Google's own pages use, so the list is looked at.
@@ -202,7 +202,7 @@ def get_or_create_tensorboard(clients: VertexClients, name: str) -> str:
 
 
 def _tensorboards_named(clients: VertexClients, name: str) -> list[Any]:
-    with explained(clients):
+    with translate_errors(clients):
         request = {"parent": clients.parent, "filter": f"display_name={json.dumps(name)}"}
         found = [one for one in clients.tensorboards.list_tensorboards(request=request) if one.display_name == name]
     return sorted(found, key=lambda one: (one.create_time, one.name))
@@ -276,7 +276,7 @@ class Vertex(Executor):
         found = self._jobs_of(clients, spec.id)
         if not found:
             instance = get_or_create_tensorboard(clients, self.tensorboard) if self.tensorboard else ""
-            with explained(clients):
+            with translate_errors(clients):
                 job = vertex.CustomJob(custom_job(self, spec, instance))
                 made = clients.jobs.create_custom_job(parent=clients.parent, custom_job=job)
             # Names are given by Vertex, so two who submit at once both make a job: they agree on the first.
@@ -302,7 +302,7 @@ class Vertex(Executor):
         while True:
             has_ended = self.status(handle).state.is_ended
             passed = 0
-            with explained(clients):
+            with translate_errors(clients):
                 for line in job_output(clients, handle.place["job"]):
                     passed += len(line)
                     if passed > max(sent, start):
@@ -317,7 +317,7 @@ class Vertex(Executor):
         if self.status(handle).state.is_ended:
             return
         clients = self._clients()
-        with explained(clients):
+        with translate_errors(clients):
             clients.jobs.cancel_custom_job(name=handle.place["job"])
 
     def endpoint(self, handle: UnitHandle, port: str = "http") -> Endpoint | None:
@@ -339,7 +339,7 @@ class Vertex(Executor):
 
     def forget(self, handle: UnitHandle) -> None:
         clients = self._clients()
-        with explained(clients):
+        with translate_errors(clients):
             job = self._get_job(clients, handle)
             if job is None:
                 return
@@ -361,14 +361,14 @@ class Vertex(Executor):
 
     def _jobs_of(self, clients: VertexClients, unit: str, *made: Any) -> list[Any]:
         """The jobs of a unit, the first one first; with those just made, which a list may not have yet."""
-        with explained(clients):
+        with translate_errors(clients):
             request = {"parent": clients.parent, "filter": f"labels.{UNIT_LABEL}={unit.lower()}"}
             listed = clients.jobs.list_custom_jobs(request=request)
             found = {job.name: job for job in (*made, *listed)}
         return sorted(found.values(), key=lambda job: (job.create_time, job.name))
 
     def _end_double(self, clients: VertexClients, job: Any) -> None:
-        with explained(clients):
+        with translate_errors(clients):
             if not vertex_status(job).state.is_ended:
                 clients.jobs.cancel_custom_job(name=job.name)
 
@@ -381,7 +381,7 @@ class Vertex(Executor):
             raise
 
     def _known(self, clients: VertexClients, handle: UnitHandle) -> Any:
-        with explained(clients):
+        with translate_errors(clients):
             job = self._get_job(clients, handle)
         if job is None:
             raise unknown_unit(handle)

@@ -91,7 +91,7 @@ def is_absent(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def explained(clients: VertexClients) -> Generator[None]:
+def translate_errors(clients: VertexClients) -> Generator[None]:
     """Errors of the library become aboard's own."""
     try:
         yield

@@ -51,11 +51,11 @@ def work(ending: BoardEnding, poll_seconds: float = _POLL_SECONDS, clock: Callab
         if over_since is None and _is_over(ending):
             over_since = clock()
         if over_since is not None and clock() - over_since >= ending.delay:
-            is_asked = is_asked or _is_told_to_end(handle)
+            is_asked = is_asked or _request_stop(handle)
         time.sleep(poll_seconds)
 
 
-def _is_told_to_end(handle: UnitHandle) -> bool:
+def _request_stop(handle: UnitHandle) -> bool:
     """Whether its executor has heard; one that does not answer, or refuses just now, is asked again."""
     try:
         executor_of(handle).stop(handle)

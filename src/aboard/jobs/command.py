@@ -48,14 +48,14 @@ def fill_in_hparams(words: Sequence[str], hparams: Mapping[str, HparamValue]) ->
     return tuple(_PLACEHOLDER.sub(value, word) for word in words)
 
 
-def run_name_of(words: Sequence[str], unit: str) -> str:
+def default_run_name(words: Sequence[str], unit: str) -> str:
     """What a run is called when nobody says it: after its script, and unlike any other."""
     scripts = [word for word in " ".join(words).split() if word.endswith((".py", ".sh"))]
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", PurePath(scripts[0] if scripts else words[0]).stem).strip("-.") or "job"
     return f"{plain[:60]}-{unit[-8:].lower()}"
 
 
-def unit_name_of(run: str) -> str:
+def unit_name_from(run: str) -> str:
     """A name for the unit, as near to that of the run as units may be called."""
     return re.sub(r"[^a-z0-9]+", "-", run.lower()).strip("-")[:40].strip("-") or "job"
 

@@ -23,7 +23,7 @@ from aboard.jobs.cancellation import KEY as CANCEL_KEY
 from aboard.jobs.cancellation import forget_mark, mark_in_store, mark_variables
 from aboard.jobs.records import JobRecord, JobRecords, unit_from_json
 from aboard.jobs.sources import forget_source, need_source
-from aboard.jobs.submission import JOB_LABEL, TOKEN_VARIABLE, PreparedJob, submit_prepared, undone_if_refused
+from aboard.jobs.submission import JOB_LABEL, TOKEN_VARIABLE, PreparedJob, submit_prepared, undo_if_refused
 from aboard.model.ids import new_uid
 from aboard.model.query.tree import value_text
 from aboard.model.selections import Named
@@ -235,7 +235,7 @@ class Job:
 
         options.setdefault("display_name", self.name)
         options.setdefault("client", self._client())
-        return Board.create(where=named_runs(self._record.workspace, self.name), **options)
+        return Board.create(where=run_filter(self._record.workspace, self.name), **options)
 
     def __repr__(self) -> str:
         return f"Job(id={self.id!r}, name={self.name!r}, executor={self._record.executor!r})"
@@ -316,7 +316,7 @@ def for_each(jobs: Iterable[Job], what: Callable[[Job], object]) -> None:
     raise kind(f"this failed for {len(failed)} jobs ({names}): {first.message}", hint=first.hint) from first
 
 
-def named_runs(workspace: str, name: str) -> str:
+def run_filter(workspace: str, name: str) -> str:
     """The filter that means the runs of a name in a workspace, also one that comes later."""
     return f"workspace == {value_text(workspace)} and name == {value_text(name)}"
 
@@ -373,7 +373,7 @@ def submit_again(job: Job, records: JobRecords) -> Job:
     record = replace(job.record, id=unit, created=time_text(now()), handle="", queue="")
     executor = make_executor(job.record.executor, job.record.options)
     one = PreparedJob(record=record, spec=spec)
-    with undone_if_refused([one], records):
+    with undo_if_refused([one], records):
         if spec.source != earlier.source:
             _copy_source(job, earlier.source, spec.source)
         need_source(spec.environment, unit, job.name)

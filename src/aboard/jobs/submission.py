@@ -24,10 +24,10 @@ from aboard.config.settings import Settings
 from aboard.errors import AboardError, ExecutorNotConfigured, ExecutorUnavailable, InvalidValue, StorageUnavailable
 from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_from
-from aboard.executors.source_archive import links_out, refuse_links_out, source_files
+from aboard.executors.source_archive import find_links_out, refuse_links_out, source_files
 from aboard.foundation.file_systems import may_be_work_tree
 from aboard.jobs.cancellation import mark_variables
-from aboard.jobs.command import HPARAMS, fill_in_hparams, run_name_of, split_command, unit_name_of
+from aboard.jobs.command import HPARAMS, default_run_name, fill_in_hparams, split_command, unit_name_from
 from aboard.jobs.records import JobRecord, JobRecords, unit_to_json, write_owned
 from aboard.jobs.sources import SOURCE_VARIABLE as SOURCE_KEY
 from aboard.jobs.sources import PackedSource, forget_source
@@ -93,7 +93,7 @@ def bring_source(folder: Path, copy: Path, *, copies: bool) -> None:
         refuse_links_out(folder, [name for name in names if not _is_absolute_link(folder / name)])
         return
     try:
-        leading_out = set(links_out(folder, names))
+        leading_out = set(find_links_out(folder, names))
         for name in names:
             target = copy / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ class JobPreparation:
         asked, unit = self._asked, new_uid()
         values = flat_hparams(hparams)
         words = fill_in_hparams(self._words, values)
-        run = run_name_of(words, unit) if name is None else check_name(name, "a run")
+        run = default_run_name(words, unit) if name is None else check_name(name, "a run")
         workspace = check_workspace_name(self.settings.workspace)
         experiment = check_name(asked.experiment, "an experiment") if asked.experiment else ""
         # A TensorBoard that the executor keeps reads a folder of its own.
@@ -203,7 +203,7 @@ class JobPreparation:
         mark = self.records.cancel_mark(unit)
         spec = UnitSpec(
             id=unit,
-            name=unit_name_of(run),
+            name=unit_name_from(run),
             command=(*self._side.program, *options, "--", *words),
             image=asked.image,
             source=self._source(group or unit),
@@ -262,14 +262,14 @@ class JobPreparation:
         return self.records.place(owner) / "source"
 
 
-def planned_job(asked: JobRequest) -> tuple[Executor, list[UnitSpec]]:
+def plan_job(asked: JobRequest) -> tuple[Executor, list[UnitSpec]]:
     """What `submit_job` would submit, and where to; nothing is sent, written or asked."""
     preparing = JobPreparation(asked, copies=False)
     return preparing.executor, [preparing.prepared(asked.hparams, asked.name).spec]
 
 
 @contextlib.contextmanager
-def undone_if_refused(jobs: Sequence[PreparedJob], records: JobRecords) -> Generator[None]:
+def undo_if_refused(jobs: Sequence[PreparedJob], records: JobRecords) -> Generator[None]:
     """Jobs that cannot be submitted leave nothing: no record, no source, no folder of their sweep."""
     try:
         yield

@@ -13,7 +13,7 @@ from aboard.jobs.submission import (
     JobPreparation,
     JobRequest,
     submit_prepared,
-    undone_if_refused,
+    undo_if_refused,
 )
 from aboard.model.units import Mount
 
@@ -97,7 +97,7 @@ def submit_job(asked: JobRequest) -> Job:
     """Submit one job."""
     preparing = JobPreparation(asked)
     one = preparing.prepared(asked.hparams, asked.name)
-    with undone_if_refused([one], preparing.records):
+    with undo_if_refused([one], preparing.records):
         preparing.bring_source(one.spec.id, [one.spec.id])
         record = submit_prepared(one, preparing.executor, preparing.records)
     return Job(record, records=preparing.records)

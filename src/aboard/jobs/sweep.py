@@ -25,7 +25,7 @@ from aboard.jobs.submission import (
     JobRequest,
     PreparedJob,
     unconfirmed_submission,
-    undone_if_refused,
+    undo_if_refused,
     write_prepared,
 )
 from aboard.jobs.unit_queue import RESTARTS, write_queue
@@ -96,7 +96,7 @@ class Sweep:
         return f"Sweep(experiment={self.experiment!r}, jobs={len(self.jobs)})"
 
 
-def planned_sweep(asked: JobRequest, hparams: HparamSets, at_once: int | None) -> tuple[Executor, list[UnitSpec]]:
+def plan_sweep(asked: JobRequest, hparams: HparamSets, at_once: int | None) -> tuple[Executor, list[UnitSpec]]:
     """What `submit_sweep` would submit, and where to; nothing is sent, written or asked."""
     group = new_uid()
     named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
@@ -126,7 +126,7 @@ def submit_sweep(asked: JobRequest, hparams: HparamSets, at_once: int | None) ->
     named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
     preparing, prepared = _prepare(named, hparams, at_once, group)
     try:
-        with undone_if_refused(prepared, preparing.records):
+        with undo_if_refused(prepared, preparing.records):
             preparing.bring_source(group, [one.spec.id for one in prepared])
             if isinstance(preparing.executor, ArrayExecutor):
                 jobs = _submit_as_array(preparing, preparing.executor, prepared, at_once)

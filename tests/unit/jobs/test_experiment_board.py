@@ -7,7 +7,7 @@ import pytest
 
 from aboard.executors import Kubernetes
 from aboard.jobs.experiment_board import board_unit
-from aboard.jobs.job import named_runs
+from aboard.jobs.job import run_filter
 from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import query_text
 
@@ -32,5 +32,5 @@ def test_a_board_sees_the_nearest_claim_and_nothing_above_it(log_dir: str, shown
 
 def test_the_filter_of_a_name_means_that_name() -> None:
     name = 'a "b" \\ c\nd'
-    assert query_text(parse_query(named_runs("default", name))) == named_runs("default", name)
-    assert "\n" not in named_runs("default", name)
+    assert query_text(parse_query(run_filter("default", name))) == run_filter("default", name)
+    assert "\n" not in run_filter("default", name)

@@ -39,7 +39,7 @@ UNREADABLE = (config.ConfigException, YAMLError, TypeError, OSError)
 
 
 @contextlib.contextmanager
-def explained(namespace: str) -> Generator[None]:
+def translate_errors(namespace: str) -> Generator[None]:
     """Errors of the client library become aboard's own."""
     try:
         yield

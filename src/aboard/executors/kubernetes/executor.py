@@ -14,15 +14,21 @@ from typing import Any, ClassVar, Self
 
 from aboard.errors import InvalidValue, UnitRefused
 from aboard.executors.executor import Executor, running_unit, spec_digest, unknown_unit
-from aboard.executors.kubernetes.cluster import ApiException, ClusterAddress, ClusterIdentity, Namespace, explained
+from aboard.executors.kubernetes.cluster import (
+    ApiException,
+    ClusterAddress,
+    ClusterIdentity,
+    Namespace,
+    translate_errors,
+)
 from aboard.executors.kubernetes.manifests import (
     DIGEST,
     STOPPED,
     KubernetesOptions,
+    add_start_time,
     claim_of,
     manifests,
     object_name,
-    tell_begin,
 )
 from aboard.executors.kubernetes.status import UnitObject, annotations_of, is_forgotten, is_ready
 from aboard.executors.kubernetes.sweep import UNITS, find_in_sweep, forget_member, stop_member, sweep_manifests
@@ -60,7 +66,7 @@ class Kubernetes(KubernetesOptions, Executor):
 
     def submit(self, spec: UnitSpec) -> UnitHandle:
         made = self.manifests(spec)
-        tell_begin(made[-1], spec)
+        add_start_time(made[-1], spec)
         kind, cluster = self._created(spec, made)
         return self._handle_in(cluster, spec.id, kind=kind, namespace=self._namespace())
 
@@ -216,13 +222,13 @@ class Kubernetes(KubernetesOptions, Executor):
 
     @contextlib.contextmanager
     def _opened(self, namespace: str) -> Generator[Namespace]:
-        with explained(namespace), Namespace(self._address, namespace) as opened:
+        with translate_errors(namespace), Namespace(self._address, namespace) as opened:
             yield opened
 
     @contextlib.contextmanager
     def _opened_for(self, handle: UnitHandle) -> Generator[Namespace]:
         namespace = handle.place["namespace"]
-        with explained(namespace), Namespace(self.address_of(handle), namespace) as opened:
+        with translate_errors(namespace), Namespace(self.address_of(handle), namespace) as opened:
             opened.check_cluster(handle.place)
             yield opened
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aboard.errors import AboardError, ExecutorUnavailable
-from aboard.executors.kubernetes.cluster import ClusterAddress, Namespace, explained
+from aboard.executors.kubernetes.cluster import ClusterAddress, Namespace, translate_errors
 from aboard.executors.kubernetes.executor import LISTENS, Kubernetes
 from aboard.executors.kubernetes.manifests import IDLE
 from aboard.executors.kubernetes.status import UnitObject, is_ready
@@ -46,7 +46,7 @@ class ForwardedUnit:
             self._open += 1
         with contextlib.ExitStack() as held:
             held.callback(self._closed)
-            held.enter_context(explained(self.place.namespace))
+            held.enter_context(translate_errors(self.place.namespace))
             opened = held.enter_context(Namespace(self.address, self.place.namespace))
             stream = opened.pod_socket(self._ready_pod(opened), port)
             held.callback(_end, stream)
@@ -54,7 +54,7 @@ class ForwardedUnit:
 
     def has_ended(self) -> bool:
         """Whether the unit is over, or gone."""
-        with explained(self.place.namespace), Namespace(self.address, self.place.namespace) as opened:
+        with translate_errors(self.place.namespace), Namespace(self.address, self.place.namespace) as opened:
             owner = opened.get(self.place.kind, self.place.name)
             return owner is None or self.place.status(owner, opened).state.is_ended
 
@@ -63,7 +63,7 @@ class ForwardedUnit:
         with self._lock:
             if self.idle_seconds is None or self._open or time.monotonic() - self._last_used < self.idle_seconds:
                 return
-            with explained(self.place.namespace), Namespace(self.address, self.place.namespace) as opened:
+            with translate_errors(self.place.namespace), Namespace(self.address, self.place.namespace) as opened:
                 owner = opened.get(self.place.kind, self.place.name)
                 if owner is not None and not self.place.is_idle(owner):
                     change = {"metadata": {"annotations": {IDLE: "true"}}, "spec": self.place.without_pods}

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.executors.executor import begin_of_time, refuse_parts, spec_digest, unit_environment
+from aboard.executors.executor import refuse_parts, spec_digest, start_time_variable, unit_environment
 from aboard.model.names import is_secret_name
 from aboard.model.units import Mount, UnitSpec
 
@@ -206,12 +206,12 @@ def manifests(options: KubernetesOptions, spec: UnitSpec, namespace: str) -> lis
     return made
 
 
-def tell_begin(owner: Manifest, spec: UnitSpec) -> None:
+def add_start_time(owner: Manifest, spec: UnitSpec) -> None:
     """Have the unit know when its time begins: with its Job, however late its pod comes, and whichever pod it is."""
     if _QUEUE_LABEL in owner["metadata"]["labels"]:
         return  # Kueue holds the Job back, and its time begins when it lets it go
     container = owner["spec"]["template"]["spec"]["containers"][0]
-    container["env"] += [{"name": name, "value": value} for name, value in begin_of_time(spec).items()]
+    container["env"] += [{"name": name, "value": value} for name, value in start_time_variable(spec).items()]
 
 
 def check_pod(spec: UnitSpec) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from aboard.errors import InvalidValue
-from aboard.executors.executor import filled_command, spec_digest, unit_environment
+from aboard.executors.executor import fill_in_command, spec_digest, unit_environment
 from aboard.executors.kubernetes.cluster import Namespace
 from aboard.executors.kubernetes.manifests import (
     DIGEST,
@@ -147,7 +147,7 @@ def _tells_its_end(spec: UnitSpec) -> bool:
 def _script(spec: UnitSpec) -> str:
     environment = unit_environment(spec, {})
     lines = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
-    command = shlex.join(filled_command(spec, environment))
+    command = shlex.join(fill_in_command(spec, environment))
     if _tells_its_end(spec):
         return lines + _SCRIPT_WITH_DEADLINE.format(command=command, grace=math.ceil(spec.grace))
     return f"{lines}exec {command}\n"
