@@ -23,7 +23,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.model.ids import new_uid
 from aboard.model.query.fields import parse_sort
 from aboard.model.query.parser import parse_query
-from aboard.model.runs import MetricPoint, MetricSummary, Run
+from aboard.model.runs import MetricPoint, MetricSummary, RunRecord
 from aboard.model.states import RunState
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -58,7 +58,7 @@ QUESTIONS = [
 ]
 
 
-def made(count: int) -> Iterator[Run]:
+def made(count: int) -> Iterator[RunRecord]:
     """Runs with 10 hyperparameters and 10 metrics each; one in twenty is in another workspace."""
     chance = random.Random(1)
     for index in range(count):
@@ -68,7 +68,7 @@ def made(count: int) -> Iterator[Run]:
         hparams |= {"optimizer": chance.choice(["adam", "sgd", "lion"]), "amp": chance.random() < 0.5}
         hparams |= {"old" if index < count / 10 else "new": 1}
         metrics = {f"m{key}": _summary(chance.random(), started.timestamp()) for key in range(10)}
-        yield Run(
+        yield RunRecord(
             uid=new_uid(),
             workspace="other" if index % 20 == 0 else "main",
             experiment=f"experiment {index // 100}",
@@ -94,7 +94,7 @@ def fill(catalog: Catalog, count: int) -> float:
     """Put runs until there are `count`; returns runs per second."""
     there = catalog.runs.count()
     start, done = time.perf_counter(), 0
-    part: list[Run] = []
+    part: list[RunRecord] = []
     for run in made(count):
         if there:
             there -= 1
@@ -187,7 +187,7 @@ def _put(catalog: Catalog, rounds: int) -> float:
     times: list[float] = []
     for _ in range(rounds):
         changed = {"updated": datetime.now(UTC), "metrics": {"m1": _summary(random.random(), 0)}}
-        again = Run(**{name: getattr(run, name) for name in Run.__dataclass_fields__} | changed)
+        again = RunRecord(**{name: getattr(run, name) for name in RunRecord.__dataclass_fields__} | changed)
         start = time.perf_counter()
         catalog.runs.put(again)
         times.append(time.perf_counter() - start)

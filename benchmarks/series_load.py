@@ -21,7 +21,7 @@ import psutil
 from aboard import SummaryWriter
 from aboard.client.client import Client
 from aboard.model.ids import new_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.store import open_store
@@ -39,7 +39,7 @@ def fill_store(folder: str, runs: int, points: int) -> None:
             for step in range(points):
                 writer.add_scalar("loss", math.sin(step / 50) + number, step)
         files.write_manifest(Manifest(attempt=1, status=RunState.COMPLETED, alive=now(), serial=1, sealed=True))
-        files.create_run(Run(uid=uid, workspace="ws1", name=f"r{number}", created=now()))
+        files.create_run(RunRecord(uid=uid, workspace="ws1", name=f"r{number}", created=now()))
 
 
 async def _person(host: str, port: int, token: str, names: list[str], options: argparse.Namespace) -> list[float]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.migrations.schema_version import newest_version
-from aboard.model.boards import Board
+from aboard.model.boards import BoardRecord
 from aboard.model.people import Role
 from aboard.model.runs import run_from_document
 from aboard.model.times import parse_time
@@ -50,7 +50,7 @@ DOCUMENTS = [
     },
     {"uid": "01ARZ3NDEKTSV4RRFFQ69G5FAX", "workspace": "text", "experiment": "baseline", "status": "running"},
 ]
-BOARD = Board(
+BOARD = BoardRecord(
     id="6f1f3c52-0000-4000-8000-000000000001",
     name="rarely-cute-man",
     workspace="vision",

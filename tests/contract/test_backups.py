@@ -15,23 +15,27 @@ from aboard.catalog.backup import back_up, restore
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.schema import metadata
 from aboard.errors import CatalogUnavailable, Conflict, StorageUnavailable
-from aboard.model.boards import Board, BoardKind
+from aboard.model.boards import BoardKind, BoardRecord
 from aboard.model.ids import new_uid
 from aboard.model.people import Role
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import now
 
 
 def _fill(catalog: Catalog) -> str:
     for number in range(3):
         hparams = {"lr": 0.1 * number, "opt": "adam", "seed": 2**60 + 1, "on": True}
-        catalog.runs.put(Run(uid=new_uid(), workspace="Vision", experiment="base", hparams=hparams, created=now()))
+        catalog.runs.put(
+            RunRecord(uid=new_uid(), workspace="Vision", experiment="base", hparams=hparams, created=now())
+        )
     catalog.bin.delete_runs([2, 3])
     catalog.bin.purge_runs([3])
     catalog.people.add("ann", is_administrator=True)
     catalog.people.set_role("ann", "vision", Role.EDITOR)
     catalog.audit.record("ann", "test", "run1", {"ü": [1, None]})
-    board = Board(id="b", name="board", workspace="Vision", sources=("run1",), created=now(), kind=BoardKind.PROCESS)
+    board = BoardRecord(
+        id="b", name="board", workspace="Vision", sources=("run1",), created=now(), kind=BoardKind.PROCESS
+    )
     catalog.boards.add(board)
     assert catalog.boards.units.claim(board.id, new_uid(), "machine:/home")
     catalog.sessions.begin("ann", origin="token", lifetime=timedelta(hours=1))
@@ -64,7 +68,7 @@ def test_a_backup_goes_into_another_catalog_of_either_kind(
             assert checked.user == "ann"
             assert other.sessions.list("ann") == []  # nobody is logged in by a backup
             # Numbers that were given are not given again, also not those of what was purged.
-            added = other.runs.put(Run(uid=new_uid(), workspace="vision", created=now()))
+            added = other.runs.put(RunRecord(uid=new_uid(), workspace="vision", created=now()))
             assert added.number == 4
             other.people.add("zoe")
             other.audit.record("zoe", "test", "run1")
@@ -109,7 +113,7 @@ def test_a_backup_is_of_one_moment_while_others_write(catalog: Catalog, tmp_path
 
     def write() -> None:
         while not stop.is_set():
-            catalog.runs.put(Run(uid=new_uid(), workspace="w", experiment="e", hparams={"a": 1}, created=now()))
+            catalog.runs.put(RunRecord(uid=new_uid(), workspace="w", experiment="e", hparams={"a": 1}, created=now()))
 
     thread = threading.Thread(target=write)
     thread.start()

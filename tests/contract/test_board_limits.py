@@ -12,7 +12,7 @@ import pytest
 
 from aboard.api.boards import NewBoard
 from aboard.catalog.catalog import Catalog
-from aboard.model.boards import Board
+from aboard.model.boards import BoardRecord
 from aboard.model.people import Access
 from aboard.model.states import UnitState
 from aboard.model.times import now
@@ -38,7 +38,7 @@ def look_at(control: Services, *, hours: float) -> list[str]:
     """The ids of the boards that a keeper ends which looks at them so much later."""
     ended: list[str] = []
 
-    def note(board: Board, _: str) -> None:
+    def note(board: BoardRecord, _: str) -> None:
         ended.append(board.id)
 
     ahead = timedelta()

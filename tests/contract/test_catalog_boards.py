@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from aboard.errors import Conflict, InvalidValue, Unauthorized, UnknownName
-from aboard.model.boards import Board, BoardKind, BoardUnit
+from aboard.model.boards import BoardKind, BoardRecord, BoardUnit
 from aboard.model.people import Role
 from aboard.model.states import UnitState
 from aboard.model.times import now
@@ -19,7 +19,7 @@ from support.catalog_runs import START, hours
 
 def make_board(**fields):
     known = {"id": str(uuid.uuid4()), "name": "rarely-cute-man", "workspace": "ws1", "created": START}
-    return Board(**{**known, "sources": ("run1", "exp7"), "owner": "ann", **fields})
+    return BoardRecord(**{**known, "sources": ("run1", "exp7"), "owner": "ann", **fields})
 
 
 @pytest.fixture(autouse=True)

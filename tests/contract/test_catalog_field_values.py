@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aboard.catalog.catalog import Catalog, SeenCatalog
+from aboard.catalog.catalog import Catalog, VisibleCatalog
 from aboard.catalog.runs import fields
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.query.fields import parse_field
@@ -22,7 +22,7 @@ ODD = [
 ]
 
 
-def values(catalog: Catalog | SeenCatalog, field: str, **asked: Any) -> list[tuple[Any, int]]:
+def values(catalog: Catalog | VisibleCatalog, field: str, **asked: Any) -> list[tuple[Any, int]]:
     return [(one.value, one.runs) for one in catalog.field_values.of(parse_field(field), **asked)]
 
 

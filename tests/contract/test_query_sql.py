@@ -20,8 +20,8 @@ from aboard.model.names import run_name
 from aboard.model.query.evaluate import matches, values_of
 from aboard.model.query.fields import parse_sort
 from aboard.model.query.parser import parse_query
-from aboard.model.query.tree import Column, Hparam
-from aboard.model.runs import Attempt, Note, Run
+from aboard.model.query.tree import ColumnField, HparamField
+from aboard.model.runs import Attempt, Note, RunRecord
 from aboard.model.states import RunState
 from support.catalog_runs import START, hours, make_run, metric
 from support.empty_catalogs import EmptyCatalogs
@@ -37,14 +37,14 @@ TEXTS = [
 ODD = [None, True, False, "x" * 99 + "y", "0.01"]
 
 
-def _population() -> list[Run]:
+def _population() -> list[RunRecord]:
     """Runs whose fields hold every kind of value, or nothing, by chance that is always the same."""
     chance = random.Random(7)
 
     def some(values):
         return chance.choice([None, *values])
 
-    def run() -> Run:
+    def run() -> RunRecord:
         hparams = {name: chance.choice([*NUMBERS, *TEXTS, *ODD]) for name in ("x", "odd key") if chance.random() < 0.8}
         hparams |= {"lr": chance.choice([0.1, 0.01, 1])} if chance.random() < 0.7 else {}
         metrics = {}
@@ -175,12 +175,12 @@ columns = one_of(
 sorts = st.tuples(one_of("", "-"), st.one_of(columns, hparam_fields, metric_fields)).map("".join)
 
 
-def expected_order(runs: list[Run], text: str) -> list[Run]:
+def expected_order(runs: list[RunRecord], text: str) -> list[RunRecord]:
     """Numbers, then texts by their beginning, then flags, each with the run's number; then the rest, newest first."""
     sort = parse_sort(text)
 
     def phase(value):
-        if isinstance(sort.field, Column):
+        if isinstance(sort.field, ColumnField):
             return 0
         return 2 if isinstance(value, bool) else (1 if isinstance(value, str) else 0)
 
@@ -193,9 +193,9 @@ def expected_order(runs: list[Run], text: str) -> list[Run]:
             continue
         value = values[0]
         index = phase(value)
-        if index == 1 and isinstance(sort.field, Hparam):
+        if index == 1 and isinstance(sort.field, HparamField):
             value = str(value)[:64]
-        elif isinstance(value, (int, float)) and isinstance(sort.field, Hparam) and not isinstance(value, bool):
+        elif isinstance(value, (int, float)) and isinstance(sort.field, HparamField) and not isinstance(value, bool):
             value = math.inf if isinstance(value, int) and value > 10**308 else float(value)
         phases[index].append((value, run.number, run))
     ordered = []

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from aboard import SummaryWriter
-from aboard.api.runs import NewRun, RetentionAsked
+from aboard.api.runs import NewRun, RetentionRequest
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.errors import (
@@ -305,21 +305,22 @@ def test_retention_tells_first_and_deletes_then(client: Client, store: Store):
     for age in range(5):
         store_run(store, name=f"old{age}", ago=age * DAY, experiment="e", size=100)
     store_run(store, name="live", status=RunState.RUNNING, experiment="e", ago=9 * DAY, sealed=False)
-    rule = RetentionAsked(older_than_seconds=1.5 * 86400, keep_newest=1, where="name like 'old%'")
+    rule = RetentionRequest(older_than_seconds=1.5 * 86400, keep_newest=1, where="name like 'old%'")
     told = client.runs.retain(rule)
     assert (told.dry_run, {run.name for run in told.items}, told.bytes) == (True, {"old2", "old3"}, 200)
     assert len(names(client)) == 6
-    done = client.runs.retain(RetentionAsked(older_than_seconds=1.5 * 86400, where="name like 'old%'", dry_run=False))
+    done = client.runs.retain(RetentionRequest(older_than_seconds=1.5 * 86400, where="name like 'old%'", dry_run=False))
     assert {run.name for run in done.items} == {"old2", "old3", "old4"}
     assert sorted(names(client, in_bin=True)) == ["old2", "old3", "old4"]
     assert (
-        client.runs.retain(RetentionAsked(in_bin=True, files=True, older_than_seconds=3600, dry_run=False)).items == ()
+        client.runs.retain(RetentionRequest(in_bin=True, files=True, older_than_seconds=3600, dry_run=False)).items
+        == ()
     )
-    gone = client.runs.retain(RetentionAsked(in_bin=True, files=True, older_than_seconds=0, dry_run=False))
+    gone = client.runs.retain(RetentionRequest(in_bin=True, files=True, older_than_seconds=0, dry_run=False))
     assert (len(gone.items), gone.bytes) == (3, 300)
     assert names(client, in_bin=True) == []
     with pytest.raises(InvalidValue, match="every run"):
-        client.runs.retain(RetentionAsked(dry_run=False))
+        client.runs.retain(RetentionRequest(dry_run=False))
 
 
 def test_curves_are_given_point_by_point(client: Client, store: Store):

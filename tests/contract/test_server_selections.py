@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aboard.api.selections import Selected
+from aboard.api.selections import SelectionResult
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.runs import selections
 from aboard.client.client import Client
@@ -54,7 +54,7 @@ def _stored(store: Store, *, name: str, lr: float, workspace: str, **fields: Any
     )
 
 
-def numbers(selected: Selected) -> list[int]:
+def numbers(selected: SelectionResult) -> list[int]:
     return [run.number for run in selected.runs]
 
 

@@ -149,7 +149,7 @@ def test_what_nobody_foresaw_is_told_in_the_same_shape_and_logged_once(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("an inner secret")
 
-    monkeypatch.setattr("aboard.catalog.groups.UsageOfRuns.by", broken)
+    monkeypatch.setattr("aboard.catalog.groups.StorageUsage.by", broken)
     answer = ask(client, "/api/v1/usage")
     assert (answer.status, answer.json()["error"]["message"]) == (500, "the server failed")
     assert b"secret" not in answer.body

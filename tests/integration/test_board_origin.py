@@ -21,7 +21,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.schema import board_units, boards
 from aboard.errors import UnknownName
 from aboard.executors.local import Local
-from aboard.model.boards import Board, BoardKind
+from aboard.model.boards import BoardKind, BoardRecord
 from aboard.model.people import Role
 from aboard.model.states import UnitState
 from aboard.model.times import now
@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[TeamServer]:
         patch.setenv("ABOARD_HOME", str(home))
         with team_server(catalog, home, options={"process_home": home}) as running:
             catalog.workspaces.add("ws1")
-            board = Board(
+            board = BoardRecord(
                 id=str(uuid.uuid4()),
                 name="echo",
                 workspace="ws1",

@@ -22,7 +22,7 @@ import aboard
 from aboard.catalog.catalog import Catalog
 from aboard.errors import UnknownName
 from aboard.jobs.records import JobRecords
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState, UnitState
 from aboard.model.units import UnitHandle
 from aboard.services.services import ServiceOptions, Services
@@ -79,7 +79,7 @@ def submitted(tmp_path: Path, name: str = "long", **options: Any) -> aboard.Job:
     return job
 
 
-def run_of(catalog: Catalog, name: str = "long") -> Run | None:
+def run_of(catalog: Catalog, name: str = "long") -> RunRecord | None:
     with contextlib.suppress(UnknownName):  # no run of its workspace was seen yet
         return next(iter(catalog.runs.named("default", name)), None)
     return None

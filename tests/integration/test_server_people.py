@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.api.runs import NewRun, RetentionAsked
+from aboard.api.runs import NewRun, RetentionRequest
 from aboard.api.wire import to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
@@ -194,7 +194,7 @@ def test_a_run_moves_only_to_where_one_may_write(server: TeamServer):
 
 
 def test_retention_stays_where_one_may_delete(server: TeamServer):
-    asked = RetentionAsked(where='status == "completed"', dry_run=False)
+    asked = RetentionRequest(where='status == "completed"', dry_run=False)
     assert server.client("vic").runs.retain(asked).items == ()
     assert [run.name for run in server.client("ed").runs.retain(asked).items] == ["vision-base"]
     assert server.client().runs.count() == 1

@@ -8,17 +8,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.paging import Page
+from aboard.catalog.paging import ResultPage
 from aboard.model.ids import new_uid
-from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, Run
+from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, RunRecord
 from aboard.model.states import RunState
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
-def make_run(**fields: Any) -> Run:
+def make_run(**fields: Any) -> RunRecord:
     """A run with a new uid."""
-    return Run(**{"uid": new_uid(), "workspace": "ws1", "created": START, **fields})
+    return RunRecord(**{"uid": new_uid(), "workspace": "ws1", "created": START, **fields})
 
 
 def metric(*values: float) -> MetricSummary:
@@ -73,11 +73,11 @@ WHOLE = make_run(
 )
 
 
-def names(page: Page[Run]) -> list[str]:
+def names(page: ResultPage[RunRecord]) -> list[str]:
     """Of the runs of a page."""
     return [run.name for run in page.items]
 
 
-def put_named(catalog: Catalog, *given: str, **fields: Any) -> list[Run]:
+def put_named(catalog: Catalog, *given: str, **fields: Any) -> list[RunRecord]:
     """Runs of these names, put into a catalog."""
     return catalog.runs.put_many([make_run(name=name, **fields) for name in given])

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.store import open_store
 from aboard.store.run.loading import load_run
 from aboard.store.run.run_folder import RunFolder
 
 
-def kept_run(store: str) -> Run:
+def kept_run(store: str) -> RunRecord:
     """The only one there."""
     opened = open_store(store, read_only=True)
     (uid,) = [name for name in opened.list_folders() if not name.startswith("_")]

@@ -19,7 +19,7 @@ import pytest
 
 from aboard._native import scalars_in_records
 from aboard.errors import NoSuchStore
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.store import Connection, Store, open_store
 from aboard.store.run.documents import Summary
 from aboard.store.run.file_rows import FileRow
@@ -145,7 +145,7 @@ class Kept:
     def uids(self) -> list[str]:
         return RunListing(self.store).new()
 
-    def run(self, uid: str | None = None) -> Run:
+    def run(self, uid: str | None = None) -> RunRecord:
         loaded = load_run(self.folder(uid))
         assert loaded.run is not None, loaded.problems
         assert not loaded.problems

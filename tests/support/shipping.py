@@ -9,7 +9,7 @@ from typing import Any
 
 from aboard._native import frame_record
 from aboard.model.ids import new_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.store import Store
 from aboard.store.run.documents import AttemptClaim, Manifest
@@ -50,7 +50,7 @@ class Trip:
         spool.folder.joinpath("log").mkdir()
         claim = AttemptClaim(number=1, token=new_uid(), claimed=now(), host="machine", pid=7)
         spool.write_attempt(claim)
-        spool.write_run(Run(uid=uid, workspace="lab", created=now()))
+        spool.write_run(RunRecord(uid=uid, workspace="lab", created=now()))
         return cls(spool, store, claim)
 
     @property

@@ -17,7 +17,7 @@ import uvicorn
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.model.ids import new_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.server.app import create_app
@@ -74,7 +74,7 @@ def store_run(
     folder.write_summary(Summary(started=at, hparams=hparams or {}, metrics=summaries, tags=tags or {}))
     put_manifest(store, uid, status=status, sealed=status.is_ended if sealed is None else sealed, size=size, ago=ago)
     folder.create_run(
-        Run(uid=uid, workspace=workspace, experiment=experiment, name=name, created=at, tags=said_tags or {})
+        RunRecord(uid=uid, workspace=workspace, experiment=experiment, name=name, created=at, tags=said_tags or {})
     )
     return uid
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from support.board_client import BoardClient, board_over, plugin
 from support.runs import Ended, Kept, Machine, finish, well
 
@@ -29,12 +29,12 @@ class Trained:
     def kept(self) -> Kept:
         return Kept.at(self.machine.store)
 
-    def runs(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, RunRecord]:
         """All runs of the store by name."""
         kept = self.kept
         return {run.name: run for uid in kept.uids() for run in [kept.run(uid)]}
 
-    def run(self, name: str = "example") -> Run:
+    def run(self, name: str = "example") -> RunRecord:
         return self.runs()[name]
 
     def board(self, name: str = "example") -> ShownBoard:

@@ -11,7 +11,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.model.ids import new_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.store import Store
 from aboard.store.run.claims import claim_attempt
@@ -42,7 +42,7 @@ class StoredRun:
         experiment: str | None = None,
     ) -> StoredRun:
         uid = uid or new_uid()
-        run = Run(uid=uid, workspace="lab", created=now(), name=name, tags=tags or {}, experiment=experiment)
+        run = RunRecord(uid=uid, workspace="lab", created=now(), name=name, tags=tags or {}, experiment=experiment)
         RunFolder(store, uid).create_run(run)
         return cls._attempt(store, folder, uid)
 

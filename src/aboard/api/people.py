@@ -75,7 +75,7 @@ class NewToken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenMade:
+class CreatedToken:
     """A token and its text, which is told this once."""
 
     token: Token
@@ -83,7 +83,7 @@ class TokenMade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoginWays:
+class LoginMethods:
     """How people log in here; told to everybody."""
 
     mode: str
@@ -92,7 +92,7 @@ class LoginWays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeAsked:
+class LoginLinkRequest:
     """An address is wanted that logs a browser in, once."""
 
     path: str = "/"
@@ -100,14 +100,14 @@ class CodeAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeMade:
+class LoginLink:
     """The path of such an address, for a few minutes."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeShown:
+class LoginCodeExchange:
     """A code that a browser brought to a program on the same machine, and what proves that the program asked for it."""
 
     code: str
@@ -117,7 +117,7 @@ class CodeShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class AuditChange:
     """An entry in the record of changes."""
 
     id: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked and told about runs, beside the runs themselves (`aboard.model.runs.Run`)."""
+"""What is asked and told about runs, beside the runs themselves (`aboard.model.runs.RunRecord`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aboard.model.hparams import HparamValue
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState
 
 
@@ -31,7 +31,7 @@ class RunChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunsNamed:
+class RunBatch:
     """Some runs; `files` is for deletion: with them a run is gone for good."""
 
     runs: tuple[str, ...]
@@ -51,7 +51,7 @@ class RunProblem:
 class RunsChanged:
     """The runs as they are now, and those that stayed as they were."""
 
-    items: tuple[Run, ...]
+    items: tuple[RunRecord, ...]
     problems: tuple[RunProblem, ...] = ()
 
 
@@ -111,7 +111,7 @@ class NewRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatAnswer:
+class HeartbeatResponse:
     """The status of the run that gave a sign of life; an end tells it to stop."""
 
     status: RunState
@@ -130,8 +130,8 @@ class Difference:
 class Comparison:
     """Two runs, and all that is not the same in them."""
 
-    first: Run
-    second: Run
+    first: RunRecord
+    second: RunRecord
     differences: tuple[Difference, ...] = ()
     same: Mapping[str, HparamValue] = field(default_factory=dict[str, HparamValue])
     """Hyperparameters that both have alike."""
@@ -170,7 +170,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionAsked:
+class RetentionRequest:
     """Which runs are no longer to be kept. Runs that are not over are never touched."""
 
     where: str = ""
@@ -191,6 +191,6 @@ class RetentionResult:
     """What was, or with `dry_run` would be, deleted."""
 
     dry_run: bool
-    items: tuple[Run, ...]
+    items: tuple[RunRecord, ...]
     bytes: int
     problems: tuple[RunProblem, ...] = ()

@@ -9,7 +9,7 @@ from aboard.model.selections import NumberKind, SelectedRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectionAsked:
+class SelectionRequest:
     """What a person typed."""
 
     words: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class SelectionAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selected:
+class SelectionResult:
     """What it means now; `words` and `where` mean it again at any later time."""
 
     words: tuple[str, ...]

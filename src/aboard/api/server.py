@@ -48,7 +48,7 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreAdded:
+class StoreRequest:
     """A store that a private server shall follow."""
 
     uri: str
@@ -63,7 +63,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReindexAsked:
+class ReindexRequest:
     """A store whose runs are to be read anew, all of them."""
 
     store: str

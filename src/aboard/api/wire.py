@@ -21,7 +21,7 @@ from aboard import errors
 from aboard.errors import AboardError, InvalidValue, QueryError
 from aboard.model.documents import from_json_number, to_json_number
 from aboard.model.hparams import hparams_from_json
-from aboard.model.runs import Run, run_from_document, run_to_document
+from aboard.model.runs import RunRecord, run_from_document, run_to_document
 from aboard.model.times import parse_time, time_text
 
 _T = TypeVar("_T")
@@ -36,7 +36,7 @@ def to_wire(value: object) -> Any:
             return to_json_number(value)
         case datetime():
             return time_text(value)
-        case Run():
+        case RunRecord():
             return run_to_document(value)
         case Mapping():
             return {str(key): to_wire(entry) for key, entry in cast("Mapping[object, object]", value).items()}
@@ -60,7 +60,7 @@ def _read(kind: Any, value: object, where: str) -> Any:
         return _read_union(get_args(kind), value, where)
     if get_origin(kind) is not None:
         return _read_many(kind, value, where)
-    if kind is Run:
+    if kind is RunRecord:
         return run_from_document(value)
     if dataclasses.is_dataclass(kind):
         return _read_fields(cast("type[Any]", kind), value, where)

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from aboard.board.sources import RunSource
-from aboard.model.templates import DistinctNames, Field, NameTemplate, Value, Wish, short_form
+from aboard.model.templates import DistinctNames, NameRequest, NameTemplate, TemplateField, TemplateValue, short_form
 from aboard.reader.hparams import HParam, HParamsOfRuns, own_hparams
 from aboard.reader.roots import Root
 from aboard.reader.run import RunReader, find_tag
@@ -29,9 +29,9 @@ _RESTING_SECONDS = 60.0
 _MOVING_SECONDS = 600.0
 _EARLIER_NAMES = 8  # of one run
 
-Columns = Callable[[str], Mapping[str, Value]]
+Columns = Callable[[str], Mapping[str, TemplateValue]]
 """The columns of a run by the name that its source gives it."""
-StoredColumns = Callable[[str], Mapping[str, Value] | None]
+StoredColumns = Callable[[str], Mapping[str, TemplateValue] | None]
 
 
 def folder_columns(roots: Mapping[str, Root], stored: StoredColumns = lambda _: None) -> Columns:
@@ -42,7 +42,7 @@ def folder_columns(roots: Mapping[str, Root], stored: StoredColumns = lambda _: 
     called = {name: name or _end_of(root) for name, root in roots.items()}
     by_length = sorted(called, key=len, reverse=True)
 
-    def columns(run: str) -> Mapping[str, Value]:
+    def columns(run: str) -> Mapping[str, TemplateValue]:
         root = next((name for name in by_length if not name or run == name or run.startswith(f"{name}/")), "")
         below = run if not root else run.removeprefix(root).removeprefix("/") or "."
         logdir = called[root] if below == "." else below.rpartition("/")[2]
@@ -103,19 +103,19 @@ class NamedRuns:
         for name, naming in self._naming.items():
             naming.columns = self._columns(name)  # a run may be called otherwise by now
         hparams = self._hparams(source)
-        wishes: dict[str, Wish] = {}
+        wishes: dict[str, NameRequest] = {}
         for name, run in source.items():
             naming = self._naming[name]
             naming.learn_hparams(self._wanted["hparams"], hparams, name)
             naming.learn_metrics(self._wanted["metrics"], run)
-            wishes[name] = Wish(self._template.render(naming.value), self._apart_of(naming))
+            wishes[name] = NameRequest(self._template.render(naming.value), self._apart_of(naming))
         given = self._distinct.give(wishes)
         for name, naming in self._naming.items():
             naming.call(given[name])
         earlier = {old: source[name] for name, naming in self._naming.items() for old in naming.earlier}
         self._named = _RunsByName({given[name]: run for name, run in source.items()}, earlier)
 
-    def _hparams(self, source: Mapping[str, RunReader]) -> HParamsOfRuns[Value] | None:
+    def _hparams(self, source: Mapping[str, RunReader]) -> HParamsOfRuns[TemplateValue] | None:
         if not self._wanted["hparams"]:
             return None
         return HParamsOfRuns({name: self._naming[name].own_hparams(run) for name, run in source.items()})
@@ -128,34 +128,36 @@ class NamedRuns:
 class _RunName:
     """What is known for the name of one run, and what it was called."""
 
-    columns: Mapping[str, Value]
+    columns: Mapping[str, TemplateValue]
     monotonic: Callable[[], float]
     wall_clock: Callable[[], float]
-    known: dict[Field, Value] = field(default_factory=dict[Field, Value])
-    taken_at: dict[Field, float] = field(default_factory=dict[Field, float])
+    known: dict[TemplateField, TemplateValue] = field(default_factory=dict[TemplateField, TemplateValue])
+    taken_at: dict[TemplateField, float] = field(default_factory=dict[TemplateField, float])
     name: str | None = None
     earlier: dict[str, None] = field(default_factory=dict[str, None])
-    _hparams: tuple[int, Mapping[str, Value]] = (-1, {})
+    _hparams: tuple[int, Mapping[str, TemplateValue]] = (-1, {})
     _metrics_of: int = -1  # the version of the run whose metrics are all known
 
-    def value(self, wanted: Field) -> Value:
+    def value(self, wanted: TemplateField) -> TemplateValue:
         if not wanted.group:
             return self.columns.get(wanted.key)
         known = self.known.get(wanted)
         statistic = f".{wanted.statistic}" if wanted.statistic else ""
         return self.columns.get(f"{wanted.group}.{wanted.key}{statistic}") if known is None else known
 
-    def own_hparams(self, run: RunReader) -> Mapping[str, Value]:
+    def own_hparams(self, run: RunReader) -> Mapping[str, TemplateValue]:
         version = run.logdir.version
         if self._hparams[0] != version:
             self._hparams = version, hparams_of(run)
         return self._hparams[1]
 
-    def learn_hparams(self, wanted: Sequence[Field], hparams: HParamsOfRuns[Value] | None, name: str) -> None:
+    def learn_hparams(
+        self, wanted: Sequence[TemplateField], hparams: HParamsOfRuns[TemplateValue] | None, name: str
+    ) -> None:
         if hparams is not None and (found := hparams.of(name)):
             self.known.update({one: found[one.key] for one in wanted if found.get(one.key) is not None})
 
-    def learn_metrics(self, wanted: Sequence[Field], run: RunReader) -> None:
+    def learn_metrics(self, wanted: Sequence[TemplateField], run: RunReader) -> None:
         version = run.logdir.version
         if version == self._metrics_of:
             return
@@ -176,7 +178,7 @@ class _RunName:
                 del self.earlier[next(iter(self.earlier))]
         self.name = name
 
-    def _may_follow(self, wanted: Field, run: RunReader) -> bool:
+    def _may_follow(self, wanted: TemplateField, run: RunReader) -> bool:
         if wanted not in self.known or self.monotonic() - self.taken_at[wanted] > _MOVING_SECONDS:
             return True
         tag = find_tag(run, "scalars", wanted.key)
@@ -200,12 +202,12 @@ class _RunsByName(Mapping[str, RunReader]):
         return len(self._now)
 
 
-def hparams_of(run: RunReader) -> Mapping[str, Value]:
+def hparams_of(run: RunReader) -> Mapping[str, TemplateValue]:
     """The hyperparameters that were logged into the run's own folder; lists and the like as JSON."""
     return {name: _short(value) for name, value in own_hparams(run).items()}
 
 
-def metric_of(run: RunReader, wanted: Field) -> Value:
+def metric_of(run: RunReader, wanted: TemplateField) -> TemplateValue:
     """One value of a scalar; None when there is none. NaN is no extreme unless there is nothing else."""
     tag = find_tag(run, "scalars", wanted.key)
     if tag is None:
@@ -221,5 +223,5 @@ def metric_of(run: RunReader, wanted: Field) -> Value:
     return float(numbers.min() if wanted.statistic == "min" else numbers.max())
 
 
-def _short(value: HParam) -> Value:
+def _short(value: HParam) -> TemplateValue:
     return json.dumps(value, separators=(",", ":")) if isinstance(value, list | dict) else value

@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, insert, select
 
 from aboard.catalog.database import Database
-from aboard.catalog.paging import Cursor, Page, check_limit
+from aboard.catalog.paging import Cursor, ResultPage, check_limit
 from aboard.catalog.schema import audit
 from aboard.model.times import now
 
@@ -42,7 +42,7 @@ class Audit:
 
     def list(
         self, *, actor: str | None = None, target: str | None = None, limit: int = 100, after: str | None = None
-    ) -> Page[AuditEntry]:
+    ) -> ResultPage[AuditEntry]:
         """One page of the record, newest first."""
         check_limit(limit)
         where: list[ColumnElement[bool]] = []
@@ -56,4 +56,4 @@ class Audit:
         with self._database.reading() as connection:
             found = [AuditEntry(**row) for row in connection.execute(query).mappings()]
         more = len(found) > limit
-        return Page(found[:limit], Cursor(0, None, found[limit - 1].id).text(_ORDER) if more else None)
+        return ResultPage(found[:limit], Cursor(0, None, found[limit - 1].id).text(_ORDER) if more else None)

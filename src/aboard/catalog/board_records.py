@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
 from aboard.catalog.schema import board_lines, board_units, boards, workspaces
-from aboard.model.boards import Board, BoardKind, BoardLine, BoardUnit, LineLevel
+from aboard.model.boards import BoardKind, BoardLine, BoardRecord, BoardUnit, LineLevel
 from aboard.model.states import UnitState
 from aboard.model.times import now
 
@@ -27,7 +27,7 @@ _PLAIN = ("id", "name", "owner", "description", "where", "template", "exit_statu
 _TIMES = ("created", "started", "last_used", "ended")
 
 
-def selection_of(board: Board) -> str:
+def selection_of(board: BoardRecord) -> str:
     """A digest of what a board shows; it is the same for the same."""
     shown = [board.kind, sorted(board.sources), board.where, board.template, dict(board.settings)]
     if board.scope is not None:
@@ -35,7 +35,7 @@ def selection_of(board: Board) -> str:
     return hashlib.sha256(json.dumps(shown, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def row_of(board: Board) -> dict[str, Any]:
+def row_of(board: BoardRecord) -> dict[str, Any]:
     """All columns but state and workspace."""
     return {
         **{name: getattr(board, name) for name in (*_PLAIN, *_TIMES)},
@@ -51,12 +51,14 @@ def row_of(board: Board) -> dict[str, Any]:
     }
 
 
-def read_boards(connection: Connection, where: Sequence[ColumnElement[bool]], limit: int | None = None) -> list[Board]:
+def read_boards(
+    connection: Connection, where: Sequence[ColumnElement[bool]], limit: int | None = None
+) -> list[BoardRecord]:
     """The boards for which something holds, oldest first."""
     query = select(boards, workspaces.c.name.label("workspace")).join_from(boards, workspaces).where(*where)
     rows = connection.execute(query.order_by(boards.c.created, boards.c.id).limit(limit)).mappings()
     return [
-        Board(
+        BoardRecord(
             workspace=row["workspace"],
             kind=BoardKind(row["kind"]),
             state=UnitState(row["state"]),
@@ -168,7 +170,7 @@ class BoardUnits:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def cared_for(self) -> Sequence[Board]:
+    def cared_for(self) -> Sequence[BoardRecord]:
         """Boards that are processes, and have or want a unit."""
         is_process = boards.c.kind == str(BoardKind.PROCESS)
         ended = [str(state) for state in UnitState if state.is_ended]
@@ -202,7 +204,7 @@ class BoardUnits:
 
         return claimed if self._database.write(work) else None
 
-    def add_missing(self, board: Board) -> None:
+    def add_missing(self, board: BoardRecord) -> None:
         """Have a row for a unit that a server of an earlier version claimed."""
         missing = BoardUnit(unit=board.unit, board_id=board.id, host=board.unit_host)
 

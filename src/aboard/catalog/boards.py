@@ -17,10 +17,10 @@ from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.board_records import BoardUnits, read_boards, row_of, selection_of, write_line
 from aboard.catalog.database import Database
-from aboard.catalog.lookup import Seen, text_fits, workspace_id, workspace_ids
+from aboard.catalog.lookup import VisibleWorkspaces, text_fits, workspace_id, workspace_ids
 from aboard.catalog.schema import boards
 from aboard.errors import BoardLimitExceeded, Conflict, InvalidValue, UnknownName
-from aboard.model.boards import Board, BoardKind, BoardLimits
+from aboard.model.boards import BoardKind, BoardLimits, BoardRecord
 from aboard.model.query.tree import Pattern
 from aboard.model.states import UnitState, check_unit_change
 from aboard.model.times import now
@@ -30,10 +30,10 @@ _NAMED = 5  # of the boards that could be stopped
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AdmissionResult:
     """A board that lives, and whether it was there before."""
 
-    board: Board
+    board: BoardRecord
     reopened: bool
 
 
@@ -43,7 +43,7 @@ class BoardAdmission:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def admit(self, board: Board, limits: BoardLimits, *, actor: str) -> Admitted:
+    def admit(self, board: BoardRecord, limits: BoardLimits, *, actor: str) -> AdmissionResult:
         """Keep a new board, or start the one again that its owner has of the same; the new one's lifetime holds."""
         at = now()
 
@@ -67,9 +67,9 @@ class BoardAdmission:
             return board.id, False
 
         board_id, reopened = self._database.write(work)
-        return Admitted(self._get(board_id), reopened)
+        return AdmissionResult(self._get(board_id), reopened)
 
-    def start(self, board_id: str, limits: BoardLimits, *, actor: str) -> Board:
+    def start(self, board_id: str, limits: BoardLimits, *, actor: str) -> BoardRecord:
         """Start a board that has ended; one that lives stays as it is."""
         at = now()
 
@@ -83,7 +83,7 @@ class BoardAdmission:
         self._database.write(work)
         return self._get(board_id)
 
-    def _start(self, connection: Connection, board: Board, limits: BoardLimits, actor: str, at: datetime) -> None:
+    def _start(self, connection: Connection, board: BoardRecord, limits: BoardLimits, actor: str, at: datetime) -> None:
         if not board.state.is_ended:
             return
         check_unit_change(board.name, board.state, UnitState.STARTING)
@@ -95,7 +95,7 @@ class BoardAdmission:
         connection.execute(update(boards).where(boards.c.id == board.id).values(**values))
         write_line(connection, board.id, f"started again by {actor or 'somebody'}", at=at)
 
-    def _get(self, board_id: str) -> Board:
+    def _get(self, board_id: str) -> BoardRecord:
         with self._database.reading() as connection:
             found = read_boards(connection, [boards.c.id == board_id])
         if not found:
@@ -114,12 +114,12 @@ def _first_state(kind: BoardKind) -> UnitState:
     return UnitState.RUNNING if kind is BoardKind.SERVER else UnitState.PENDING
 
 
-def _lifetime(board: Board) -> dict[str, Any]:
+def _lifetime(board: BoardRecord) -> dict[str, Any]:
     row = row_of(board)
     return {name: row[name] for name in ("description", "idle_timeout", "max_runtime") if row[name]}
 
 
-def _check_limits(connection: Connection, board: Board, limits: BoardLimits) -> None:
+def _check_limits(connection: Connection, board: BoardRecord, limits: BoardLimits) -> None:
     columns = boards.c.id, boards.c.name, boards.c.kind
     ended = [str(state) for state in UnitState if state.is_ended]
     query = select(*columns).where(boards.c.owner == board.owner, boards.c.state.not_in(ended))
@@ -144,7 +144,7 @@ def _spared(living: Sequence[Any]) -> str:
     return f"stop one that is no longer needed: {some}{' …' * (len(living) > _NAMED)}" if living else ""
 
 
-def _in_words(board: Board) -> str:
+def _in_words(board: BoardRecord) -> str:
     shown = ", ".join(board.sources[:10]) + (" …" if len(board.sources) > 10 else "")
     return " where ".join(part for part in (shown, board.where) if part) or "all runs"
 
@@ -160,7 +160,7 @@ class Boards:
         self.admission = BoardAdmission(database)
         self.units = BoardUnits(database)
 
-    def add(self, board: Board) -> Board:
+    def add(self, board: BoardRecord) -> BoardRecord:
         """Keep a new board, whatever its owner has already."""
 
         def work(connection: Connection) -> None:
@@ -173,11 +173,11 @@ class Boards:
             raise Conflict(f"there is a board {board.id} already") from None
         return self.get(board.id)
 
-    def get(self, start: str) -> Board:
+    def get(self, start: str) -> BoardRecord:
         """The board whose id begins so, or that has this name."""
         return only_board(start, self.matching(start))
 
-    def matching(self, text: str) -> Sequence[Board]:
+    def matching(self, text: str) -> Sequence[BoardRecord]:
         """The boards whose id begins so; if there is none, those of this name. The whole id finds one."""
         if not text:
             raise InvalidValue("the id of a board is missing", hint="give its first characters at least")
@@ -194,8 +194,8 @@ class Boards:
         owner: str | None = None,
         states: Sequence[UnitState] | None = None,
         kind: BoardKind | None = None,
-        seen: Seen = None,
-    ) -> Sequence[Board]:
+        seen: VisibleWorkspaces = None,
+    ) -> Sequence[BoardRecord]:
         """Boards, oldest first. Of `workspaces` those outside `seen` are unknown, as if they did not exist."""
         where: list[ColumnElement[bool]] = []
         with self._database.reading() as connection:
@@ -220,7 +220,7 @@ class Boards:
         with self._database.reading() as connection:
             return bool(connection.execute(select(exists().where(boards.c.state.not_in(ended)))).scalar())
 
-    def with_a_limit(self) -> Sequence[Board]:
+    def with_a_limit(self) -> Sequence[BoardRecord]:
         """The running boards that end by themselves some day."""
         ends = or_(boards.c.idle_timeout.is_not(None), boards.c.max_runtime.is_not(None))
         with self._database.reading() as connection:
@@ -228,7 +228,7 @@ class Boards:
 
     def change_state(
         self, board_id: str, state: UnitState, *, at: datetime | None = None, exit_status: str = "", reason: str = ""
-    ) -> Board:
+    ) -> BoardRecord:
         """Change a board's state, if it may become that; start and end get their times."""
         at = at or now()
 
@@ -258,7 +258,7 @@ class Boards:
         reason: str,
         not_used_since: datetime | None = None,
         at_once: bool = False,
-    ) -> tuple[Board, bool]:
+    ) -> tuple[BoardRecord, bool]:
         """Stop a board, and whether this did it: one that has ended stays as it is.
 
         One that is a process stops when that has ended; with `at_once` the machine of the process is not waited for.
@@ -300,7 +300,7 @@ class Boards:
         this = boards.c.id == board_id
         self._database.write(lambda connection: connection.execute(update(boards).where(this).values(**values)))
 
-    def replace(self, board: Board) -> Board:
+    def replace(self, board: BoardRecord) -> BoardRecord:
         """Write a board whole, except its state, which changes by rules, and its workspace."""
         row = {name: value for name, value in row_of(board).items() if name != "id"}
 
@@ -325,7 +325,7 @@ class Boards:
         self._database.write(work)
 
 
-def only_board(text: str, found: Sequence[Board]) -> Board:
+def only_board(text: str, found: Sequence[BoardRecord]) -> BoardRecord:
     """The one board that was found; an error if there is none, or if several were meant."""
     if len(found) > 1:
         some = ", ".join(f"{one.id[:13]} ({one.name})" for one in found[:5])

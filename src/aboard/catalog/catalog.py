@@ -18,39 +18,39 @@ from aboard.catalog.boards import Boards
 from aboard.catalog.coordination import Leases, Notices, lock_catalog
 from aboard.catalog.credentials import LoginCodes, Sessions, Tokens
 from aboard.catalog.database import CatalogAddress, Database, refuse_network_file_system
-from aboard.catalog.groups import Experiments, UsageOfRuns, Workspaces
-from aboard.catalog.lookup import Seen
+from aboard.catalog.groups import Experiments, StorageUsage, Workspaces
+from aboard.catalog.lookup import VisibleWorkspaces
 from aboard.catalog.migrations.schema_version import bring_up_to_date
 from aboard.catalog.people import People
-from aboard.catalog.runs.fields import Fields, FieldValues
+from aboard.catalog.runs.fields import Fields, FieldValueCounts
 from aboard.catalog.runs.filters import FEW
-from aboard.catalog.runs.reindexing import Reindexed, Reindexings, reindex
+from aboard.catalog.runs.reindexing import Reindexings, ReindexResult, reindex
 from aboard.catalog.runs.runs import Runs
 from aboard.catalog.runs.selections import SelectedRuns
 from aboard.catalog.saved_views import SavedViews
-from aboard.catalog.trash import Bin
+from aboard.catalog.trash import Trash
 from aboard.foundation.locks import ProcessLock
 
 
-class SeenCatalog:
+class VisibleCatalog:
     """A catalog as somebody sees it who may look at some workspaces: what is elsewhere is as if it did not exist."""
 
-    def __init__(self, database: Database, seen: Seen = None, *, few: int = FEW) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None, *, few: int = FEW) -> None:
         self._database, self._few = database, few
         self.workspaces = Workspaces(database, seen)
         self.experiments = Experiments(database, seen)
         self.runs = Runs(database, seen, few=few)
         self.selected = SelectedRuns(database, seen)
         self.fields = Fields(database, seen)
-        self.field_values = FieldValues(database, seen)
-        self.usage = UsageOfRuns(database, seen)
+        self.field_values = FieldValueCounts(database, seen)
+        self.usage = StorageUsage(database, seen)
         self.saved_views = SavedViews(database, seen)
         # These do not tell people what there is; who may use them is decided above.
-        self.bin = Bin(database)
+        self.bin = Trash(database)
         self.audit = Audit(database)
 
 
-class Catalog(SeenCatalog):
+class Catalog(VisibleCatalog):
     """An open catalog, seen whole. Its parts may be used by several threads at once."""
 
     def __init__(self, database: Database, lock: ProcessLock | None, *, few: int = FEW) -> None:
@@ -66,9 +66,9 @@ class Catalog(SeenCatalog):
         self.reindexings = Reindexings(database)
         self.leases = Leases(database)
 
-    def seen_by(self, seen: Seen) -> SeenCatalog:
+    def seen_by(self, seen: VisibleWorkspaces) -> VisibleCatalog:
         """The same catalog, narrowed to the workspaces with these folded names; None stands for all."""
-        return self if seen is None else SeenCatalog(self._database, seen, few=self._few)
+        return self if seen is None else VisibleCatalog(self._database, seen, few=self._few)
 
     @classmethod
     def open(cls, where: str | os.PathLike[str], *, beside_server: bool = False, few: int = FEW) -> Catalog:
@@ -112,7 +112,7 @@ class Catalog(SeenCatalog):
             # The lock ends with the connection, however this process ends.
             yield connection.execute("SELECT pg_try_advisory_lock(%s)", [number]).fetchone()[0]
 
-    def reindex(self, documents: Iterable[object], *, store: str) -> Reindexed:
+    def reindex(self, documents: Iterable[object], *, store: str) -> ReindexResult:
         """Make the catalog equal to what a store holds. See `reindex`."""
         return reindex(self._database, documents, store)
 

@@ -82,7 +82,7 @@ class Leases:
         self._database.write(work)
 
 
-LARGEST = 7900  # bytes; PostgreSQL takes less than 8,000
+LARGEST_NOTICE = 7900  # bytes; PostgreSQL takes less than 8,000
 _CHANNEL = "aboard_changes"
 _WAIT_SECONDS = 1.0
 

@@ -13,19 +13,19 @@ from sqlalchemy.exc import IntegrityError
 from aboard.catalog.board_records import rename_workspace
 from aboard.catalog.database import Database
 from aboard.catalog.lookup import (
-    Seen,
-    inside_seen,
-    no_workspace,
-    not_found,
-    seen_names,
+    VisibleWorkspaces,
+    in_visible_workspaces,
     stored_fold,
+    unknown_name_error,
+    unknown_workspace_error,
+    visible_workspaces,
     workspace_id,
     workspace_ids,
 )
-from aboard.catalog.paging import Cursor, Page, check_limit
+from aboard.catalog.paging import Cursor, ResultPage, check_limit
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.errors import Conflict, InvalidValue, UnknownName
-from aboard.model.groups import Experiment, Workspace
+from aboard.model.groups import ExperimentRecord, Workspace
 from aboard.model.names import check_name, check_workspace_name, experiment_name, folded
 from aboard.model.states import RunState
 from aboard.model.times import now
@@ -34,7 +34,7 @@ from aboard.model.times import now
 class Workspaces:
     """The workspaces of a catalog."""
 
-    def __init__(self, database: Database, seen: Seen = None) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
     def add(self, name: str, *, description: str = "") -> Workspace:
@@ -53,10 +53,14 @@ class Workspaces:
     def get(self, name: str) -> Workspace:
         """The workspace of that name, also when it is in the bin; capitals make no difference."""
         with self._database.reading() as connection:
-            found = _read_workspaces(connection, workspaces.c.name_key == stored_fold(name), *seen_names(self._seen))
+            found = _read_workspaces(
+                connection, workspaces.c.name_key == stored_fold(name), *visible_workspaces(self._seen)
+            )
             if not found:
-                others = select(workspaces.c.name_key).where(workspaces.c.deleted.is_(None), *seen_names(self._seen))
-                raise no_workspace(name, list(connection.scalars(others)), self._seen)
+                others = select(workspaces.c.name_key).where(
+                    workspaces.c.deleted.is_(None), *visible_workspaces(self._seen)
+                )
+                raise unknown_workspace_error(name, list(connection.scalars(others)), self._seen)
             return found[0]
 
     def list(self, *, in_bin: bool = False) -> Sequence[Workspace]:
@@ -64,7 +68,7 @@ class Workspaces:
         with self._database.reading() as connection:
             deleted = workspaces.c.deleted
             return _read_workspaces(
-                connection, deleted.is_not(None) if in_bin else deleted.is_(None), *seen_names(self._seen)
+                connection, deleted.is_not(None) if in_bin else deleted.is_(None), *visible_workspaces(self._seen)
             )
 
     def rename(self, name: str, new_name: str) -> Workspace:
@@ -117,10 +121,10 @@ _ORDER = "experiments"
 class Experiments:
     """The experiments of a catalog."""
 
-    def __init__(self, database: Database, seen: Seen = None) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
-    def add(self, workspace: str, name: str, *, description: str = "") -> Experiment:
+    def add(self, workspace: str, name: str, *, description: str = "") -> ExperimentRecord:
         """Make an experiment. One of that name in the workspace, also in the bin, is a conflict."""
         row = {"name": check_name(name, "an experiment"), "name_key": stored_fold(name), "description": description}
 
@@ -134,7 +138,7 @@ class Experiments:
         except IntegrityError:
             raise _experiment_taken(name) from None
 
-    def get(self, number: int) -> Experiment:
+    def get(self, number: int) -> ExperimentRecord:
         """The experiment with this number, also when it is in the bin."""
         with self._database.reading() as connection:
             found = _read_experiments(connection, [experiments.c.id == number, *self._visible()], 1)
@@ -142,14 +146,14 @@ class Experiments:
             raise UnknownName(f"there is no experiment {experiment_name(number)}")
         return found[0]
 
-    def named(self, workspace: str, name: str) -> Experiment:
+    def named(self, workspace: str, name: str) -> ExperimentRecord:
         """The experiment of that name in a workspace; capitals make no difference."""
         found = self.all_named(name, workspace=workspace)
         if not found:
             raise self.unknown(name, workspace=workspace)
         return found[0]
 
-    def all_named(self, name: str, *, workspace: str = "", in_bin: bool = False) -> Sequence[Experiment]:
+    def all_named(self, name: str, *, workspace: str = "", in_bin: bool = False) -> Sequence[ExperimentRecord]:
         """The experiments of that name in one workspace, or in all."""
         with self._database.reading() as connection:
             inside = self._inside(connection, workspace, in_bin=in_bin)
@@ -160,7 +164,7 @@ class Experiments:
         with self._database.reading() as connection:
             inside = self._inside(connection, workspace)
             query = select(experiments.c.name_key).where(*inside).order_by(experiments.c.id.desc()).limit(1000)
-            return not_found("experiment", name, list(connection.scalars(query)))
+            return unknown_name_error("experiment", name, list(connection.scalars(query)))
 
     def list(
         self,
@@ -169,7 +173,7 @@ class Experiments:
         limit: int = 50,
         after: str | None = None,
         in_bin: bool = False,
-    ) -> Page[Experiment]:
+    ) -> ResultPage[ExperimentRecord]:
         """One page of the experiments of some workspaces, or of all, newest first."""
         check_limit(limit)
         deleted = experiments.c.deleted
@@ -181,9 +185,9 @@ class Experiments:
                 where.append(experiments.c.workspace_id.in_(workspace_ids(connection, workspaces, self._seen)))
             found = _read_experiments(connection, where, limit + 1)
         more = len(found) > limit
-        return Page(found[:limit], Cursor(0, None, found[limit - 1].number).text(_ORDER) if more else None)
+        return ResultPage(found[:limit], Cursor(0, None, found[limit - 1].number).text(_ORDER) if more else None)
 
-    def rename(self, number: int, name: str) -> Experiment:
+    def rename(self, number: int, name: str) -> ExperimentRecord:
         """Give an experiment another name, and its runs the same one."""
         values = {"name": check_name(name, "an experiment"), "name_key": stored_fold(name)}
 
@@ -200,7 +204,7 @@ class Experiments:
 
     def describe(
         self, number: int, *, description: str | None = None, tags: Mapping[str, str] | None = None
-    ) -> Experiment:
+    ) -> ExperimentRecord:
         """Give an experiment another description, or other tags."""
         values = {"description": description, "tags": None if tags is None else dict(tags)}
         given = {name: value for name, value in values.items() if value is not None}
@@ -216,7 +220,7 @@ class Experiments:
         return [where, *self._visible()]
 
     def _visible(self) -> list[ColumnElement[bool]]:
-        return inside_seen(experiments.c.workspace_id, self._seen)
+        return in_visible_workspaces(experiments.c.workspace_id, self._seen)
 
 
 def _change_experiment(connection: Connection, number: int, values: Mapping[str, object]) -> None:
@@ -230,7 +234,9 @@ def _experiment_taken(name: str) -> Conflict:
     return Conflict(f"there is an experiment {name!r} already in this workspace", hint=hint)
 
 
-def _read_experiments(connection: Connection, where: Sequence[ColumnElement[bool]], limit: int) -> list[Experiment]:
+def _read_experiments(
+    connection: Connection, where: Sequence[ColumnElement[bool]], limit: int
+) -> list[ExperimentRecord]:
     plain = ("name", "created", "description", "tags", "deleted")
     query = select(experiments, workspaces.c.name.label("workspace")).join_from(experiments, workspaces)
     rows = connection.execute(query.where(*where).order_by(experiments.c.id.desc()).limit(limit)).mappings().all()
@@ -241,7 +247,7 @@ def _read_experiments(connection: Connection, where: Sequence[ColumnElement[bool
     for number, status, count in connection.execute(counted.group_by(runs.c.experiment_id, runs.c.status)):
         counts.setdefault(number, {})[RunState(status)] = count
     return [
-        Experiment(
+        ExperimentRecord(
             number=row["id"],
             workspace=row["workspace"],
             runs=counts.get(row["id"], {}),
@@ -270,10 +276,10 @@ class GroupUsage:
     bytes: int
 
 
-class UsageOfRuns:
+class StorageUsage:
     """Adds up the runs of a catalog."""
 
-    def __init__(self, database: Database, seen: Seen = None) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
     def by(self, group: str, *, names: Sequence[str] | None = None, in_bin: bool = False) -> list[GroupUsage]:
@@ -284,7 +290,7 @@ class UsageOfRuns:
         deleted = runs.c.deleted.is_not(None) if in_bin else runs.c.deleted.is_(None)
         sums = [func.coalesce(func.sum(runs.c[name]), 0) for name in ("files", "bytes")]
         query = select(column, func.count(), *sums).select_from(runs.join(workspaces))
-        query = query.where(deleted, *seen_names(self._seen))
+        query = query.where(deleted, *visible_workspaces(self._seen))
         with self._database.reading() as connection:
             if names is not None:
                 query = query.where(runs.c.workspace_id.in_(workspace_ids(connection, names, self._seen)))

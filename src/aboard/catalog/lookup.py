@@ -59,44 +59,46 @@ def _fits_pattern(column: ColumnElement[str], pattern: LikePattern, is_sqlite: b
     return column.op("GLOB", is_comparison=True)(pattern.as_glob()) if is_sqlite else column.like(pattern.as_like())
 
 
-Seen = frozenset[str] | None
+VisibleWorkspaces = frozenset[str] | None
 """The folded names of workspaces; None for all of them."""
 
 
-def seen_names(seen: Seen) -> list[ColumnElement[bool]]:
+def visible_workspaces(seen: VisibleWorkspaces) -> list[ColumnElement[bool]]:
     """What must hold for a row of `workspaces`."""
     return [] if seen is None else [workspaces.c.name_key.in_(sorted(map(stored_key, seen)))]
 
 
-def inside_seen(column: ColumnElement[int], seen: Seen) -> list[ColumnElement[bool]]:
+def in_visible_workspaces(column: ColumnElement[int], seen: VisibleWorkspaces) -> list[ColumnElement[bool]]:
     """What must hold for a row whose workspace is in the column."""
-    return [] if seen is None else [column.in_(select(workspaces.c.id).where(*seen_names(seen)))]
+    return [] if seen is None else [column.in_(select(workspaces.c.id).where(*visible_workspaces(seen)))]
 
 
-def seen_ids(connection: Connection, seen: Iterable[str]) -> tuple[int, ...]:
+def visible_workspace_ids(connection: Connection, seen: Iterable[str]) -> tuple[int, ...]:
     """The keys of these workspaces, also of those in the bin."""
-    return tuple(connection.scalars(select(workspaces.c.id).where(*seen_names(frozenset(seen)))))
+    return tuple(connection.scalars(select(workspaces.c.id).where(*visible_workspaces(frozenset(seen)))))
 
 
-def workspace_id(connection: Connection, name: str, seen: Seen = None) -> int:
+def workspace_id(connection: Connection, name: str, seen: VisibleWorkspaces = None) -> int:
     """The key of a workspace that is not in the bin."""
     return workspace_ids(connection, [name], seen)[0]
 
 
-def workspace_ids(connection: Connection, names: Iterable[str], seen: Seen = None) -> list[int]:
+def workspace_ids(connection: Connection, names: Iterable[str], seen: VisibleWorkspaces = None) -> list[int]:
     """The keys of workspaces that are not in the bin, each once; those that are not `seen` are not there."""
-    query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.deleted.is_(None), *seen_names(seen))
+    query = select(workspaces.c.name_key, workspaces.c.id).where(
+        workspaces.c.deleted.is_(None), *visible_workspaces(seen)
+    )
     keys = {stored_fold(name): name for name in names}
     found = dict(iter(connection.execute(query.where(workspaces.c.name_key.in_(keys)))))
     missing = [name for key, name in keys.items() if key not in found]
     if missing:
-        raise no_workspace(missing[0], [name for name, _ in connection.execute(query)], seen)
+        raise unknown_workspace_error(missing[0], [name for name, _ in connection.execute(query)], seen)
     return [found[key] for key in keys]
 
 
-def no_workspace(name: str, all_names: list[str], seen: Seen) -> UnknownName:
+def unknown_workspace_error(name: str, all_names: list[str], seen: VisibleWorkspaces) -> UnknownName:
     """The error for a workspace that is not there, or not for who asks."""
-    error = not_found("workspace", name, all_names)
+    error = unknown_name_error("workspace", name, all_names)
     if all_names:
         error.hint += "; `aboard workspaces list` shows those that you may use"
     elif seen is None:
@@ -106,7 +108,7 @@ def no_workspace(name: str, all_names: list[str], seen: Seen) -> UnknownName:
     return error
 
 
-def not_found(what: str, name: str, all_names: list[str]) -> UnknownName:
+def unknown_name_error(what: str, name: str, all_names: list[str]) -> UnknownName:
     """The error for a name that nobody has, with the nearest ones that somebody has."""
     near = difflib.get_close_matches(stored_fold(name), all_names, n=3, cutoff=0.5) or sorted(all_names)[:5]
     hint = f"nearest: {', '.join(near)}" if near else f"there is no {what} yet"

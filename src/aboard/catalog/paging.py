@@ -16,7 +16,7 @@ LONGEST_PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[_T]):
+class ResultPage(Generic[_T]):
     """Some entries, and what to ask for to get those after them; None at the end."""
 
     items: Sequence[_T]

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
-from aboard.catalog.lookup import not_found, stored_fold, workspace_id
+from aboard.catalog.lookup import stored_fold, unknown_name_error, workspace_id
 from aboard.catalog.schema import memberships, users, workspaces
 from aboard.errors import Conflict
 from aboard.model.names import check_name
@@ -45,7 +45,7 @@ class People:
         with self._database.reading() as connection:
             found = _read(connection, [users.c.name_key == stored_fold(name)])
             if not found:
-                raise not_found("person", name, list(connection.scalars(select(users.c.name_key))))
+                raise unknown_name_error("person", name, list(connection.scalars(select(users.c.name_key))))
         return found[0]
 
     def by_subject(self, subject: str) -> User | None:
@@ -137,7 +137,7 @@ def user_id(connection: Connection, name: str) -> int:
     query = select(users.c.id).where(users.c.name_key == stored_fold(name)).with_for_update()
     found = connection.execute(query).scalar()
     if found is None:
-        raise not_found("person", name, list(connection.scalars(select(users.c.name_key))))
+        raise unknown_name_error("person", name, list(connection.scalars(select(users.c.name_key))))
     return found
 
 

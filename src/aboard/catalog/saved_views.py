@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from sqlalchemy.exc import IntegrityError
 
 from aboard.catalog.database import Database
-from aboard.catalog.lookup import Seen, inside_seen, stored_fold, workspace_id, workspace_ids
+from aboard.catalog.lookup import VisibleWorkspaces, in_visible_workspaces, stored_fold, workspace_id, workspace_ids
 from aboard.catalog.schema import saved_views, workspaces
 from aboard.errors import Conflict, UnknownName
 from aboard.model.groups import SavedView, check_view_address, check_view_name
@@ -21,7 +21,7 @@ MOST_VIEWS = 1000  # of a workspace
 class SavedViews:
     """The saved views of a catalog."""
 
-    def __init__(self, database: Database, seen: Seen = None) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
     def add(self, workspace: str, name: str, address: str, *, owner: str) -> SavedView:
@@ -81,7 +81,7 @@ class SavedViews:
     def _read(self, connection: Connection, *where: ColumnElement[bool]) -> list[SavedView]:
         query = select(saved_views, workspaces.c.name.label("workspace")).join_from(saved_views, workspaces)
         query = query.where(
-            *where, workspaces.c.deleted.is_(None), *inside_seen(saved_views.c.workspace_id, self._seen)
+            *where, workspaces.c.deleted.is_(None), *in_visible_workspaces(saved_views.c.workspace_id, self._seen)
         )
         rows = connection.execute(query.order_by(saved_views.c.name_key, saved_views.c.id)).mappings()
         fields = ("id", "workspace", "name", "address", "owner", "created", "changed")

@@ -14,7 +14,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Table, delete, select, update
 
 from aboard.catalog.database import Database, parts_of
-from aboard.catalog.lookup import not_found, stored_fold, workspace_id
+from aboard.catalog.lookup import stored_fold, unknown_name_error, workspace_id
 from aboard.catalog.runs.writing import retire
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.errors import Conflict, UnknownName
@@ -35,7 +35,7 @@ class PurgedRun:
     store: str
 
 
-class Bin:
+class Trash:
     """Deletes, restores and purges."""
 
     def __init__(self, database: Database) -> None:
@@ -155,7 +155,7 @@ def _binned_workspace(connection: Connection, name: str) -> int:
     query = select(workspaces.c.name_key, workspaces.c.id).where(workspaces.c.deleted.is_not(None))
     binned = dict(iter(connection.execute(query)))
     if stored_fold(name) not in binned:
-        raise not_found("workspace in the bin", name, list(binned))
+        raise unknown_name_error("workspace in the bin", name, list(binned))
     return binned[stored_fold(name)]
 
 

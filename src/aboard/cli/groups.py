@@ -13,7 +13,7 @@ from aboard.cli.runs.listing import ListOptions, list_runs
 from aboard.client.client import Client
 from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue
-from aboard.model.groups import Experiment, Workspace
+from aboard.model.groups import ExperimentRecord, Workspace
 from aboard.model.names import experiment_name
 from aboard.model.states import RunState
 
@@ -98,7 +98,7 @@ def show_workspace(name: str, *, as_json: bool) -> None:
     list_experiments([workspace.name], 50, in_bin=in_bin, as_json=False, as_csv=False)
 
 
-def _row(one: Experiment) -> list[str]:
+def _row(one: ExperimentRecord) -> list[str]:
     states = ", ".join(f"{count} {str(state).upper()}" for state, count in one.runs.items() if count)
     return [
         experiment_name(one.number),
@@ -112,7 +112,7 @@ def _row(one: Experiment) -> list[str]:
     ]
 
 
-def _total(one: Experiment) -> int:
+def _total(one: ExperimentRecord) -> int:
     return sum(one.runs.values())
 
 
@@ -190,7 +190,7 @@ def restore_workspace(name: str, *, as_json: bool) -> None:
     _tell_workspace(Client().workspaces.restore(name), "restored", as_json=as_json)
 
 
-def _tell_experiment(one: Experiment, word: str, *, as_json: bool) -> None:
+def _tell_experiment(one: ExperimentRecord, word: str, *, as_json: bool) -> None:
     if as_json:
         print_json(one)
     else:

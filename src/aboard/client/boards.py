@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
-from aboard.api.people import CodeAsked, CodeMade
+from aboard.api.people import LoginLink, LoginLinkRequest
 from aboard.api.wire import Page, on_all_pages
 from aboard.client.runs import several, whole_path, zone_minutes
 from aboard.client.transport import Transport, path_part
@@ -161,7 +161,7 @@ class BoardsClient:
         transport = self._transport()
         if not self._is_private:
             return f"{transport.address.url}{board.uri}"
-        made = transport.send(CodeMade, "POST", "login/codes", CodeAsked(path=board.uri))
+        made = transport.send(LoginLink, "POST", "login/codes", LoginLinkRequest(path=board.uri))
         return f"{transport.address.url}{made.path}"
 
     def start(self, board: str) -> BoardInfo:

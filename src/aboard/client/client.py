@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from aboard.api.server import ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
+from aboard.api.server import ReindexRequest, ReindexState, ServerInfo, StoreRequest, StoreStatus
 from aboard.api.wire import Page
 from aboard.client.boards import BoardsClient
 from aboard.client.groups import ExperimentsClient, SavedViewsClient, WorkspacesClient
@@ -62,7 +62,7 @@ class Client:
     def add_store(self, uri: str) -> StoreStatus:
         """Have the private server follow another store; a shared one has its stores from who runs it."""
         self._need([uri])
-        return self._transport().send(StoreStatus, "POST", "stores", StoreAdded(uri=uri))
+        return self._transport().send(StoreStatus, "POST", "stores", StoreRequest(uri=uri))
 
     def stores(self) -> Page[StoreStatus]:
         """The stores that the server follows."""
@@ -71,7 +71,7 @@ class Client:
     def start_reindex(self, store: str) -> ReindexState:
         """Have all runs of a store read anew; the answer comes at once."""
         self._need([store])
-        return self._transport().send(ReindexState, "POST", "reindex", ReindexAsked(store=store))
+        return self._transport().send(ReindexState, "POST", "reindex", ReindexRequest(store=store))
 
     def reindex(self, store: str, *, progress: Callable[[ReindexState], None] | None = None) -> ReindexState:
         """As `start_reindex`, and wait for the end; `progress` is told how far it is."""

@@ -16,7 +16,7 @@ from aboard.api.groups import (
 from aboard.api.wire import Page
 from aboard.client.served_run import ServedExperiment
 from aboard.client.transport import Transport, path_part
-from aboard.model.groups import Experiment, SavedView, Workspace
+from aboard.model.groups import ExperimentRecord, SavedView, Workspace
 
 _LONG_SECONDS = 3600.0  # each run of a group is changed in its store
 
@@ -58,7 +58,9 @@ class WorkspacesClient:
 class ExperimentsClient:
     """The experiments of a server; `Client.experiments`. One is named `exp7`, `job7`, `7`, or `workspace/name`."""
 
-    def __init__(self, transport: Callable[[], Transport], served: Callable[[Experiment], ServedExperiment]) -> None:
+    def __init__(
+        self, transport: Callable[[], Transport], served: Callable[[ExperimentRecord], ServedExperiment]
+    ) -> None:
         self._transport, self._served = transport, served
 
     def list(
@@ -72,18 +74,18 @@ class ExperimentsClient:
         """One page of experiments, newest first, with how many runs are in which state."""
         names = (workspaces,) if isinstance(workspaces, str) else tuple(workspaces or ())
         query = {"workspace": names, "limit": limit, "after": after, "bin": in_bin}
-        page = self._transport().get(Page[Experiment], "experiments", query)
+        page = self._transport().get(Page[ExperimentRecord], "experiments", query)
         return Page(tuple(map(self._served, page.items)), page.next)
 
     def get(self, experiment: str, *, exact: bool = False) -> ServedExperiment:
         """One experiment, also when it is in the bin; `exact` as for `Client.runs.select`."""
         path = f"experiments/{path_part(experiment)}"
-        return self._served(self._transport().get(Experiment, path, {"exact": exact}))
+        return self._served(self._transport().get(ExperimentRecord, path, {"exact": exact}))
 
     def add(self, workspace: str, name: str, *, description: str = "") -> ServedExperiment:
         """Make an experiment."""
         new = NewExperiment(workspace=workspace, name=name, description=description)
-        return self._served(self._transport().send(Experiment, "POST", "experiments", new))
+        return self._served(self._transport().send(ExperimentRecord, "POST", "experiments", new))
 
     def change(
         self,
@@ -92,21 +94,21 @@ class ExperimentsClient:
         name: str | None = None,
         description: str | None = None,
         tags: Mapping[str, str] | None = None,
-    ) -> Experiment:
+    ) -> ExperimentRecord:
         """Rename an experiment, describe it, or give it other tags."""
         change = ExperimentChange(name=name, description=description, tags=tags)
         path = f"experiments/{path_part(experiment)}"
-        return self._transport().send(Experiment, "PATCH", path, change, timeout=_LONG_SECONDS)
+        return self._transport().send(ExperimentRecord, "PATCH", path, change, timeout=_LONG_SECONDS)
 
-    def delete(self, experiment: str) -> Experiment:
+    def delete(self, experiment: str) -> ExperimentRecord:
         """Put an experiment into the bin, with its runs."""
         path = f"experiments/{path_part(experiment)}/delete"
-        return self._transport().send(Experiment, "POST", path, timeout=_LONG_SECONDS)
+        return self._transport().send(ExperimentRecord, "POST", path, timeout=_LONG_SECONDS)
 
-    def restore(self, experiment: str) -> Experiment:
+    def restore(self, experiment: str) -> ExperimentRecord:
         """Take an experiment out of the bin, and the runs that went with it."""
         path = f"experiments/{path_part(experiment)}/restore"
-        return self._transport().send(Experiment, "POST", path, timeout=_LONG_SECONDS)
+        return self._transport().send(ExperimentRecord, "POST", path, timeout=_LONG_SECONDS)
 
 
 class SavedViewsClient:

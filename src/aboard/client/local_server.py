@@ -27,7 +27,7 @@ from typing import cast
 
 from aboard import __version__
 from aboard.api import VERSION
-from aboard.api.server import ServerInfo, StoreAdded, StoreStatus
+from aboard.api.server import ServerInfo, StoreRequest, StoreStatus
 from aboard.client.transport import Address, Transport
 from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
 from aboard.config.home import home_hint, is_full, machine_folder
@@ -122,7 +122,7 @@ class LocalServer:
             return None
         if all(one.uri != self._store for one in info.stores):
             with contextlib.suppress(Forbidden):  # the stores of a team server are named by who runs it
-                Transport(address).send(StoreStatus, "POST", "stores", StoreAdded(uri=self._store))
+                Transport(address).send(StoreStatus, "POST", "stores", StoreRequest(uri=self._store))
         return address
 
     def _other_credentials(self) -> str:

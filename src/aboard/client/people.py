@@ -6,18 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from aboard.api.people import (
-    Change,
-    CodeAsked,
-    CodeMade,
-    CodeShown,
-    LoginWays,
+    AuditChange,
+    CreatedToken,
+    LoginCodeExchange,
+    LoginLink,
+    LoginLinkRequest,
+    LoginMethods,
     Members,
     NewPerson,
     NewToken,
     Person,
     PersonChange,
     RoleChange,
-    TokenMade,
 )
 from aboard.api.wire import Page
 from aboard.client.transport import Transport, path_part
@@ -77,10 +77,10 @@ class PeopleClient:
 
     def changes(
         self, *, actor: str | None = None, target: str | None = None, limit: int = 100, after: str | None = None
-    ) -> Page[Change]:
+    ) -> Page[AuditChange]:
         """A page of the record of changes, newest first."""
         query = {"actor": actor, "target": target, "limit": limit, "after": after}
-        return self._transport().get(Page[Change], "audit", query)
+        return self._transport().get(Page[AuditChange], "audit", query)
 
 
 class TokensClient:
@@ -95,26 +95,28 @@ class TokensClient:
 
     def create(
         self, name: str, *, scopes: Sequence[str] = (), expires_seconds: float | None = None, person: str = ""
-    ) -> TokenMade:
+    ) -> CreatedToken:
         """Make a token; its text is told this once."""
         new = NewToken(name=name, scopes=tuple(scopes), expires_seconds=expires_seconds, person=person)
-        return self._transport().send(TokenMade, "POST", "tokens", new)
+        return self._transport().send(CreatedToken, "POST", "tokens", new)
 
     def revoke(self, token: str) -> Token:
         """Let a token open nothing any more; by its id, or the name of one's own."""
         return self._transport().send(Token, "POST", f"tokens/{path_part(token)}/revoke")
 
-    def ways(self) -> LoginWays:
+    def ways(self) -> LoginMethods:
         """How people log in; asked without being anybody."""
-        return self._transport().get(LoginWays, "login")
+        return self._transport().get(LoginMethods, "login")
 
-    def exchange(self, code: str, verifier: str = "", name: str = "") -> TokenMade:
+    def exchange(self, code: str, verifier: str = "", name: str = "") -> CreatedToken:
         """A token for a code that works once."""
         return self._transport().send(
-            TokenMade, "POST", "login/exchange", CodeShown(code=code, verifier=verifier, name=name)
+            CreatedToken, "POST", "login/exchange", LoginCodeExchange(code=code, verifier=verifier, name=name)
         )
 
     def browser_address(self, path: str = "/") -> str:
         """An address that opens a path of the server in a browser, logged in, once, within ten minutes."""
         transport = self._transport()
-        return transport.address.url + transport.send(CodeMade, "POST", "login/codes", CodeAsked(path=path)).path
+        return (
+            transport.address.url + transport.send(LoginLink, "POST", "login/codes", LoginLinkRequest(path=path)).path
+        )

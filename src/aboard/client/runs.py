@@ -13,24 +13,24 @@ from aboard.api.runs import (
     FieldNames,
     FieldValue,
     FieldValues,
-    HeartbeatAnswer,
+    HeartbeatResponse,
     NewRun,
-    RetentionAsked,
+    RetentionRequest,
     RetentionResult,
+    RunBatch,
     RunChange,
     RunCount,
     RunsChanged,
-    RunsNamed,
     Series,
     Usage,
 )
-from aboard.api.selections import Selected, SelectionAsked
+from aboard.api.selections import SelectionRequest, SelectionResult
 from aboard.api.series import Annotations
 from aboard.api.wire import Page, on_all_pages
 from aboard.client.served_run import ServedRun
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
-from aboard.model.runs import MetricSummary, Run
+from aboard.model.runs import MetricSummary, RunRecord
 from aboard.model.selections import NumberKind, is_folder, split_words
 from aboard.model.states import RunState
 
@@ -43,7 +43,7 @@ _PAGE = 500
 class RunsClient:
     """The runs of a server; `Client.runs`."""
 
-    def __init__(self, transport: Callable[[], Transport], served: Callable[[Run], ServedRun]) -> None:
+    def __init__(self, transport: Callable[[], Transport], served: Callable[[RunRecord], ServedRun]) -> None:
         self._transport, self._served = transport, served
 
     def list(
@@ -63,7 +63,7 @@ class RunsClient:
         `columns` are the fields that will be looked at (`hparams.lr`, `metrics.loss`); all are sent without it.
         """
         query = {**_filters(workspaces, experiment, where, in_bin), "sort": sort, "limit": limit, "after": after}
-        page = self._transport().get(Page[Run], "runs", {**query, "columns": list(columns or ())})
+        page = self._transport().get(Page[RunRecord], "runs", {**query, "columns": list(columns or ())})
         return Page(tuple(map(self._served, page.items)), page.next)
 
     def iterate(
@@ -104,7 +104,7 @@ class RunsClient:
 
     def get(self, run: str) -> ServedRun:
         """A run with everything that is known of it, also when it is in the bin."""
-        return self._served(self._transport().get(Run, f"runs/{path_part(run)}"))
+        return self._served(self._transport().get(RunRecord, f"runs/{path_part(run)}"))
 
     def select(
         self,
@@ -115,7 +115,7 @@ class RunsClient:
         numbers: NumberKind = NumberKind.RUN,
         in_bin: bool = False,
         exact: bool = False,
-    ) -> Selected:
+    ) -> SelectionResult:
         """The runs that words as `run343`, `exp7`, `run10-run20`, `ws1/base*` or a store mean; see docs/selections.md.
 
         With `where`, only those for which that filter holds. `workspace` is meant where a name has none, and `numbers`
@@ -124,7 +124,7 @@ class RunsClient:
         """
         if where is not None and not where.strip():
             raise InvalidValue("the filter is empty", hint="a filter that says nothing would select every run")
-        asked = SelectionAsked(
+        asked = SelectionRequest(
             words=tuple(map(whole_path, split_words(several(words)))),
             where=where or "",
             zone=zone_minutes(),
@@ -133,7 +133,7 @@ class RunsClient:
             in_bin=in_bin,
             exact=exact,
         )
-        return self._transport().send(Selected, "POST", "selections/resolve", asked)
+        return self._transport().send(SelectionResult, "POST", "selections/resolve", asked)
 
     def fields(self, *, workspaces: RunNames | None = None) -> FieldNames:
         """Names of all hyperparameters, metrics and tags that runs have: for columns, filters and orders."""
@@ -174,7 +174,7 @@ class RunsClient:
         """Write a note about runs; those that are there stay."""
         return self._change(RunChange(runs=several(runs), note=text, author=_user() if author is None else author))
 
-    def rename(self, run: str, name: str) -> Run:
+    def rename(self, run: str, name: str) -> RunRecord:
         """Give a run another name; its number stays."""
         return self._change(RunChange(runs=(run,), name=name)).items[0]
 
@@ -185,29 +185,29 @@ class RunsClient:
     def delete(self, runs: RunNames, *, files: bool = False) -> RunsChanged:
         """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
         return self._transport().send(
-            RunsChanged, "POST", "runs/delete", RunsNamed(runs=several(runs), files=files), timeout=_LONG_SECONDS
+            RunsChanged, "POST", "runs/delete", RunBatch(runs=several(runs), files=files), timeout=_LONG_SECONDS
         )
 
     def restore(self, runs: RunNames) -> RunsChanged:
         """Take runs out of the bin."""
-        return self._transport().send(RunsChanged, "POST", "runs/restore", RunsNamed(runs=several(runs)))
+        return self._transport().send(RunsChanged, "POST", "runs/restore", RunBatch(runs=several(runs)))
 
     def usage(self, *, by: str = "workspace", workspaces: RunNames | None = None, in_bin: bool = False) -> Usage:
         """Storage that runs take, by workspace, experiment, user, store or status."""
         query = {"by": by, "workspace": several(workspaces or ()), "bin": in_bin}
         return self._transport().get(Usage, "usage", query)
 
-    def retain(self, asked: RetentionAsked) -> RetentionResult:
+    def retain(self, asked: RetentionRequest) -> RetentionResult:
         """Delete what is no longer to be kept; with `asked.dry_run`, the default, only tell what that would be."""
         return self._transport().send(RetentionResult, "POST", "retention", asked, timeout=_LONG_SECONDS)
 
-    def register(self, new: NewRun) -> Run:
+    def register(self, new: NewRun) -> RunRecord:
         """Have a run known before it begins: it comes back with its number, and a name where it had none."""
-        return self._transport().send(Run, "POST", "runs", new)
+        return self._transport().send(RunRecord, "POST", "runs", new)
 
     def heartbeat(self, uid: str) -> RunState:
         """Give a sign of life for a run; the answer says whether it was ended meanwhile."""
-        return self._transport().send(HeartbeatAnswer, "POST", f"runs/{path_part(uid)}/heartbeat").status
+        return self._transport().send(HeartbeatResponse, "POST", f"runs/{path_part(uid)}/heartbeat").status
 
     def _change(self, change: RunChange) -> RunsChanged:
         return self._transport().send(RunsChanged, "PATCH", "runs", change, timeout=_LONG_SECONDS)

@@ -6,23 +6,23 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from aboard.model.groups import Experiment
+from aboard.model.groups import ExperimentRecord
 from aboard.model.names import experiment_name
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 
 if TYPE_CHECKING:
     from aboard.client.board import Board
     from aboard.client.client import Client
 
 
-class ServedRun(Run):
+class ServedRun(RunRecord):
     """A run that knows whom to ask. It equals the same run that somebody else told of."""
 
     __slots__ = ("_client",)
     _client: Client
 
     @classmethod
-    def of(cls, run: Run, client: Client) -> ServedRun:
+    def of(cls, run: RunRecord, client: Client) -> ServedRun:
         """The same run, of this server."""
         return _joined(cls, run, client)
 
@@ -34,20 +34,20 @@ class ServedRun(Run):
         return Board.create(sources=self.uid, client=self._client, **options)
 
     def __eq__(self, other: object) -> bool:
-        return _equal(Run, self, other)
+        return _equal(RunRecord, self, other)
 
     def __hash__(self) -> int:
         return hash(self.uid)
 
 
-class ServedExperiment(Experiment):
+class ServedExperiment(ExperimentRecord):
     """An experiment that knows whom to ask. It equals the same experiment that somebody else told of."""
 
     __slots__ = ("_client",)
     _client: Client
 
     @classmethod
-    def of(cls, experiment: Experiment, client: Client) -> ServedExperiment:
+    def of(cls, experiment: ExperimentRecord, client: Client) -> ServedExperiment:
         """The same experiment, of this server."""
         return _joined(cls, experiment, client)
 
@@ -59,7 +59,7 @@ class ServedExperiment(Experiment):
         return Board.create(sources=experiment_name(self.number), client=self._client, **options)
 
     def __eq__(self, other: object) -> bool:
-        return _equal(Experiment, self, other)
+        return _equal(ExperimentRecord, self, other)
 
     def __hash__(self) -> int:
         return hash(self.number)

@@ -38,24 +38,24 @@ _OWN_PLACES = frozenset(
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
-def text(value: object) -> str:
+def as_text(value: object) -> str:
     """A text; a number may stand for one."""
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise InvalidValue(f"{value!r} stands where a text is expected")
     return str(value)
 
 
-def size(value: object) -> int:
+def as_size(value: object) -> int:
     """Bytes."""
-    return parse_size(text(value))
+    return parse_size(as_text(value))
 
 
-def whole(least: int, most: int) -> Parse:
+def as_integer(least: int, most: int) -> Parse:
     """A whole number in this range."""
 
     def parse(value: object) -> int:
         try:
-            number = int(text(value))
+            number = int(as_text(value))
         except ValueError:
             number = least - 1
         if not least <= number <= most:
@@ -65,7 +65,7 @@ def whole(least: int, most: int) -> Parse:
     return parse
 
 
-def one_of(*choices: str) -> Parse:
+def as_choice(*choices: str) -> Parse:
     """One of these words."""
 
     def parse(value: object) -> str:
@@ -76,7 +76,7 @@ def one_of(*choices: str) -> Parse:
     return parse
 
 
-def many(part: Callable[[object], object] = text, *, between: str = ",") -> Parse:
+def as_list(part: Callable[[object], object] = as_text, *, between: str = ",") -> Parse:
     """A list; in a variable something stands between its entries."""
 
     def parse(value: object) -> tuple[object, ...]:
@@ -89,9 +89,9 @@ def many(part: Callable[[object], object] = text, *, between: str = ",") -> Pars
     return parse
 
 
-def http_url(value: object) -> str:
+def as_http_url(value: object) -> str:
     """The address of a web site, without what follows the path."""
-    given = text(value).rstrip("/")
+    given = as_text(value).rstrip("/")
     try:
         parts = urlsplit(given)
         is_fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -102,17 +102,17 @@ def http_url(value: object) -> str:
     return given
 
 
-def origin(value: object) -> str:
+def as_origin(value: object) -> str:
     """Scheme, host and port."""
-    given = http_url(value)
+    given = as_http_url(value)
     if urlsplit(given).path:
         raise InvalidValue(f"{value!r} is more than an origin", hint="write https://name:port without a path")
     return given.lower()
 
 
-def site(value: object) -> str:
+def as_site(value: object) -> str:
     """Where people reach a server: an origin, or a path below one that no place of a server begins with."""
-    given = http_url(value)
+    given = as_http_url(value)
     parts = urlsplit(given)
     names = parts.path.split("/")[1:]
     if not all(_SEGMENT.fullmatch(name) for name in names):
@@ -124,49 +124,49 @@ def site(value: object) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower() + parts.path
 
 
-def network(value: object) -> str:
+def as_network(value: object) -> str:
     """An address or a range of them."""
     try:
-        return str(ipaddress.ip_network(text(value), strict=False))
+        return str(ipaddress.ip_network(as_text(value), strict=False))
     except ValueError:
         raise InvalidValue(f"{value!r} is not an address", hint="write 10.0.0.7 or 10.0.0.0/8") from None
 
 
-def header_name(value: object) -> str:
+def as_header_name(value: object) -> str:
     """The name of a header."""
-    if _HEADER.fullmatch(text(value)) is None:
+    if _HEADER.fullmatch(as_text(value)) is None:
         raise InvalidValue(f"{value!r} is not the name of a header", hint="write X-Forwarded-User")
-    return text(value)
+    return as_text(value)
 
 
-def workspace_role(value: object) -> str:
+def as_workspace_role(value: object) -> str:
     """`workspace:role`."""
     from aboard.model.people import Role  # its records are not needed in a training process
 
-    workspace, colon, role = text(value).partition(":")
+    workspace, colon, role = as_text(value).partition(":")
     if not colon or role not in list(Role):
         hint = f"write workspace:role; roles are {', '.join(Role)}"
         raise InvalidValue(f"{value!r} is not a role in a workspace", hint=hint)
     check_workspace_name(workspace)
-    return text(value)
+    return as_text(value)
 
 
-def group_role(value: object) -> str:
+def as_group_role(value: object) -> str:
     """`group=workspace:role`."""
-    group, equals, role = text(value).rpartition("=")
+    group, equals, role = as_text(value).rpartition("=")
     if not equals or not group:
         raise InvalidValue(f"{value!r} gives no group a role", hint="write group=workspace:role")
-    workspace_role(role)
-    return text(value)
+    as_workspace_role(role)
+    return as_text(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class SettingDeclaration:
     """One setting. `path` leads to it in `Settings`, where its default stands."""
 
     key: str
     about: str
-    parse: Parse = text
+    parse: Parse = as_text
     path: str = ""
     has_variable: bool = True
     is_secret: bool = False
@@ -182,138 +182,154 @@ class Declared:
         return f"ABOARD_{self.key.replace('.', '_').upper()}" if self.has_variable else ""
 
 
-_MANY = many()
-_LIMIT = whole(0, 1_000_000)
+_MANY = as_list()
+_LIMIT = as_integer(0, 1_000_000)
 
 SETTINGS = (
-    Declared("server", "Address of the server that is asked about runs and boards; without it a private one."),
-    Declared("token", "Who you are to that server; `aboard login` keeps one for each server.", is_secret=True),
-    Declared("store", "Folder or URI in which runs are kept; without it `$ABOARD_HOME/store`."),
+    SettingDeclaration(
+        "server", "Address of the server that is asked about runs and boards; without it a private one."
+    ),
+    SettingDeclaration(
+        "token", "Who you are to that server; `aboard login` keeps one for each server.", is_secret=True
+    ),
+    SettingDeclaration("store", "Folder or URI in which runs are kept; without it `$ABOARD_HOME/store`."),
     # A training finds the workspace of its own run in a variable of that name.
-    Declared("workspace", "Where runs belong for which nobody says it.", has_variable=False),
-    Declared("tensorboard.template", "How runs of the catalog are named on a board.", path="template"),
-    Declared(
+    SettingDeclaration("workspace", "Where runs belong for which nobody says it.", has_variable=False),
+    SettingDeclaration("tensorboard.template", "How runs of the catalog are named on a board.", path="template"),
+    SettingDeclaration(
         "jobs.executor",
         "Where jobs run for which nobody says it, as slurm:partition=gpu; without it here.",
         path="executor",
     ),
-    Declared("cache.limit", "Space for index files and pieces of stores below `$ABOARD_HOME`.", size, "cache_limit"),
-    Declared("serve.host", "Address on which `aboard server` listens."),
-    Declared("serve.port", "Port; without it 6006 or the next free one, 0 for any.", whole(0, 65535)),
-    Declared(
+    SettingDeclaration(
+        "cache.limit", "Space for index files and pieces of stores below `$ABOARD_HOME`.", as_size, "cache_limit"
+    ),
+    SettingDeclaration("serve.host", "Address on which `aboard server` listens."),
+    SettingDeclaration("serve.port", "Port; without it 6006 or the next free one, 0 for any.", as_integer(0, 65535)),
+    SettingDeclaration(
         "serve.url",
         "The address under which people reach the server, where a proxy stands before it; a path may follow the host. "
         "With https, cookies are sent over TLS alone.",
-        site,
+        as_site,
     ),
-    Declared(
+    SettingDeclaration(
         "serve.boards_port",
         "Port for boards that are processes, whose scripts must not be of the same origin as the server; without it "
         "the one behind its own, or any that is free.",
-        whole(0, 65535),
+        as_integer(0, 65535),
     ),
-    Declared(
+    SettingDeclaration(
         "serve.boards_url",
         "The address under which people reach that port, where a proxy stands before it; of another name than "
         "`serve.url`, so that browsers keep the two apart.",
-        site,
+        as_site,
     ),
-    Declared("serve.hosts", "Further names under which it may be asked.", _MANY),
-    Declared(
+    SettingDeclaration("serve.hosts", "Further names under which it may be asked.", _MANY),
+    SettingDeclaration(
         "serve.origins",
         "Origins of other sites whose pages may show boards in frames and ask for changes.",
-        many(origin),
+        as_list(as_origin),
     ),
-    Declared(
+    SettingDeclaration(
         "serve.proxies",
         "Addresses of reverse proxies: what these say in X-Forwarded-For and in `login.header` is believed.",
-        many(network),
+        as_list(as_network),
     ),
-    Declared("serve.stores", "Stores whose runs are shown; without any the one in `store`.", _MANY),
-    Declared(
+    SettingDeclaration("serve.stores", "Stores whose runs are shown; without any the one in `store`.", _MANY),
+    SettingDeclaration(
         "serve.catalog", "File for SQLite, or postgresql://user@host/database; else `$ABOARD_HOME/catalog.sqlite`."
     ),
-    Declared(
+    SettingDeclaration(
         "serve.roots",
         "Folders and URIs below which every user may open boards, whatever their roles. Must not contain a store, be "
         "one, or lie in one. Symbolic links below a root are not followed.",
         _MANY,
     ),
-    Declared("serve.plugins", "TensorBoard plugins of other packages that boards may load.", _MANY),
-    Declared("serve.log_format", f"{' or '.join(LOG_FORMATS)}.", one_of(*LOG_FORMATS)),
-    Declared("serve.largest_request", "Most that one request may send.", size),
-    Declared(
+    SettingDeclaration("serve.plugins", "TensorBoard plugins of other packages that boards may load.", _MANY),
+    SettingDeclaration("serve.log_format", f"{' or '.join(LOG_FORMATS)}.", as_choice(*LOG_FORMATS)),
+    SettingDeclaration("serve.largest_request", "Most that one request may send.", as_size),
+    SettingDeclaration(
         "serve.connections",
         "Maximum number of open connections; 0: half of the process's file descriptors (`ulimit -n`), at most 4096.",
-        whole(0, 1_000_000),
+        as_integer(0, 1_000_000),
     ),
-    Declared("serve.header_seconds", "Time for a client to send the headers of a request.", whole(1, 3600)),
-    Declared(
+    SettingDeclaration(
+        "serve.header_seconds", "Time for a client to send the headers of a request.", as_integer(1, 3600)
+    ),
+    SettingDeclaration(
         "serve.body_seconds",
         "Time for a client to send the body of a request, plus one second for each kB.",
-        whole(1, 3600),
+        as_integer(1, 3600),
     ),
-    Declared(
+    SettingDeclaration(
         "serve.stalled_seconds",
         "Time after which a connection is closed if the client reads nothing of a response that waits for it.",
-        whole(1, 86_400),
+        as_integer(1, 86_400),
     ),
-    Declared(
+    SettingDeclaration(
         "login.mode",
         "personal: one person, or all who know one token; tokens: people with tokens; header: a proxy says who it is; "
         "oidc: an OpenID provider does.",
-        one_of(*LOGIN_MODES),
+        as_choice(*LOGIN_MODES),
     ),
-    Declared("login.session_hours", "How long a browser stays logged in.", whole(1, 24 * 366)),
-    Declared(
+    SettingDeclaration("login.session_hours", "How long a browser stays logged in.", as_integer(1, 24 * 366)),
+    SettingDeclaration(
         "login.new_people",
         "Roles of who comes for the first time: workspace:role. The workspace is made when it is not there.",
-        many(workspace_role),
+        as_list(as_workspace_role),
     ),
-    Declared("login.header", "Mode header: the header in which the proxy names the person.", header_name),
-    Declared(
+    SettingDeclaration("login.header", "Mode header: the header in which the proxy names the person.", as_header_name),
+    SettingDeclaration(
         "login.proxy_secret",
         "Mode header: what the proxy sends as X-Aboard-Proxy-Secret, where its address is not in `serve.proxies`.",
         is_secret=True,
     ),
-    Declared("login.oidc.issuer", "Mode oidc: the provider, as https://accounts.example.org.", http_url),
-    Declared("login.oidc.client_id", "What the provider calls this server."),
-    Declared("login.oidc.client_secret", "What proves it; none for a public client.", is_secret=True),
-    Declared("login.oidc.scopes", "What the provider is asked for.", _MANY),
-    Declared("login.oidc.name_claim", "The claim that becomes the name of the person; without it the e-mail address."),
-    Declared("login.oidc.groups_claim", "The claim that lists the person's groups."),
-    Declared("login.oidc.domains", "Only people with a verified e-mail address in these domains.", _MANY),
-    Declared("login.oidc.groups", "Only people in one of these groups.", _MANY),
-    Declared("login.oidc.administrators", "Groups whose people administer the server.", _MANY),
-    Declared(
+    SettingDeclaration("login.oidc.issuer", "Mode oidc: the provider, as https://accounts.example.org.", as_http_url),
+    SettingDeclaration("login.oidc.client_id", "What the provider calls this server."),
+    SettingDeclaration("login.oidc.client_secret", "What proves it; none for a public client.", is_secret=True),
+    SettingDeclaration("login.oidc.scopes", "What the provider is asked for.", _MANY),
+    SettingDeclaration(
+        "login.oidc.name_claim", "The claim that becomes the name of the person; without it the e-mail address."
+    ),
+    SettingDeclaration("login.oidc.groups_claim", "The claim that lists the person's groups."),
+    SettingDeclaration("login.oidc.domains", "Only people with a verified e-mail address in these domains.", _MANY),
+    SettingDeclaration("login.oidc.groups", "Only people in one of these groups.", _MANY),
+    SettingDeclaration("login.oidc.administrators", "Groups whose people administer the server.", _MANY),
+    SettingDeclaration(
         "login.oidc.roles",
         "group=workspace:role. Roles in workspaces that stand here follow the groups at every login.",
-        many(group_role),
+        as_list(as_group_role),
     ),
-    Declared("boards.limit_per_person", "Boards in the server that one person may have open; 0: any number.", _LIMIT),
-    Declared("boards.process_limit_per_person", "Boards that are processes, likewise.", _LIMIT),
-    Declared("boards.limit_total", "Boards of all people together; 0: any number.", _LIMIT),
-    Declared(
+    SettingDeclaration(
+        "boards.limit_per_person", "Boards in the server that one person may have open; 0: any number.", _LIMIT
+    ),
+    SettingDeclaration("boards.process_limit_per_person", "Boards that are processes, likewise.", _LIMIT),
+    SettingDeclaration("boards.limit_total", "Boards of all people together; 0: any number.", _LIMIT),
+    SettingDeclaration(
         "boards.executors",
         "Where boards that are processes may run, each with the options that it has here, as "
         "slurm:partition=cpu. The server of one person allows all. In the variable, `;` stands between them.",
-        many(between=";"),
+        as_list(between=";"),
     ),
-    Declared("boards.executor", "Which of them is meant where nobody names one."),
-    Declared("boards.image", "Image with TensorBoard in it, for boards in containers."),
-    Declared("boards.images", "Patterns of further images that people may name, as registry.example.org/tb/*.", _MANY),
-    Declared("boards.mounts", "Folders of this machine below which people may show something in a container.", _MANY),
-    Declared(
+    SettingDeclaration("boards.executor", "Which of them is meant where nobody names one."),
+    SettingDeclaration("boards.image", "Image with TensorBoard in it, for boards in containers."),
+    SettingDeclaration(
+        "boards.images", "Patterns of further images that people may name, as registry.example.org/tb/*.", _MANY
+    ),
+    SettingDeclaration(
+        "boards.mounts", "Folders of this machine below which people may show something in a container.", _MANY
+    ),
+    SettingDeclaration(
         "boards.shared_folder",
         "A folder that the machines of slurm, ssh, kubernetes or another Docker daemon see under the same name: copies "
         "of the runs of boards there go into it.",
     ),
-    Declared(
+    SettingDeclaration(
         "boards.tensorboard",
         "The command that starts TensorBoard on other machines and in containers; without it `tensorboard`, on nodes "
         "of Slurm the server's own.",
     ),
-    Declared("boards.memory", "Memory that the process of a board may take.", size),
+    SettingDeclaration("boards.memory", "Memory that the process of a board may take.", as_size),
 )
 BY_KEY = {one.key: one for one in SETTINGS}
 BY_FIELD = {one.field: one for one in SETTINGS}

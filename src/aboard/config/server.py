@@ -68,7 +68,7 @@ class LoginSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardSettings:
+class BoardHostSettings:
     """How many boards there may be, where 0 stands for any number; and where those may run that are processes."""
 
     limit_per_person: int = 100

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from aboard.config.declarations import BY_FIELD, BY_KEY, SETTINGS, Declared
+from aboard.config.declarations import BY_FIELD, BY_KEY, SETTINGS, SettingDeclaration
 from aboard.config.retention import RetentionRule, parse_rules
-from aboard.config.server import BoardSettings, LoginSettings, ServeSettings
+from aboard.config.server import BoardHostSettings, LoginSettings, ServeSettings
 from aboard.errors import InvalidValue, StorageUnavailable
 
 DEFAULT_TEMPLATE = "{workspace}_{run}_{logdir}"
@@ -44,7 +44,7 @@ class Settings:
     """Bytes that index files and pieces of stores may take below `home`."""
     serve: ServeSettings = field(default_factory=ServeSettings)
     login: LoginSettings = field(default_factory=LoginSettings)
-    boards: BoardSettings = field(default_factory=BoardSettings)
+    boards: BoardHostSettings = field(default_factory=BoardHostSettings)
     retention: tuple[RetentionRule, ...] = ()
     """What a server deletes by itself; in the file only."""
 
@@ -127,7 +127,7 @@ def _from_file(home: Path, environ: Mapping[str, str]) -> dict[str, object]:
     return found
 
 
-def _parsed(declared: Declared, value: object, place: str) -> object:
+def _parsed(declared: SettingDeclaration, value: object, place: str) -> object:
     try:
         return declared.parse(value)
     except InvalidValue as error:
@@ -187,7 +187,7 @@ def settings_markdown() -> str:
     return _HEAD + "".join(_row(one, defaults) for one in SETTINGS)
 
 
-def _row(one: Declared, defaults: Settings) -> str:
+def _row(one: SettingDeclaration, defaults: Settings) -> str:
     value: object = defaults
     for part in one.field.split("."):
         value = getattr(value, part)

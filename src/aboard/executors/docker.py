@@ -45,7 +45,7 @@ from aboard.executors.executor import (
 from aboard.executors.local import Local
 from aboard.executors.source_archive import source_archive
 from aboard.model.ids import check_uid
-from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus, Usage
+from aboard.model.units import Endpoint, ResourceUsage, UnitHandle, UnitSpec, UnitStatus
 
 if TYPE_CHECKING:
     pass
@@ -274,13 +274,13 @@ class Docker(Executor):
             published = container.attrs["NetworkSettings"]["Ports"].get(f"{number}/tcp")
             return Endpoint(host=host, port=int(published[0]["HostPort"])) if published else None
 
-    def usage(self, handle: UnitHandle) -> Usage | None:
+    def usage(self, handle: UnitHandle) -> ResourceUsage | None:
         with translate_errors(self._address()), self._client() as client:
             container = self._known(client, handle)
             if container.status != "running":
                 return None
             told: dict[str, Any] = container.stats(stream=False, one_shot=True)
-            return Usage(
+            return ResourceUsage(
                 processes=told["pids_stats"].get("current", 0),
                 memory=told["memory_stats"].get("usage", 0),
                 cpu_seconds=told["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9,

@@ -25,7 +25,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from aboard.errors import Conflict, InvalidType, InvalidValue, UnknownName
-from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus, Usage
+from aboard.model.units import Endpoint, ResourceUsage, UnitHandle, UnitSpec, UnitStatus
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
 
@@ -132,7 +132,7 @@ class Executor(ABC):
         """What would be made for these units, as documents; nothing is asked or changed."""
         return [{"executor": self.name, "options": self.options, "unit": asdict(spec)} for spec in specs]
 
-    def usage(self, handle: UnitHandle) -> Usage | None:
+    def usage(self, handle: UnitHandle) -> ResourceUsage | None:
         """What the unit takes of its machine now, where the executor can tell."""
         return None
 

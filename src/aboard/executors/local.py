@@ -27,7 +27,7 @@ from aboard.executors.keeper_client import (
     port_number,
 )
 from aboard.model.ids import check_uid
-from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus, Usage
+from aboard.model.units import Endpoint, ResourceUsage, UnitHandle, UnitSpec, UnitStatus
 
 _START_SECONDS = 120
 
@@ -89,9 +89,9 @@ class Local(Executor):
         state = UnitFolder(_folder(handle)).read("state.json")
         return Endpoint(host="127.0.0.1", port=port_number(state, port)) if state else None
 
-    def usage(self, handle: UnitHandle) -> Usage | None:
+    def usage(self, handle: UnitHandle) -> ResourceUsage | None:
         told = control.usage(_folder(handle))
-        return Usage(**told) if told else None
+        return ResourceUsage(**told) if told else None
 
     def forget(self, handle: UnitHandle) -> None:
         try:

@@ -29,7 +29,7 @@ from aboard.executors.keeper_client import (
 )
 from aboard.executors.tunnel import Tunnel
 from aboard.model.ids import check_uid
-from aboard.model.units import Endpoint, Port, UnitHandle, UnitSpec, UnitStatus, Usage
+from aboard.model.units import Endpoint, Port, ResourceUsage, UnitHandle, UnitSpec, UnitStatus
 
 _NO_CONNECTION = 255
 _ANSWER_SECONDS = 120
@@ -185,9 +185,9 @@ class Ssh(Executor):
         port_number(state, port)
         return self._tunnel(handle.unit).endpoint(port, state["ports"])
 
-    def usage(self, handle: UnitHandle) -> Usage | None:
+    def usage(self, handle: UnitHandle) -> ResourceUsage | None:
         told = self._known("usage", handle)
-        return Usage(**told) if told else None
+        return ResourceUsage(**told) if told else None
 
     def forget(self, handle: UnitHandle) -> None:
         try:

@@ -26,7 +26,7 @@ from aboard.jobs.sources import forget_source, need_source
 from aboard.jobs.submission import JOB_LABEL, TOKEN_VARIABLE, PreparedJob, submit_prepared, undo_if_refused
 from aboard.model.ids import new_uid
 from aboard.model.query.tree import value_text
-from aboard.model.selections import Named
+from aboard.model.selections import ExactName
 from aboard.model.states import UnitState
 from aboard.model.times import now, time_text
 from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus, state_after
@@ -207,7 +207,7 @@ class Job:
     @property
     def run(self) -> ServedRun:
         """Its run, from the configured server or the private one; an error while there is none yet."""
-        return self._client().runs.get(str(Named(self.name, self._record.workspace)))
+        return self._client().runs.get(str(ExactName(self.name, self._record.workspace)))
 
     def wait_for_run(self, timeout: float = _RUN_SECONDS) -> ServedRun:
         """Its run, as soon as a server knows it; an error when the job ended without one, or after `timeout` s."""

@@ -11,7 +11,7 @@ from typing import cast
 from aboard.errors import Forbidden, InvalidValue
 from aboard.model.units import Mount
 
-FLAG = "--samples_per_plugin"
+SAMPLES_FLAG = "--samples_per_plugin"
 _HINT = "such as scalars=500,images=0; 0 stands for all"
 _SHOWN_BY = {"distributions": "histograms", "timeseries": "scalars"}
 
@@ -32,7 +32,7 @@ def parse_samples(text: str, wanted: Mapping[str, int] | None = None) -> dict[st
 def _pair(text: str) -> tuple[str, int]:
     name, _, number = (part.strip() for part in text.partition("="))
     if not name or not number.isdecimal() or len(number) > 18:
-        raise InvalidValue(f"{FLAG} takes plugin=number pairs, got {text!r}", hint=_HINT)
+        raise InvalidValue(f"{SAMPLES_FLAG} takes plugin=number pairs, got {text!r}", hint=_HINT)
     if name in _SHOWN_BY:
         raise InvalidValue(f"{name} shows data of other plugins", hint=f"use {_SHOWN_BY[name]}={number}")
     return name, int(number)
@@ -56,7 +56,7 @@ class BoardSettings:
 
     def as_mapping(self) -> dict[str, object]:
         """In one spelling, so that the same settings are known to be the same."""
-        arguments = [f"{FLAG}={name}={count}" for name, count in sorted(self.samples.items())]
+        arguments = [f"{SAMPLES_FLAG}={name}={count}" for name, count in sorted(self.samples.items())]
         arguments += [f"{_TITLE}={self.window_title}"] if self.window_title else []
         found: dict[str, object] = {"tensorboard_args": arguments} if arguments else {}
         return found | ({"plugins": sorted(self.plugins)} if self.plugins else {})
@@ -87,7 +87,7 @@ def _texts(given: Mapping[str, object], key: str) -> list[str]:
     if several is None:
         return []
     if not isinstance(several, Sequence) or not all(isinstance(one, str) for one in cast("Sequence[object]", several)):
-        raise InvalidValue(f"{key} is {value!r}", hint=f"give a list of texts, as {FLAG}=images=100")
+        raise InvalidValue(f"{key} is {value!r}", hint=f"give a list of texts, as {SAMPLES_FLAG}=images=100")
     return list(cast("Sequence[str]", several))
 
 
@@ -98,13 +98,13 @@ def _hosted_arguments(texts: list[str]) -> tuple[dict[str, int], str]:
         argument = rest.pop(0)
         flag, equals, value = argument.partition("=")
         flag = flag.replace("-", "_").replace("__", "--", 1) if flag.startswith("--") else flag
-        if flag not in (FLAG, _TITLE):
-            hint = f"a board in the server takes {FLAG}=images=100 and {_TITLE}=TEXT; it needs no other"
+        if flag not in (SAMPLES_FLAG, _TITLE):
+            hint = f"a board in the server takes {SAMPLES_FLAG}=images=100 and {_TITLE}=TEXT; it needs no other"
             raise InvalidValue(f"{argument!r} has no meaning for a board in the server", hint=hint)
         value = value if equals else (rest.pop(0) if rest else "")
         if not value:
-            raise InvalidValue(f"{flag} has no value", hint=f"write {FLAG}=images=100")
-        if flag == FLAG:
+            raise InvalidValue(f"{flag} has no value", hint=f"write {SAMPLES_FLAG}=images=100")
+        if flag == SAMPLES_FLAG:
             samples = parse_samples(value, samples)
         else:
             title = value[:_LONGEST_TITLE]

@@ -20,7 +20,7 @@ class BoardKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
+class BoardRecord:
     """A board as the catalog keeps it. `sources` are selections as a person would type them."""
 
     id: str  # a UUID

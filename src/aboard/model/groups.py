@@ -26,7 +26,7 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+class ExperimentRecord:
     """An experiment and how many of its runs are in which state."""
 
     number: int

@@ -112,7 +112,7 @@ class Access:
         return self.is_administrator
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """What a token may be used for; each scope includes the ones before it."""
 
     READ = "read"
@@ -121,24 +121,24 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
-_ROLES = {Scope.READ: Role.VIEWER, Scope.WRITE: Role.EDITOR, Scope.ADMIN: Role.ADMIN}
+_ROLES = {TokenScope.READ: Role.VIEWER, TokenScope.WRITE: Role.EDITOR, TokenScope.ADMIN: Role.ADMIN}
 
 
 def check_scopes(texts: Iterable[str]) -> tuple[str, ...]:
     """The scopes themselves, each once, if there are such."""
-    known = [str(scope) for scope in Scope]
+    known = [str(scope) for scope in TokenScope]
     for text in texts:
         if text not in known:
             raise InvalidValue(f"{text!r} is not a scope of a token", hint=f"scopes are {', '.join(known)}")
     return tuple(scope for scope in known if scope in set(texts))
 
 
-def most_of(scopes: Iterable[str]) -> Role:
+def highest_role(scopes: Iterable[str]) -> Role:
     """The highest role that a token with these scopes has; without scopes it is good for all. Unknown ones are none."""
     given = list(scopes)
     if not given:
         return Role.ADMIN
-    roles = [_ROLES[Scope(one)] for one in given if one in set(Scope)]
+    roles = [_ROLES[TokenScope(one)] for one in given if one in set(TokenScope)]
     return max(roles, key=list(Role).index, default=Role.VIEWER)
 
 

@@ -81,7 +81,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunRecord:
     """A run as its store and the catalog know it. Numbers are given by a catalog and are None before."""
 
     uid: str
@@ -127,13 +127,13 @@ class Run:
 _COUNTS = ("revision", "exit_code", "files", "bytes")
 
 
-def run_from_document(document: object) -> Run:
+def run_from_document(document: object) -> RunRecord:
     """The run that a document describes; an error names the field that is wrong."""
     fields = DocumentFields(document, "the run's document")
     uid = check_uid(fields.text("uid"))
     started = fields.time("started")
     files, size = _files(fields)
-    return Run(
+    return RunRecord(
         uid=uid,
         workspace=fields.required_text("workspace"),
         experiment=fields.text("experiment") or None,
@@ -164,7 +164,7 @@ def run_from_document(document: object) -> Run:
     )
 
 
-def run_to_document(run: Run) -> dict[str, object]:
+def run_to_document(run: RunRecord) -> dict[str, object]:
     """The document that `run_from_document` reads back."""
     times = {name: getattr(run, name) for name in ("created", "started", "ended", "heartbeat", "updated", "deleted")}
     texts = {name: getattr(run, name) or None for name in ("experiment", "name", "user", "host", "store", "reason")}

@@ -59,7 +59,7 @@ class NumberKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberRange:
     """`run343`, `exp7`, `run10-run20`: numbers from `first` to `last`, both included."""
 
     kind: NumberKind
@@ -79,7 +79,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ExactName:
     """`base`, `ws1/base`, `name:run343`: the name of a run or an experiment, or a uid.
 
     `name:` marks a name that means something else as a plain word.
@@ -93,7 +93,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedLike:
+class NamePattern:
     """`ws1/base*`, `ws*/base`: runs whose name, or `run` and number, fits; `*` is any characters and `?` one.
 
     The workspace may be a pattern too.
@@ -116,7 +116,7 @@ class NamedLike:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class LogLocation:
     """`/logs/mine`, `s3://bucket/path`: a store, a run in it, or a folder of event files that no catalog knows."""
 
     uri: str
@@ -125,7 +125,7 @@ class Folder:
         return self.uri
 
 
-Entry: TypeAlias = Numbers | Named | NamedLike | Folder
+SelectionEntry: TypeAlias = NumberRange | ExactName | NamePattern | LogLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Selection:
     Without entries it is about all runs. `where` has the spelling of `aboard.model.query.tree`.
     """
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[SelectionEntry, ...] = ()
     where: str = ""
 
     @property
@@ -154,7 +154,7 @@ class Selection:
         said = [sorted(self.words), self.where]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
-    def with_entries(self, entries: list[Entry]) -> Selection:
+    def with_entries(self, entries: list[SelectionEntry]) -> Selection:
         """The same with other entries, each once."""
         return replace(self, entries=tuple(dict.fromkeys(entries)))
 
@@ -169,11 +169,11 @@ def like_text(pattern: str) -> str:
     return re.sub(r"[\\%_]", r"\\\g<0>", pattern).replace("*", "%").replace("?", "_")
 
 
-def _may_grow(entry: Entry) -> bool:
+def _may_grow(entry: SelectionEntry) -> bool:
     match entry:
-        case Numbers(kind=NumberKind.RUN):
+        case NumberRange(kind=NumberKind.RUN):
             return not entry.is_one
-        case Named():
+        case ExactName():
             return False  # until it is known whether it names an experiment
         case _:
             return True
@@ -183,7 +183,7 @@ def _within(workspace: str, text: str) -> str:
     return f"{workspace}/{text}" if workspace else text
 
 
-HOW = "write run343, exp7, run310,run341, run10-run20, ws1/base*, a folder, or a filter with --where"
+SELECTION_HINT = "write run343, exp7, run310,run341, run10-run20, ws1/base*, a folder, or a filter with --where"
 MOST_WORDS = 100_000
 MOST_NAMES, MOST_PATTERNS = 10_000, 1_000
 """Run numbers are looked up together. Each name, and each pattern, range or folder, is a query of its own."""
@@ -216,19 +216,19 @@ def parse_selection(
     if not entries and workspace:
         entries = [parse_word(f"{workspace}/*")]
     if not entries and not where.strip():
-        raise InvalidValue("no run is named", hint=HOW)
+        raise InvalidValue("no run is named", hint=SELECTION_HINT)
     selection = Selection(where=_one_spelling(where, zone) if where.strip() else "").with_entries(entries)
     _refuse_costly(selection)
     return selection
 
 
 def _refuse_costly(selection: Selection) -> None:
-    names = sum(isinstance(one, Named) for one in selection.entries)
+    names = sum(isinstance(one, ExactName) for one in selection.entries)
     patterns = sum(
-        not (isinstance(one, Named) or (isinstance(one, Numbers) and one.is_one)) for one in selection.entries
+        not (isinstance(one, ExactName) or (isinstance(one, NumberRange) and one.is_one)) for one in selection.entries
     )
     groups = sum(
-        isinstance(one, Numbers) and one.is_one and one.kind is not NumberKind.RUN for one in selection.entries
+        isinstance(one, NumberRange) and one.is_one and one.kind is not NumberKind.RUN for one in selection.entries
     )
     for count, most, what in (
         (patterns, MOST_PATTERNS, "patterns, ranges and folders"),
@@ -247,7 +247,7 @@ def split_words(words: Iterable[str]) -> list[str]:
 def hint_for_nothing(word: str) -> str:
     """What to do about a word that selects no run."""
     entry = parse_word(word)
-    if isinstance(entry, Numbers) and not entry.is_one and entry.kind is NumberKind.RUN:
+    if isinstance(entry, NumberRange) and not entry.is_one and entry.kind is NumberKind.RUN:
         return f"A range counts numbers. For names write name:run{entry.first} or a pattern as run{entry.first}*."
     return "`aboard runs list` shows what there is"
 
@@ -257,17 +257,17 @@ def is_folder(text: str) -> bool:
     return "://" in text or text.startswith(("/", "./", "../", "~")) or text.endswith("/") or text in {".", ".."}
 
 
-def parse_word(text: str, *, workspace: str = "", numbers: NumberKind = NumberKind.RUN) -> Entry:
+def parse_word(text: str, *, workspace: str = "", numbers: NumberKind = NumberKind.RUN) -> SelectionEntry:
     """What one word means."""
     text = text.strip()
     if is_folder(text):
-        return Folder(_folder(text))
+        return LogLocation(_folder(text))
     text = text.replace("\\", "/")
     if is_folder(text):
-        return Folder(_folder(text))
+        return LogLocation(_folder(text))
     within, _, name = (part.strip() for part in text.rpartition("/"))
     if not name or name == "-":
-        raise InvalidValue(f"{text!r} names no run", hint=HOW)
+        raise InvalidValue(f"{text!r} names no run", hint=SELECTION_HINT)
     marked = _MARKED.fullmatch(name)
     if marked and (is_wild(text) or not marked["name"]):
         hint = "Write name:run343 or ws1/name:run343 for one name, and ws1/base* for a pattern."
@@ -282,14 +282,14 @@ def parse_word(text: str, *, workspace: str = "", numbers: NumberKind = NumberKi
         return _range(found, own, numbers)
     if found := _ONE.fullmatch(name):
         number = int(found["number"])
-        return Numbers(_KINDS.get(found["kind"].lower(), numbers), number, number, own, name)
+        return NumberRange(_KINDS.get(found["kind"].lower(), numbers), number, number, own, name)
     if is_wild(name):
         return _like(name, usual)
     return _named(name, usual)
 
 
-def _named(name: str, workspace: str) -> Named:
-    return Named(name.upper() if is_uid(name.upper()) else name, workspace)
+def _named(name: str, workspace: str) -> ExactName:
+    return ExactName(name.upper() if is_uid(name.upper()) else name, workspace)
 
 
 def _workspace(within: str, text: str) -> str:
@@ -303,7 +303,7 @@ def _workspace(within: str, text: str) -> str:
         raise InvalidValue(f"{text!r} is neither a run nor a folder", hint=hint) from None
 
 
-def _range(found: re.Match[str], workspace: str, numbers: NumberKind) -> Numbers:
+def _range(found: re.Match[str], workspace: str, numbers: NumberKind) -> NumberRange:
     named = [_KINDS[kind.lower()] for kind in (found["kind"], found["other"]) if kind]
     if len(set(named)) > 1:
         problem = f"both ends of a range are of one kind: {named[0]} is not {named[1]} in {found[0]!r}"
@@ -311,13 +311,13 @@ def _range(found: re.Match[str], workspace: str, numbers: NumberKind) -> Numbers
     kind, first, last = named[0] if named else numbers, int(found["first"]), int(found["last"])
     if first > last:
         raise InvalidValue(f"{found[0]!r} ends before it begins", hint=f"write {kind}{last}-{kind}{first}")
-    return Numbers(kind, first, last, workspace)
+    return NumberRange(kind, first, last, workspace)
 
 
-def _like(name: str, workspace: str) -> NamedLike:
+def _like(name: str, workspace: str) -> NamePattern:
     if _RANGE.fullmatch(name):
         raise InvalidValue(f"{name!r} is a range, which has no pattern before it", hint="write run10-run20 alone")
-    return NamedLike(_pattern(name), workspace)
+    return NamePattern(_pattern(name), workspace)
 
 
 def _pattern(name: str) -> str:

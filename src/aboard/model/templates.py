@@ -19,7 +19,7 @@ from aboard.errors import InvalidValue
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Wish(NamedTuple):
+class NameRequest(NamedTuple):
     """The name that a thing should have, and what is appended when another one wants it too."""
 
     name: str
@@ -34,7 +34,7 @@ class DistinctNames:
     def __init__(self) -> None:
         self._contested: set[str] = set()
 
-    def give(self, wishes: Mapping[Key, Wish]) -> dict[Key, str]:
+    def give(self, wishes: Mapping[Key, NameRequest]) -> dict[Key, str]:
         """The name of each; the same for the same wishes, in whatever order they come."""
         wanted = Counter(wish.name for wish in wishes.values())
         contested = {name for name, count in wanted.items() if count > 1 or not name}
@@ -48,7 +48,7 @@ class DistinctNames:
                 return _numbered(names, taken)
             self._contested |= hit
 
-    def _name(self, wish: Wish) -> str:
+    def _name(self, wish: NameRequest) -> str:
         if wish.name not in self._contested:
             return wish.name
         return f"{wish.name}_{wish.apart}" if wish.name else wish.apart
@@ -71,7 +71,7 @@ def _numbered(names: dict[Key, str], taken: Counter[str]) -> dict[Key, str]:
     return result
 
 
-Value = str | int | float | bool | None
+TemplateValue = str | int | float | bool | None
 
 ABSENT = "none"
 STATISTICS = ("first", "last", "min", "max")
@@ -83,7 +83,7 @@ _PIECES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class TemplateField:
     """What stands between two braces."""
 
     group: str
@@ -140,13 +140,15 @@ class NameTemplate:
             raise InvalidValue("the template is empty", hint=f"fields: {known.described()}")
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[TemplateField, ...]:
         """The fields in the order in which they first stand in the template."""
-        return tuple(dict.fromkeys(piece for piece in self._pieces if isinstance(piece, Field)))
+        return tuple(dict.fromkeys(piece for piece in self._pieces if isinstance(piece, TemplateField)))
 
-    def render(self, value_of: Callable[[Field], Value]) -> str:
+    def render(self, value_of: Callable[[TemplateField], TemplateValue]) -> str:
         """The name of the run whose values `value_of` knows; None for what it has not."""
-        return "".join(short_form(value_of(piece)) if isinstance(piece, Field) else piece for piece in self._pieces)
+        return "".join(
+            short_form(value_of(piece)) if isinstance(piece, TemplateField) else piece for piece in self._pieces
+        )
 
     def lacks(self, identity: Sequence[str]) -> tuple[str, ...]:
         """Those of the columns that identify a run which the template does not show; all when it shows every one.
@@ -157,7 +159,7 @@ class NameTemplate:
         return tuple(column for column in identity if column not in shown) or tuple(identity)
 
 
-def short_form(value: Value) -> str:
+def short_form(value: TemplateValue) -> str:
     """A value as it stands in a name: `.01`, `2500`, `1e-05`; `none` when there is none."""
     if value is None:
         return ABSENT
@@ -169,7 +171,7 @@ def short_form(value: Value) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
-def _parse(text: str, known: KnownFields) -> Iterator[str | Field]:
+def _parse(text: str, known: KnownFields) -> Iterator[str | TemplateField]:
     for match in _PIECES.finditer(text):
         piece = match[0]
         if piece in ("{{", "}}"):
@@ -188,17 +190,21 @@ def _parse(text: str, known: KnownFields) -> Iterator[str | Field]:
             yield field
 
 
-def _field(name: str, known: KnownFields) -> Field | None:
+def _field(name: str, known: KnownFields) -> TemplateField | None:
     name = _ALIASES.get(name, name)
     if name in known.columns:
-        return Field("", name)
+        return TemplateField("", name)
     group, _, key = name.partition(".")
     if not key or group not in known.groups:
         return None
     if group != _METRICS:
-        return Field(group, key)
+        return TemplateField(group, key)
     metric, _, statistic = key.rpartition(".")
-    return Field(group, metric, statistic) if metric and statistic in STATISTICS else Field(group, key, "last")
+    return (
+        TemplateField(group, metric, statistic)
+        if metric and statistic in STATISTICS
+        else TemplateField(group, key, "last")
+    )
 
 
 def _wrong(what: str, text: str, place: int, hint: str) -> InvalidValue:

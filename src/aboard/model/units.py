@@ -251,7 +251,7 @@ def state_after(reason: EndReason) -> UnitState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ResourceUsage:
     """What a unit takes of its machine at this moment, with all its processes."""
 
     processes: int

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
 from aboard._native import LogTree, refresh_logdirs
-from aboard.model.templates import Value
+from aboard.model.templates import TemplateValue
 from aboard.reader.index import IndexCache
 from aboard.reader.progress import ReadingProgress, ReadingTally
 from aboard.reader.roots import Root, RunRoot, StoreUri
@@ -173,7 +173,7 @@ class RunCollection:
         """What cannot be read from stores now, in words."""
         return [problem for store in self._stores for problem in store.problems]
 
-    def columns_of(self, run: str) -> Mapping[str, Value] | None:
+    def columns_of(self, run: str) -> Mapping[str, TemplateValue] | None:
         """What a store knows of a run, by the name that the run has here; None for those of plain folders."""
         numbers = self._by_name.get(run)
         if not numbers:

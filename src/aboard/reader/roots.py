@@ -20,8 +20,8 @@ from aboard.events.file_names import is_event_file
 from aboard.foundation.files import opened_file, read_all
 from aboard.model.ids import is_uid
 from aboard.model.names import offline_run_name, run_name
-from aboard.model.runs import Run
-from aboard.model.templates import Value
+from aboard.model.runs import RunRecord
+from aboard.model.templates import TemplateValue
 
 if TYPE_CHECKING:
     from aboard.store.run.documents import Summary
@@ -168,13 +168,13 @@ class StoredRuns:
         self._names: dict[str, str] = {}
         self.renamed = 0
         """Grows when a run has another name than before."""
-        self._columns: dict[str, dict[str, Value]] = {}
+        self._columns: dict[str, dict[str, TemplateValue]] = {}
         self._taken: set[tuple[str, str]] = set()
 
     def __contains__(self, run: str) -> bool:
         return run in self._names
 
-    def add(self, run: str, uid: str, described: Run | None, summary: Summary | None) -> None:
+    def add(self, run: str, uid: str, described: RunRecord | None, summary: Summary | None) -> None:
         """Name a run, or learn more of one. `described` is what `run.json` says, if that can be read."""
         with self._lock:
             wanted = _wanted_name(uid, described)
@@ -196,21 +196,23 @@ class StoredRuns:
         above = run.rpartition("/")[0]
         return "/".join(part for part in (above, self._names[run], logdir) if part)
 
-    def columns_of(self, run: str, logdir: str) -> Mapping[str, Value]:
+    def columns_of(self, run: str, logdir: str) -> Mapping[str, TemplateValue]:
         """The fields of a template for a logdir; groups stand as `tags.x`."""
         return {**self._columns.get(run, {}), "logdir": logdir.rpartition("/")[2] or self._names[run]}
 
 
-def _wanted_name(uid: str, described: Run | None) -> str:
+def _wanted_name(uid: str, described: RunRecord | None) -> str:
     if described is None:
         return offline_run_name(uid)
     return described.name or (run_name(described.number) if described.number else offline_run_name(uid))
 
 
-def _template_columns(uid: str, name: str, described: Run | None, summary: Summary | None) -> dict[str, Value]:
+def _template_columns(
+    uid: str, name: str, described: RunRecord | None, summary: Summary | None
+) -> dict[str, TemplateValue]:
     tags = {**(summary.tags if summary else {}), **(described.tags if described else {})}
     hparams: Mapping[str, object] = summary.hparams if summary else {}
-    columns: dict[str, Value] = {"run": name, "uid": uid}
+    columns: dict[str, TemplateValue] = {"run": name, "uid": uid}
     if described is not None:
         columns |= {
             "workspace": described.workspace,
@@ -221,7 +223,7 @@ def _template_columns(uid: str, name: str, described: Run | None, summary: Summa
     return columns | {f"hparams.{key}": _plain_value(value) for key, value in hparams.items()}
 
 
-def _plain_value(value: object) -> Value:
+def _plain_value(value: object) -> TemplateValue:
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
@@ -249,7 +251,7 @@ class RunRoot:
             return relative
         return self._runs.name_of(place.run, place.logdir)
 
-    def columns_of(self, relative: str) -> Mapping[str, Value] | None:
+    def columns_of(self, relative: str) -> Mapping[str, TemplateValue] | None:
         """What is known of a run in a store for its name on a board; None for anything else."""
         place = self.place_of(relative)
         return None if place is None else self._runs.columns_of(place.run, place.logdir)

@@ -22,7 +22,7 @@ from aboard import errors
 from aboard.api import VERSION
 from aboard.api.wire import to_failure
 from aboard.errors import AboardError
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.server.routes.operations import body_type, content_types
 
 Schema = dict[str, Any]
@@ -62,7 +62,7 @@ class WireSchemas:
             return {"anyOf": [self.of(one) for one in get_args(kind)]}
         if get_origin(kind) is not None:
             return self._of_many(get_origin(kind), get_args(kind))
-        if kind is Run:
+        if kind is RunRecord:
             return self._component("Run", lambda: _run(self))
         if dataclasses.is_dataclass(kind):
             plain = cast("type[Any]", kind)
@@ -120,7 +120,7 @@ def _run(schemas: WireSchemas) -> Schema:
     }
     said = {"text": text, "author": text, "written": moment}
     note = {"type": "object", "properties": said, "required": ["text"]}
-    hints = get_type_hints(Run)
+    hints = get_type_hints(RunRecord)
     status = schemas.of(hints["status"])
     attempt = {
         "type": "object",

@@ -21,9 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from aboard.catalog.coordination import LARGEST, Notices
+from aboard.catalog.coordination import LARGEST_NOTICE, Notices
 from aboard.errors import CatalogUnavailable, ServerUnavailable
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 
 _KEPT = 10_000
 _MOST_WATCHERS = 2000
@@ -177,7 +177,7 @@ class RunChangePublisher:
         self._lock = threading.Lock()
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
-    def tell(self, runs: Sequence[Run], was_known: bool = False) -> None:
+    def tell(self, runs: Sequence[RunRecord], was_known: bool = False) -> None:
         """Runs as they are in the catalog now; `was_known`: those of which nothing is remembered here are not new."""
         for run in runs:
             with self._lock:
@@ -193,14 +193,14 @@ class RunChangePublisher:
             if changed:
                 self._changes.tell("run", run.workspace, {**_facts(run), "changed": changed})
 
-    def tell_purged(self, run: Run) -> None:
+    def tell_purged(self, run: RunRecord) -> None:
         """A run that is gone for good."""
         with self._lock:
             self._known.pop(run.uid, None)
         self._changes.tell("run", run.workspace, {**_facts(run), "deleted": True, "changed": ["purged"]})
 
 
-def _known(run: Run) -> _Known:
+def _known(run: RunRecord) -> _Known:
     metrics = hash(tuple((name, one.last, one.count) for name, one in sorted(run.metrics.items())))
     others = run.name, run.experiment, sorted(run.tags.items()), run.notes, run.attempts, sorted(map(str, run.hparams))
     return _Known(run.workspace, run.deleted is not None, str(run.status), metrics, hash(repr(others)))
@@ -219,7 +219,7 @@ def _changed(before: _Known, now: _Known) -> list[str]:
     return changed
 
 
-def _facts(run: Run) -> dict[str, object]:
+def _facts(run: RunRecord) -> dict[str, object]:
     return {
         "uid": run.uid,
         "number": run.number,
@@ -283,7 +283,7 @@ class ChangeBridge:
             },
             default=str,
         )
-        self._put(message if len(message.encode()) <= LARGEST else json.dumps({"from": self._own, "kind": ""}))
+        self._put(message if len(message.encode()) <= LARGEST_NOTICE else json.dumps({"from": self._own, "kind": ""}))
 
     def _put(self, message: str) -> None:
         try:

@@ -15,9 +15,9 @@ from aboard.api.server import StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.errors import CatalogUnavailable, UnknownName
 from aboard.jobs.records import JobRecords
-from aboard.model.boards import Board, BoardKind
+from aboard.model.boards import BoardKind, BoardRecord
 from aboard.model.people import Access
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.selections import SelectedRun
 from aboard.model.states import UnitState
 from aboard.services.boards.expiry import BoardExpiry
@@ -171,7 +171,7 @@ class Services:
         if kind == TRIES:
             self.login_tries.hear(facts)
 
-    def _tell_of_board(self, board: Board, changed: str) -> None:
+    def _tell_of_board(self, board: BoardRecord, changed: str) -> None:
         self._expiry.wake()  # it may end at another time than before
         if board.kind is BoardKind.PROCESS:
             self.processes.wake()
@@ -212,13 +212,13 @@ class Services:
             return "A store is being reindexed."
         return "A page is open in a browser." if self.changes.watcher_count else ""
 
-    def place_of(self, run: Run | SelectedRun) -> RunLocation:
+    def place_of(self, run: RunRecord | SelectedRun) -> RunLocation:
         """Where the files of a run are, for the pool of open runs; only a store that is followed is ever opened."""
         if not run.store:
             raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
         return RunLocation(self._stores.get(run.store).uri, run.uid)
 
-    def series(self, run: Run, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
+    def series(self, run: RunRecord, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
         """Every point of curves of a run."""
         return run_series(self.open_runs, self.place_of(run), run, tags, logdirs)
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aboard.api.runs import NewRun, RetentionAsked, RetentionResult
+from aboard.api.runs import NewRun, RetentionRequest, RetentionResult
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, UnknownName
 from aboard.model.ids import check_uid
 from aboard.model.names import check_workspace_name
 from aboard.model.people import Access, Role
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState
 from aboard.services.runs.editing import RunEditor, RunEdits
 from aboard.services.runs.groups import GroupEdits, SavedViewEdits
@@ -46,11 +46,11 @@ class UserScope:
         self.saved_views = SavedViewEdits(access, self.catalog)
         self._stores, self._indexer, self._reindexer = stores, indexer, reindexer
 
-    def retain(self, asked: RetentionAsked) -> RetentionResult:
+    def retain(self, asked: RetentionRequest) -> RetentionResult:
         """Delete what a rule names."""
         return retain(self.access, self.catalog, self.runs, asked)
 
-    def register(self, new: NewRun) -> Run:
+    def register(self, new: NewRun) -> RunRecord:
         """Give a run that is about to begin its number; a workspace that is not there is made for administrators."""
         check_workspace_name(new.workspace)
         if not self.access.is_administrator:

@@ -20,7 +20,7 @@ from aboard.foundation.documents import fields_of, parse_document, render_docume
 from aboard.foundation.files import aside_name
 from aboard.model.documents import DocumentFields
 from aboard.model.ids import uid_time
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState, state_from
 from aboard.store.run.claims import announce, manifest_of_attempt, withdraw_columns
 from aboard.store.run.documents import AttemptClaim, Manifest, Outputs
@@ -142,7 +142,7 @@ def unnamed_objects(rows: Iterable[FileRow], paths: Iterable[str]) -> list[str]:
 LATE_SECONDS = 60.0
 
 
-def reconcile(folder: RunFolder, claim: AttemptClaim, run: Run | None, journal: Journal | None) -> StoredState:
+def reconcile(folder: RunFolder, claim: AttemptClaim, run: RunRecord | None, journal: Journal | None) -> StoredState:
     """Compare store and journal, and return what the store has; raises Superseded when a later attempt has the run."""
     is_new = _make_known(folder, claim, run)
     try:
@@ -167,7 +167,7 @@ def _is_about(journal: Journal, folder: RunFolder, claim: AttemptClaim) -> bool:
     return journal.store == folder.store.uri and journal.attempt == claim.number and journal.serial > 0
 
 
-def _make_known(folder: RunFolder, claim: AttemptClaim, run: Run | None) -> bool:
+def _make_known(folder: RunFolder, claim: AttemptClaim, run: RunRecord | None) -> bool:
     """Put the documents that are missing; whether nobody had been there before."""
     numbers = folder.attempt_numbers()
     if max(numbers, default=0) > claim.number:

@@ -18,7 +18,7 @@ from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.events.file_names import is_board_file, is_event_file
 from aboard.foundation.files import ASIDE_PREFIX, written_aside
 from aboard.model.ids import check_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.store.run.documents import AttemptClaim, parse_claim, parse_run, render_claim, render_run
 from aboard.store.run.layout import LOG, OUTPUT, WATCH
 
@@ -64,12 +64,12 @@ class Spool:
         """The journal of one destination."""
         return self.folder / f"{name}.json"
 
-    def read_run(self) -> Run | None:
+    def read_run(self) -> RunRecord | None:
         """`run.json` as it will stand in the store, if it was written here."""
         data = self._read("run.json")
         return None if data is None else parse_run(data, str(self.folder / "run.json"))
 
-    def write_run(self, run: Run) -> None:
+    def write_run(self, run: RunRecord) -> None:
         """Keep `run.json` until a store can be reached."""
         self._write("run.json", render_run(run))
 

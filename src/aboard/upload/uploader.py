@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from aboard.errors import AboardError, InvalidValue
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState, state_from
 from aboard.store.run.columns import PackedColumns
 from aboard.store.run.documents import AttemptClaim, Summary, render_summary
@@ -95,7 +95,7 @@ class Transfer:
         spool: Spool,
         folder: RunFolder,
         claim: AttemptClaim,
-        run: Run | None,
+        run: RunRecord | None,
         journal: str,
         summary: Callable[[], Summary | None] | None,
         monotonic: Callable[[], float],
@@ -284,7 +284,7 @@ class Uploader:
         store: Store,
         *,
         claim: AttemptClaim | None = None,
-        run: Run | None = None,
+        run: RunRecord | None = None,
         journal: str = "journal",
         summary: Callable[[], Summary | None] | None = None,
         monotonic: Callable[[], float] = time.monotonic,

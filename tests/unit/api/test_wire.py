@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from aboard import errors
-from aboard.api.runs import Comparison, Difference, NewRun, RetentionAsked, RunChange, RunProblem, RunsChanged
+from aboard.api.runs import Comparison, Difference, NewRun, RetentionRequest, RunChange, RunProblem, RunsChanged
 from aboard.api.server import Problem, ReindexState, ServerInfo, StoreStatus
 from aboard.api.wire import Page, from_failure, from_wire, to_failure, to_wire
 from aboard.errors import AboardError, InvalidValue, QueryError
-from aboard.model.groups import Experiment, Workspace
+from aboard.model.groups import ExperimentRecord, Workspace
 from aboard.model.runs import MetricPoint, MetricSummary
 from aboard.model.states import RunState
 from support.cases import all_cases
@@ -38,7 +38,7 @@ DOCUMENTS = [
         ),
         same={"n": 2**60},
     ),
-    RetentionAsked(where="x", older_than_seconds=1.5),
+    RetentionRequest(where="x", older_than_seconds=1.5),
     NewRun(uid="u", workspace="w"),
     ReindexState(id="1", store="s", state="done", problems=(Problem(what="u", message="m"),)),
     ServerInfo(
@@ -51,7 +51,7 @@ DOCUMENTS = [
         stores=(StoreStatus(uri="s", state="following", seen=NOW, damaged={"u": "why"}),),
     ),
     Workspace(name="w", created=NOW, bytes=2**62),
-    Experiment(number=1, workspace="w", name="e", created=NOW, tags={"a": ""}, runs={RunState.LOST: 3}),
+    ExperimentRecord(number=1, workspace="w", name="e", created=NOW, tags={"a": ""}, runs={RunState.LOST: 3}),
     MetricSummary(MetricPoint(math.inf, 2**60, 1.5), None, None, 3),
 ]
 

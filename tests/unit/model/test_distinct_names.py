@@ -4,18 +4,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aboard.model.templates import DistinctNames, Wish
+from aboard.model.templates import DistinctNames, NameRequest
 
 SHORT = st.text(alphabet="a_2", max_size=4)
-WISHES = st.dictionaries(st.integers(0, 9), st.tuples(SHORT, SHORT).map(lambda pair: Wish(*pair)), max_size=10)
+WISHES = st.dictionaries(st.integers(0, 9), st.tuples(SHORT, SHORT).map(lambda pair: NameRequest(*pair)), max_size=10)
 
 
 def test_names_that_nobody_else_wants_stay_as_they_are():
-    assert DistinctNames().give({1: Wish("x", "a"), 2: Wish("y", "b")}) == {1: "x", 2: "y"}
+    assert DistinctNames().give({1: NameRequest("x", "a"), 2: NameRequest("y", "b")}) == {1: "x", 2: "y"}
 
 
 def test_what_tells_them_apart_is_appended_to_each():
-    assert DistinctNames().give({1: Wish("x", "a"), 2: Wish("x", "b"), 3: Wish("y", "c")}) == {
+    assert DistinctNames().give({1: NameRequest("x", "a"), 2: NameRequest("x", "b"), 3: NameRequest("y", "c")}) == {
         1: "x_a",
         2: "x_b",
         3: "y",
@@ -23,11 +23,11 @@ def test_what_tells_them_apart_is_appended_to_each():
 
 
 def test_an_empty_name_is_none():
-    assert DistinctNames().give({1: Wish("", "a")}) == {1: "a"}
+    assert DistinctNames().give({1: NameRequest("", "a")}) == {1: "a"}
 
 
 def test_an_appended_part_may_hit_the_name_of_another():
-    assert DistinctNames().give({1: Wish("x", "a"), 2: Wish("x", "b"), 3: Wish("x_a", "c")}) == {
+    assert DistinctNames().give({1: NameRequest("x", "a"), 2: NameRequest("x", "b"), 3: NameRequest("x_a", "c")}) == {
         1: "x_a",
         2: "x_b",
         3: "x_a_c",
@@ -36,16 +36,16 @@ def test_an_appended_part_may_hit_the_name_of_another():
 
 def test_a_name_that_was_wanted_twice_is_not_given_to_the_one_that_remains():
     names = DistinctNames()
-    assert names.give({1: Wish("x", "a")}) == {1: "x"}
-    assert names.give({1: Wish("x", "a"), 2: Wish("x", "b")}) == {1: "x_a", 2: "x_b"}
-    assert names.give({1: Wish("x", "a")}) == {1: "x_a"}
+    assert names.give({1: NameRequest("x", "a")}) == {1: "x"}
+    assert names.give({1: NameRequest("x", "a"), 2: NameRequest("x", "b")}) == {1: "x_a", 2: "x_b"}
+    assert names.give({1: NameRequest("x", "a")}) == {1: "x_a"}
 
 
 def test_a_name_that_nobody_wants_any_more_is_forgotten():
     names = DistinctNames()
-    names.give({1: Wish("x", "a"), 2: Wish("x", "b")})
-    names.give({1: Wish("y", "a")})
-    assert names.give({1: Wish("x", "a")}) == {1: "x"}
+    names.give({1: NameRequest("x", "a"), 2: NameRequest("x", "b")})
+    names.give({1: NameRequest("y", "a")})
+    assert names.give({1: NameRequest("x", "a")}) == {1: "x"}
 
 
 @given(st.lists(WISHES, max_size=3))

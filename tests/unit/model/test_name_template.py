@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard.errors import InvalidValue
-from aboard.model.templates import BOARD_FIELDS, FOLDER_FIELDS, Field, KnownFields, NameTemplate, short_form
+from aboard.model.templates import BOARD_FIELDS, FOLDER_FIELDS, KnownFields, NameTemplate, TemplateField, short_form
 from support.cases import all_cases
 
 CATALOG = KnownFields(columns=("workspace", "run", "logdir", "status"))
 VALUES = {
-    Field("", "workspace"): "ws1",
-    Field("", "run"): "run23",
-    Field("", "logdir"): "train",
-    Field("hparams", "lr"): 0.01,
-    Field("hparams", "epochs"): 2500.0,
-    Field("hparams", "opt.name"): "adam",
-    Field("metrics", "val/loss", "min"): 0.25,
-    Field("metrics", "loss", "last"): -0.5,
-    Field("tags", "best"): True,
+    TemplateField("", "workspace"): "ws1",
+    TemplateField("", "run"): "run23",
+    TemplateField("", "logdir"): "train",
+    TemplateField("hparams", "lr"): 0.01,
+    TemplateField("hparams", "epochs"): 2500.0,
+    TemplateField("hparams", "opt.name"): "adam",
+    TemplateField("metrics", "val/loss", "min"): 0.25,
+    TemplateField("metrics", "loss", "last"): -0.5,
+    TemplateField("tags", "best"): True,
 }
 
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from aboard.model.query.evaluate import matches
 from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import LikePattern
-from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, Run
+from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, RunRecord
 from aboard.model.states import RunState
 from support.cases import all_cases
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-RUN = Run(
+RUN = RunRecord(
     uid="01ARZ3NDEKTSV4RRFFQ69G5FAV",
     number=343,
     name="Baseline 7",

@@ -11,36 +11,36 @@ from aboard.model.query.parser import LONGEST_QUERY, parse_query
 from aboard.model.query.tree import (
     Among,
     And,
-    Column,
-    Comparison,
-    Hparam,
+    ColumnField,
+    FieldComparison,
+    HparamField,
     IsNan,
     IsNone,
-    Metric,
+    MetricField,
     MetricPart,
-    Moment,
     Not,
+    Operator,
     Or,
-    Order,
     Pattern,
-    Tag,
+    TagField,
     TextMatch,
+    TimeValue,
 )
 from support.cases import all_cases
 
-LR, EQ, LT, GT, LE = Hparam("lr"), Order.EQUAL, Order.LESS, Order.GREATER, Order.LESS_OR_EQUAL
+LR, EQ, LT, GT, LE = HparamField("lr"), Operator.EQUAL, Operator.LESS, Operator.GREATER, Operator.LESS_OR_EQUAL
 
 
 def column(name):
-    return Column(name, COLUMNS[name])
+    return ColumnField(name, COLUMNS[name])
 
 
 def other(condition):
     return And((Not(IsNone(condition.field)), Not(condition)))
 
 
-STATUS = Comparison(column("status"), EQ, "running")
-LOW = Comparison(LR, LT, 0.01)
+STATUS = FieldComparison(column("status"), EQ, "running")
+LOW = FieldComparison(LR, LT, 0.01)
 
 
 @all_cases(
@@ -49,63 +49,71 @@ LOW = Comparison(LR, LT, 0.01)
         ("hparams.lr < 0.01", LOW),
         (
             'hparams.lr < 0.01 and status == "running" and metrics.val_loss.min < 0.2',
-            And((LOW, STATUS, Comparison(Metric("val_loss", MetricPart.MIN), LT, 0.2))),
+            And((LOW, STATUS, FieldComparison(MetricField("val_loss", MetricPart.MIN), LT, 0.2))),
         ),
         ('STATUS = "RUNNING"', STATUS),
         ("not hparams.lr < 0.01 and hparams.lr < 0.01", And((Not(LOW), LOW))),
         ("hparams.lr < 0.01 or hparams.lr < 0.01 AND hparams.lr < 0.01", Or((LOW, And((LOW, LOW))))),
         ("(hparams.lr < 0.01 or hparams.lr < 0.01) and hparams.lr < 0.01", And((Or((LOW, LOW)), LOW))),
-        ("hparams.lr != 0.01", other(Comparison(LR, EQ, 0.01))),
-        ("hparams.lr <> 0.01", other(Comparison(LR, EQ, 0.01))),
+        ("hparams.lr != 0.01", other(FieldComparison(LR, EQ, 0.01))),
+        ("hparams.lr <> 0.01", other(FieldComparison(LR, EQ, 0.01))),
         ("0.01 > hparams.lr", LOW),
-        ("1e-3 < hparams.lr <= 0.1", And((Comparison(LR, GT, 0.001), Comparison(LR, LE, 0.1)))),
-        ("hparams.lr == -5 or hparams.lr == -inf", Or((Comparison(LR, EQ, -5), Comparison(LR, EQ, float("-inf"))))),
-        ("hparams.amp", Comparison(Hparam("amp"), EQ, True)),
-        ("hparams.amp == false", Comparison(Hparam("amp"), EQ, False)),
-        ('hparams."a b".c == 1', Comparison(Hparam("a b.c"), EQ, 1)),
-        ("hparams.`a b` == 1", Comparison(Hparam("a b"), EQ, 1)),
-        ("params.layer.0.size == 1", Comparison(Hparam("layer.0.size"), EQ, 1)),
+        ("1e-3 < hparams.lr <= 0.1", And((FieldComparison(LR, GT, 0.001), FieldComparison(LR, LE, 0.1)))),
+        (
+            "hparams.lr == -5 or hparams.lr == -inf",
+            Or((FieldComparison(LR, EQ, -5), FieldComparison(LR, EQ, float("-inf")))),
+        ),
+        ("hparams.amp", FieldComparison(HparamField("amp"), EQ, True)),
+        ("hparams.amp == false", FieldComparison(HparamField("amp"), EQ, False)),
+        ('hparams."a b".c == 1', FieldComparison(HparamField("a b.c"), EQ, 1)),
+        ("hparams.`a b` == 1", FieldComparison(HparamField("a b"), EQ, 1)),
+        ("params.layer.0.size == 1", FieldComparison(HparamField("layer.0.size"), EQ, 1)),
         ("run.hparams.lr < 0.01", LOW),
         ('attributes.status == "running"', STATUS),
-        ("metrics.loss < 1", Comparison(Metric("loss"), LT, 1)),
-        ("metrics.val/loss.max < 1", Comparison(Metric("val/loss", MetricPart.MAX), LT, 1)),
-        ('metrics."val loss".last < 1', Comparison(Metric("val loss"), LT, 1)),
-        ('metrics.x."min" < 1', Comparison(Metric("x.min"), LT, 1)),
-        ("metrics.min < 1", Comparison(Metric("min"), LT, 1)),
-        ("metrics.a.b.min_step < 1", Comparison(Metric("a.b", MetricPart.MIN_STEP), LT, 1)),
-        ("metrics.loss is nan", IsNan(Metric("loss"))),
-        ("metrics.loss == nan", IsNan(Metric("loss"))),
-        ("metrics.loss is not nan", other(IsNan(Metric("loss")))),
+        ("metrics.loss < 1", FieldComparison(MetricField("loss"), LT, 1)),
+        ("metrics.val/loss.max < 1", FieldComparison(MetricField("val/loss", MetricPart.MAX), LT, 1)),
+        ('metrics."val loss".last < 1', FieldComparison(MetricField("val loss"), LT, 1)),
+        ('metrics.x."min" < 1', FieldComparison(MetricField("x.min"), LT, 1)),
+        ("metrics.min < 1", FieldComparison(MetricField("min"), LT, 1)),
+        ("metrics.a.b.min_step < 1", FieldComparison(MetricField("a.b", MetricPart.MIN_STEP), LT, 1)),
+        ("metrics.loss is nan", IsNan(MetricField("loss"))),
+        ("metrics.loss == nan", IsNan(MetricField("loss"))),
+        ("metrics.loss is not nan", other(IsNan(MetricField("loss")))),
         ("ended is none", IsNone(column("ended"))),
         ("ended is not null", Not(IsNone(column("ended")))),
         ("ended != none", Not(IsNone(column("ended")))),
-        ('"x" in tags', Not(IsNone(Tag("x")))),
-        ('"x" not in tags', IsNone(Tag("x"))),
-        ('tags contains "x"', Not(IsNone(Tag("x")))),
-        ("tags.x", Not(IsNone(Tag("x")))),
-        ('tags.x == "y"', Comparison(Tag("x"), EQ, "y")),
+        ('"x" in tags', Not(IsNone(TagField("x")))),
+        ('"x" not in tags', IsNone(TagField("x"))),
+        ('tags contains "x"', Not(IsNone(TagField("x")))),
+        ("tags.x", Not(IsNone(TagField("x")))),
+        ('tags.x == "y"', FieldComparison(TagField("x"), EQ, "y")),
         ('user in ["ann", "bob"]', Among(column("user"), ("ann", "bob"))),
         ('user not in ("ann")', other(Among(column("user"), ("ann",)))),
         ("experiment in [7, 8]", Among(column("experiment_number"), (7, 8))),
-        ("run == 343", Comparison(column("number"), EQ, 343)),
+        ("run == 343", FieldComparison(column("number"), EQ, 343)),
         ('name like "base\\\\_%"', TextMatch(column("name"), Pattern.LIKE, "base\\_%")),
         ('name not contains "x"', other(TextMatch(column("name"), Pattern.CONTAINS, "x"))),
         ("'x' in note", TextMatch(column("note"), Pattern.CONTAINS, "x")),
-        ("created > now - 7d", Comparison(column("created"), GT, Moment(offset=timedelta(days=-7)))),
-        ("created < now", Comparison(column("created"), LT, Moment())),
-        ("duration > 1.5h", Comparison(column("duration"), GT, 5400.0)),
-        ("bytes > 2GiB", Comparison(column("bytes"), GT, 2 * 2**30)),
-        ('created > "2026-11-01"', Comparison(column("created"), GT, Moment(datetime(2026, 11, 1, tzinfo=UTC)))),
+        ("created > now - 7d", FieldComparison(column("created"), GT, TimeValue(offset=timedelta(days=-7)))),
+        ("created < now", FieldComparison(column("created"), LT, TimeValue())),
+        ("duration > 1.5h", FieldComparison(column("duration"), GT, 5400.0)),
+        ("bytes > 2GiB", FieldComparison(column("bytes"), GT, 2 * 2**30)),
+        (
+            'created > "2026-11-01"',
+            FieldComparison(column("created"), GT, TimeValue(datetime(2026, 11, 1, tzinfo=UTC))),
+        ),
         (
             'created == "2026-11-01"',
             And(
                 (
-                    Comparison(column("created"), Order.GREATER_OR_EQUAL, Moment(datetime(2026, 11, 1, tzinfo=UTC))),
-                    Comparison(column("created"), LT, Moment(datetime(2026, 11, 2, tzinfo=UTC))),
+                    FieldComparison(
+                        column("created"), Operator.GREATER_OR_EQUAL, TimeValue(datetime(2026, 11, 1, tzinfo=UTC))
+                    ),
+                    FieldComparison(column("created"), LT, TimeValue(datetime(2026, 11, 2, tzinfo=UTC))),
                 )
             ),
         ),
-        (r'name == "a\"b\\c\n"', Comparison(column("name"), EQ, 'a"b\\c\n')),
+        (r'name == "a\"b\\c\n"', FieldComparison(column("name"), EQ, 'a"b\\c\n')),
     ],
 )
 def test_filters(text, tree):
@@ -151,9 +159,9 @@ def test_filters_that_delete_take_no_plain_word():
 
 def test_times_without_an_offset_are_in_the_given_zone():
     zone = timezone(timedelta(hours=2))
-    expected = Moment(datetime(2026, 10, 31, 22, tzinfo=UTC))
-    assert parse_query('created > "2026-11-01"', zone=zone) == Comparison(column("created"), GT, expected)
-    assert parse_query('created > "2026-10-31T22:00Z"', zone=zone) == Comparison(column("created"), GT, expected)
+    expected = TimeValue(datetime(2026, 10, 31, 22, tzinfo=UTC))
+    assert parse_query('created > "2026-11-01"', zone=zone) == FieldComparison(column("created"), GT, expected)
+    assert parse_query('created > "2026-10-31T22:00Z"', zone=zone) == FieldComparison(column("created"), GT, expected)
 
 
 @all_cases(
@@ -267,7 +275,7 @@ def test_any_text_is_read_or_refused_with_a_place(text):
         ("created", column("created"), False),
         ("-created", column("created"), True),
         ("hparams.lr desc", LR, True),
-        ("metrics.loss.min ASC", Metric("loss", MetricPart.MIN), False),
+        ("metrics.loss.min ASC", MetricField("loss", MetricPart.MIN), False),
         ("run_num", column("number"), False),
     ],
 )

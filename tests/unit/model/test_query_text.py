@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aboard.model.query.parser import parse_query
-from aboard.model.query.tree import Comparison, Hparam, IsNone, Metric, Order, Tag, query_text
+from aboard.model.query.tree import FieldComparison, HparamField, IsNone, MetricField, Operator, TagField, query_text
 from support.cases import all_cases
 
 CONDITIONS = [
@@ -56,7 +56,7 @@ def test_a_filter_is_written_so_that_it_is_read_as_the_same_tree(text):
     assert query_text(parse_query(written)) == written
 
 
-@given(st.text(max_size=20), st.sampled_from([Hparam, Metric, Tag]))
+@given(st.text(max_size=20), st.sampled_from([HparamField, MetricField, TagField]))
 def test_any_name_can_be_written(text, kind):
     tree = IsNone(kind(text))
     assert parse_query(query_text(tree)) == tree
@@ -64,7 +64,7 @@ def test_any_name_can_be_written(text, kind):
 
 @given(st.text(max_size=20))
 def test_any_text_can_be_written(text):
-    tree = Comparison(Hparam("x"), Order.EQUAL, text)
+    tree = FieldComparison(HparamField("x"), Operator.EQUAL, text)
     assert parse_query(query_text(tree)) == tree
 
 

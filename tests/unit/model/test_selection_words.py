@@ -11,11 +11,11 @@ from aboard.model.selections import (
     MOST_NAMES,
     MOST_PATTERNS,
     MOST_WORDS,
-    Folder,
-    Named,
-    NamedLike,
+    ExactName,
+    LogLocation,
+    NamePattern,
     NumberKind,
-    Numbers,
+    NumberRange,
     Selection,
     hint_for_nothing,
     parse_selection,
@@ -27,11 +27,11 @@ RUN, EXPERIMENT = NumberKind.RUN, NumberKind.EXPERIMENT
 
 
 def run(number, workspace=""):
-    return Numbers(RUN, number, number, workspace)
+    return NumberRange(RUN, number, number, workspace)
 
 
 def experiment(number, workspace=""):
-    return Numbers(EXPERIMENT, number, number, workspace)
+    return NumberRange(EXPERIMENT, number, number, workspace)
 
 
 @all_cases(
@@ -44,39 +44,39 @@ def experiment(number, workspace=""):
         ("WS1\\run343", run(343, "ws1")),
         ("exp7", experiment(7)),
         ("job7", experiment(7)),
-        ("run10-run20", Numbers(RUN, 10, 20)),
-        ("run10 - 20", Numbers(RUN, 10, 20)),
-        ("10-20", Numbers(RUN, 10, 20)),
-        ("curious/run1-run2", Numbers(RUN, 1, 2, "curious")),
-        ("job3-exp5", Numbers(EXPERIMENT, 3, 5)),
+        ("run10-run20", NumberRange(RUN, 10, 20)),
+        ("run10 - 20", NumberRange(RUN, 10, 20)),
+        ("10-20", NumberRange(RUN, 10, 20)),
+        ("curious/run1-run2", NumberRange(RUN, 1, 2, "curious")),
+        ("job3-exp5", NumberRange(EXPERIMENT, 3, 5)),
         ("run5-run5", run(5)),
-        ("ws1/run*", NamedLike("run*", "ws1")),
-        ("Base**-?", NamedLike("base*-?")),
-        ("run302.*", NamedLike("run302.*")),
-        ("base10-base20", Named("base10-base20")),
-        ("run007", Named("run007")),
-        ("run9999999999999999999", Named("run9999999999999999999")),
-        ("Lab/try 3", Named("try 3", "lab")),
-        ("01arz3ndektsv4rrffq69g5fav", Named("01ARZ3NDEKTSV4RRFFQ69G5FAV")),
-        ("name:run343", Named("run343")),
-        ("NAME: job2300", Named("job2300")),
-        ("ws1/name:run3", Named("run3", "ws1")),
-        ("name:10-20", Named("10-20")),
-        ("name:name:x", Named("name:x")),
-        ("name:base", Named("base")),
-        ("name:~x", Named("~x")),
-        ("name:-", Named("-")),
-        ("/logs/../logs/mine/", Folder("/logs/mine")),
-        ("logs/", Folder("./logs")),
-        ("./logs", Folder("./logs")),
-        ("../x/y", Folder("../x/y")),
-        (".", Folder(".")),
-        ("~/logs", Folder("~/logs")),
-        ("./a /b/..", Folder("./a")),
-        ("/", Folder("/")),
-        (".\\logs", Folder("./logs")),
-        ("S3://Bucket/path/", Folder("s3://Bucket/path")),
-        ("oss://bucket/path/", Folder("oss://bucket/path")),
+        ("ws1/run*", NamePattern("run*", "ws1")),
+        ("Base**-?", NamePattern("base*-?")),
+        ("run302.*", NamePattern("run302.*")),
+        ("base10-base20", ExactName("base10-base20")),
+        ("run007", ExactName("run007")),
+        ("run9999999999999999999", ExactName("run9999999999999999999")),
+        ("Lab/try 3", ExactName("try 3", "lab")),
+        ("01arz3ndektsv4rrffq69g5fav", ExactName("01ARZ3NDEKTSV4RRFFQ69G5FAV")),
+        ("name:run343", ExactName("run343")),
+        ("NAME: job2300", ExactName("job2300")),
+        ("ws1/name:run3", ExactName("run3", "ws1")),
+        ("name:10-20", ExactName("10-20")),
+        ("name:name:x", ExactName("name:x")),
+        ("name:base", ExactName("base")),
+        ("name:~x", ExactName("~x")),
+        ("name:-", ExactName("-")),
+        ("/logs/../logs/mine/", LogLocation("/logs/mine")),
+        ("logs/", LogLocation("./logs")),
+        ("./logs", LogLocation("./logs")),
+        ("../x/y", LogLocation("../x/y")),
+        (".", LogLocation(".")),
+        ("~/logs", LogLocation("~/logs")),
+        ("./a /b/..", LogLocation("./a")),
+        ("/", LogLocation("/")),
+        (".\\logs", LogLocation("./logs")),
+        ("S3://Bucket/path/", LogLocation("s3://Bucket/path")),
+        ("oss://bucket/path/", LogLocation("oss://bucket/path")),
     ],
 )
 def test_each_kind_of_word_means_one_thing_and_is_written_in_one_way(word, entry):
@@ -183,7 +183,7 @@ _COUNTS = st.integers(1, 10**18 - 1)
 _TEXTS = st.text(st.characters(exclude_characters=",/\\*?", exclude_categories=("C", "Z")), min_size=1, max_size=20)
 _ENTRIES = st.one_of(
     st.builds(
-        lambda kind, ends, workspace: Numbers(kind, min(ends), max(ends), workspace),
+        lambda kind, ends, workspace: NumberRange(kind, min(ends), max(ends), workspace),
         *(st.sampled_from(NumberKind), st.tuples(_COUNTS, _COUNTS), _WORKSPACES),
     ),
     st.builds(lambda text, workspace: parse_word(f"x{text}x", workspace=workspace), _TEXTS, _WORKSPACES),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aboard.model.ids import new_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.run.spool import spools_of
 from aboard.run.supervisor.console import Console
@@ -28,9 +28,9 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRequest:
     return RunRequest(command=("true",), home=tmp_path / "home", store=str(tmp_path / "store"), name="twin")
 
 
-def _earlier(request: RunRequest, *, is_in_trash: bool = False) -> Run:
+def _earlier(request: RunRequest, *, is_in_trash: bool = False) -> RunRecord:
     """A run of this machine, as it is here and in the store."""
-    run = Run(uid=new_uid(), workspace=request.workspace, created=now(), name="twin")
+    run = RunRecord(uid=new_uid(), workspace=request.workspace, created=now(), name="twin")
     folder = spools_of(request.home) / run.uid
     folder.mkdir(parents=True)
     Spool.at(folder).write_run(run)

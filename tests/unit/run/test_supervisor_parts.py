@@ -12,7 +12,7 @@ import pytest
 
 from aboard.errors import RunClaimed
 from aboard.model.ids import new_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.run.secrets import Secrets
 from aboard.run.spool import FactLog, FactReader, read_json, write_json
@@ -79,7 +79,7 @@ def test_runs_are_found_by_name_and_read_once(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store", create=True)
     uids: list[str] = []
     for workspace, name in [("lab", "first"), ("lab", "second"), ("lab", "First"), ("other", "third")]:
-        run = Run(uid=new_uid(), workspace=workspace, created=now(), name=name)
+        run = RunRecord(uid=new_uid(), workspace=workspace, created=now(), name=name)
         RunFolder(store, run.uid).create_run(run)
         uids.append(run.uid)
     found = find_run(store, "lab", "FIRST", tmp_path)
@@ -89,7 +89,9 @@ def test_runs_are_found_by_name_and_read_once(tmp_path: Path) -> None:
     before = store.traffic.count().requests["get"]
     assert find_run(store, "lab", "second", tmp_path) is not None
     assert store.traffic.count().requests["get"] == before + 1
-    RunFolder(store, uids[1]).write_run(Run(uid=uids[1], workspace="lab", created=now(), name="second", deleted=now()))
+    RunFolder(store, uids[1]).write_run(
+        RunRecord(uid=uids[1], workspace="lab", created=now(), name="second", deleted=now())
+    )
     assert find_run(store, "lab", "second", tmp_path) is None
 
 

@@ -15,7 +15,7 @@ import pytest
 from support.asgi_requests import Answer, send_request
 
 if TYPE_CHECKING:
-    from aboard.model.runs import Run
+    from aboard.model.runs import RunRecord
     from aboard.store import Store
 
 CASES = [
@@ -126,11 +126,11 @@ def api_over(store: Store, folder: Path) -> Generator[Ask]:
             yield ask
 
 
-def run_in(document: object) -> Run:
+def run_in(document: object) -> RunRecord:
     from aboard.api.wire import from_wire
-    from aboard.model.runs import Run
+    from aboard.model.runs import RunRecord
 
-    return from_wire(Run, document)
+    return from_wire(RunRecord, document)
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from aboard.model.ids import new_uid
-from aboard.model.runs import Note, Run
+from aboard.model.runs import Note, RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.services.changes import ChangeBus, RunChangePublisher
 
-RUN = Run(uid=new_uid(), workspace="vision", created=now(), number=1, name="first")
+RUN = RunRecord(uid=new_uid(), workspace="vision", created=now(), number=1, name="first")
 
 
-def published(*versions: Run) -> list[tuple[str, str, Any]]:
+def published(*versions: RunRecord) -> list[tuple[str, str, Any]]:
     """The workspace that is notified, the name, and what changed, for every version after the first."""
     changes = ChangeBus()
     news = RunChangePublisher(changes)

@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from aboard.catalog.database import Database
-from aboard.catalog.lookup import Seen, inside_seen, stored_key, workspace_ids
-from aboard.catalog.runs.filters import Scope
+from aboard.catalog.lookup import VisibleWorkspaces, in_visible_workspaces, stored_key, workspace_ids
+from aboard.catalog.runs.filters import RunScope
 from aboard.catalog.schema import fields, hparams, runs, tags, workspaces
 from aboard.errors import InvalidValue
 from aboard.model.query.fields import unknown_name
-from aboard.model.query.tree import Column, Field, Hparam, Metric, Query, Tag, conditions
+from aboard.model.query.tree import ColumnField, Field, HparamField, MetricField, Query, TagField, conditions
 
 NEWEST = 10_000
 """So many runs are looked at, the newest, for what no table keeps apart from them: names of tags, and values."""
@@ -24,7 +24,7 @@ NEWEST = 10_000
 class Fields:
     """The names in a catalog."""
 
-    def __init__(self, database: Database, seen: Seen = None) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
     def hparams(self, workspaces: Sequence[str] | None = None) -> list[str]:
@@ -40,7 +40,7 @@ class Fields:
     def tags(self, workspaces: Sequence[str] | None = None) -> list[str]:
         """The names of all tags of the newest runs, sorted."""
         with self._database.reading() as connection:
-            newest = Scope.of(connection, workspaces, [], seen=self._seen).newest(NEWEST)
+            newest = RunScope.of(connection, workspaces, [], seen=self._seen).newest(NEWEST)
             query = select(tags.c.name).distinct().join_from(tags, newest, newest.c.id == tags.c.run_id)
             return list(connection.scalars(query.order_by(tags.c.name)))
 
@@ -51,18 +51,18 @@ class Fields:
         """
         asked = [condition.field for condition in conditions(query)]
         with self._database.reading() as connection:
-            for kind, kinds in (("hparam", Hparam), ("metric", Metric)):
+            for kind, kinds in (("hparam", HparamField), ("metric", MetricField)):
                 used = [field for field in asked if isinstance(field, kinds)]
                 known = self._names(connection, kind, workspaces) if used else []
                 for field in used:
-                    if isinstance(field, (Hparam, Metric)) and stored_key(field.name) not in known:
+                    if isinstance(field, (HparamField, MetricField)) and stored_key(field.name) not in known:
                         raise unknown_name(field, known, text)
 
     def _names(self, connection: Connection, kind: str, workspaces: Sequence[str] | None) -> list[str]:
         query = select(fields.c.name).where(fields.c.kind == kind).distinct().order_by(fields.c.name)
         if workspaces is not None:
             query = query.where(fields.c.workspace_id.in_(workspace_ids(connection, workspaces, self._seen)))
-        return list(connection.scalars(query.where(*inside_seen(fields.c.workspace_id, self._seen))))
+        return list(connection.scalars(query.where(*in_visible_workspaces(fields.c.workspace_id, self._seen))))
 
 
 _COLUMNS = ("name", "workspace", "experiment", "user", "host", "store")
@@ -78,10 +78,10 @@ class CountedValue:
     runs: int
 
 
-class FieldValues:
+class FieldValueCounts:
     """The values in a catalog. Of many runs the newest are looked at, and none that is in the bin."""
 
-    def __init__(self, database: Database, seen: Seen = None) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
     def of(
@@ -89,29 +89,29 @@ class FieldValues:
     ) -> list[CountedValue]:
         """Values that begin with `prefix`, in which capitals make no difference. NaN and long texts are left out."""
         with self._database.reading() as connection:
-            scope = Scope.of(connection, workspaces, [field], seen=self._seen)
+            scope = RunScope.of(connection, workspaces, [field], seen=self._seen)
             found = list(_counted(connection, field, scope))
         wanted = prefix.lower()
         fitting = [one for one in found if str(one.value).lower().startswith(wanted)]
         return sorted(fitting, key=lambda one: (-one.runs, isinstance(one.value, str), one.value))[:limit]
 
 
-def _counted(connection: Connection, field: Field, scope: Scope) -> Iterable[CountedValue]:
+def _counted(connection: Connection, field: Field, scope: RunScope) -> Iterable[CountedValue]:
     match field:
-        case Hparam():
+        case HparamField():
             for number, text, flag, count in connection.execute(_of_hparam(field, scope)):
                 yield CountedValue(_value(number, text, flag), count)
-        case Tag(name):
+        case TagField(name):
             newest = scope.newest(NEWEST)
             values = select(tags.c.value, func.count()).join_from(tags, newest, newest.c.id == tags.c.run_id)
             yield from _texts(connection, values.where(tags.c.name == stored_key(name)), tags.c.value)
-        case Column(name="workspace"):
+        case ColumnField(name="workspace"):
             newest = scope.newest(NEWEST, runs.c.workspace_id)
             values = select(workspaces.c.name, func.count()).join_from(
                 newest, workspaces, newest.c.workspace_id == workspaces.c.id
             )
             yield from _texts(connection, values, workspaces.c.name)
-        case Column(name) if name in _COLUMNS:
+        case ColumnField(name) if name in _COLUMNS:
             column = scope.newest(NEWEST, runs.c[name]).c[name]
             yield from _texts(connection, select(column, func.count()), column)
         case _:
@@ -119,7 +119,7 @@ def _counted(connection: Connection, field: Field, scope: Scope) -> Iterable[Cou
             raise InvalidValue(f"values of {field} are not listed", hint=hint)
 
 
-def _of_hparam(field: Hparam, scope: Scope) -> Select[Any, Any, Any, int]:
+def _of_hparam(field: HparamField, scope: RunScope) -> Select[Any, Any, Any, int]:
     # Kinds are not told apart: to a filter 1 and 1.0 are one number.
     columns = hparams.c.number, hparams.c.text, hparams.c.flag
     newest = scope.newest(NEWEST)

@@ -38,34 +38,34 @@ from sqlalchemy import (
 )
 
 from aboard.catalog.columns import storable
-from aboard.catalog.lookup import Seen, seen_ids, stored_key, text_fits, workspace_ids
+from aboard.catalog.lookup import VisibleWorkspaces, stored_key, text_fits, visible_workspace_ids, workspace_ids
 from aboard.catalog.schema import SORTED_COLUMNS, TEXT_HEAD, fields, hparams, metrics, notes, runs, tags, workspaces
 from aboard.model.query.evaluate import as_double
 from aboard.model.query.tree import (
     Among,
     And,
-    Column,
-    Comparison,
+    ColumnField,
     Condition,
     Field,
-    Hparam,
+    FieldComparison,
+    HparamField,
     IsNan,
     IsNone,
-    Metric,
+    MetricField,
     MetricPart,
-    Moment,
     Not,
+    Operator,
     Or,
-    Order,
     Query,
-    Tag,
+    TagField,
     TextMatch,
+    TimeValue,
     Value,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RunScope:
     """Workspaces, or all of them; and the numbers that their hyperparameters and metrics have."""
 
     workspaces: tuple[int, ...] | None
@@ -80,13 +80,13 @@ class Scope:
         asked: Iterable[Field],
         *,
         in_bin: bool = False,
-        seen: Seen = None,
-    ) -> Scope:
+        seen: VisibleWorkspaces = None,
+    ) -> RunScope:
         """The scope of these workspaces, or of all that are seen, ready for questions about these fields."""
         if names is not None:
             ids = tuple(workspace_ids(connection, names, seen))
         else:
-            ids = None if seen is None else seen_ids(connection, seen)
+            ids = None if seen is None else visible_workspace_ids(connection, seen)
         return cls(ids, in_bin, _field_ids(connection, ids, asked))
 
     def holds(self) -> list[ColumnElement[bool]]:
@@ -99,7 +99,7 @@ class Scope:
         query = select(runs.c.id, *columns).where(*self.holds())
         return query.order_by(runs.c.id.desc()).limit(count).subquery()
 
-    def has_field(self, column: ColumnElement[int], asked: Hparam | Metric) -> ColumnElement[bool]:
+    def has_field(self, column: ColumnElement[int], asked: HparamField | MetricField) -> ColumnElement[bool]:
         """Whether a row of `hparams` or `metrics` is about this field."""
         return _one_of(column, self.field_ids.get(_key(asked), ()))
 
@@ -109,14 +109,14 @@ def _one_of(column: ColumnElement[int], values: tuple[int, ...]) -> ColumnElemen
     return column == values[0] if len(values) == 1 else column.in_(values)
 
 
-def _key(asked: Hparam | Metric) -> tuple[str, str]:
-    return ("hparam" if isinstance(asked, Hparam) else "metric", stored_key(asked.name))
+def _key(asked: HparamField | MetricField) -> tuple[str, str]:
+    return ("hparam" if isinstance(asked, HparamField) else "metric", stored_key(asked.name))
 
 
 def _field_ids(
     connection: Connection, workspaces: tuple[int, ...] | None, asked: Iterable[Field]
 ) -> dict[tuple[str, str], tuple[int, ...]]:
-    wanted = {_key(one) for one in asked if isinstance(one, (Hparam, Metric))}
+    wanted = {_key(one) for one in asked if isinstance(one, (HparamField, MetricField))}
     if not wanted:
         return {}
     query = select(fields.c.kind, fields.c.name, fields.c.id).where(
@@ -130,19 +130,19 @@ def _field_ids(
     return found
 
 
-_ORDERS: dict[Order, Callable[[Any, Any], ColumnElement[bool]]] = {
-    Order.EQUAL: operator.eq,
-    Order.LESS: operator.lt,
-    Order.LESS_OR_EQUAL: operator.le,
-    Order.GREATER: operator.gt,
-    Order.GREATER_OR_EQUAL: operator.ge,
+_ORDERS: dict[Operator, Callable[[Any, Any], ColumnElement[bool]]] = {
+    Operator.EQUAL: operator.eq,
+    Operator.LESS: operator.lt,
+    Operator.LESS_OR_EQUAL: operator.le,
+    Operator.GREATER: operator.gt,
+    Operator.GREATER_OR_EQUAL: operator.ge,
 }
 _METRIC_COLUMNS = {MetricPart.STEP: "last_step"}  # all others are named as their part
 _RUN_COLUMNS = {"number": "id", "experiment_number": "experiment_id"}  # all others are named as the field
 _INT64 = 2**63
 
 
-def run_column(rows: FromClause, field: Column) -> ColumnElement[Any]:
+def run_column(rows: FromClause, field: ColumnField) -> ColumnElement[Any]:
     """The column of `runs` that holds a field."""
     return rows.c[_RUN_COLUMNS.get(field.name, field.name)]
 
@@ -156,7 +156,7 @@ def metric_column(rows: FromClause, part: MetricPart) -> ColumnElement[Any]:
 class QueryCompiler:
     """Writes filters about runs of a scope, asked at `now`."""
 
-    scope: Scope
+    scope: RunScope
     now: datetime
     is_sqlite: bool
     is_walking: bool = False  # rows are taken in an index's order until there are enough
@@ -175,11 +175,11 @@ class QueryCompiler:
 
     def _condition(self, condition: Condition, run_id: ColumnElement[int]) -> ColumnElement[bool]:
         match condition.field:
-            case Column(name="note") | Tag() | Hparam() | Metric():
+            case ColumnField(name="note") | TagField() | HparamField() | MetricField():
                 table = self.rows_of(condition.field)
                 found = self.exists(table.c.run_id == run_id, self.row_holds(condition, table))
                 return not_(found) if isinstance(condition, IsNone) else found
-            case Column():
+            case ColumnField():
                 if run_id.compare(runs.c.id):
                     return self.row_holds(condition, runs)
                 rows = runs.alias()
@@ -193,34 +193,34 @@ class QueryCompiler:
         rows = select(literal(1)).where(*holds)
         return (rows.offset(literal_column("0")) if self.is_walking and not self.is_sqlite else rows).exists()
 
-    def rows_of(self, field: Column | Tag | Hparam | Metric) -> FromClause:
+    def rows_of(self, field: ColumnField | TagField | HparamField | MetricField) -> FromClause:
         """The table, under a name of its own, whose rows may hold such a field."""
         match field:
-            case Tag():
+            case TagField():
                 return tags.alias()
-            case Hparam():
+            case HparamField():
                 return hparams.alias()
-            case Metric():
+            case MetricField():
                 return metrics.alias()
-            case Column():
+            case ColumnField():
                 return notes.alias()
 
     def row_holds(self, condition: Condition, rows: FromClause) -> ColumnElement[bool]:
         """Whether one row makes a condition true. For IsNone of other tables: whether it makes it false."""
         match condition.field:
-            case Hparam() as field:
+            case HparamField() as field:
                 return and_(self.scope.has_field(rows.c.field_id, field), self._hparam(condition, rows))
-            case Metric() as field:
+            case MetricField() as field:
                 return and_(self.scope.has_field(rows.c.field_id, field), self._metric(condition, field.part, rows))
-            case Tag(name):
+            case TagField(name):
                 return and_(rows.c.name == stored_key(name), self._text(condition, rows.c.value))
-            case Column(name="note"):
+            case ColumnField(name="note"):
                 return self._text(condition, rows.c.text)
-            case Column(name="workspace"):
+            case ColumnField(name="workspace"):
                 names = workspaces.alias()
                 found = exists().where(names.c.id == rows.c.workspace_id, self._text(condition, names.c.name))
                 return not_(found) if isinstance(condition, IsNone) else found
-            case Column() as field:
+            case ColumnField() as field:
                 return self._column(condition, run_column(rows, field))
 
     def _hparam(self, condition: Condition, rows: FromClause) -> ColumnElement[bool]:
@@ -232,17 +232,19 @@ class QueryCompiler:
                 return and_(rows.c.kind == "float", rows.c.number.is_(None))
             case TextMatch(pattern=pattern, text=text):
                 return and_(is_text, text_fits(rows.c.text, pattern, text, is_sqlite=self.is_sqlite))
-            case Comparison(order=order, value=bool(flag)):
+            case FieldComparison(order=order, value=bool(flag)):
                 return _ORDERS[order](rows.c.flag, int(flag))
-            case Comparison(order=order, value=str(text)):
-                if order is not Order.EQUAL:
+            case FieldComparison(order=order, value=str(text)):
+                if order is not Operator.EQUAL:
                     return and_(is_text, _ORDERS[order](rows.c.text, text))
                 begins = rows.c.text_head == storable(text)[:TEXT_HEAD]
                 return begins if len(storable(text)) < TEXT_HEAD else and_(begins, rows.c.text == text)
-            case Comparison(order=order, value=value):
+            case FieldComparison(order=order, value=value):
                 return _ORDERS[order](rows.c.number, as_double(value))
             case Among(values=values):
-                return or_(*(self._hparam(Comparison(condition.field, Order.EQUAL, value), rows) for value in values))
+                return or_(
+                    *(self._hparam(FieldComparison(condition.field, Operator.EQUAL, value), rows) for value in values)
+                )
 
     def _metric(self, condition: Condition, part: MetricPart, rows: FromClause) -> ColumnElement[bool]:
         column = metric_column(rows, part)
@@ -253,11 +255,13 @@ class QueryCompiler:
                 return column.is_not(None)
             case IsNan():
                 return column.is_(None) if part is MetricPart.LAST else false()
-            case Comparison(order=order, value=value):
+            case FieldComparison(order=order, value=value):
                 exact = part not in (MetricPart.LAST, MetricPart.MIN, MetricPart.MAX)
                 return _ORDERS[order](column, _whole(value) if exact else as_double(value))
             case Among(values=values):
-                return or_(*(self._metric(Comparison(condition.field, Order.EQUAL, one), part, rows) for one in values))
+                return or_(
+                    *(self._metric(FieldComparison(condition.field, Operator.EQUAL, one), part, rows) for one in values)
+                )
             case TextMatch():
                 return false()
 
@@ -265,7 +269,7 @@ class QueryCompiler:
         match condition:
             case IsNone():
                 return true()
-            case Comparison(order=order, value=value):
+            case FieldComparison(order=order, value=value):
                 return _ORDERS[order](column, value)
             case Among(values=values):
                 return column.in_(values)
@@ -278,7 +282,7 @@ class QueryCompiler:
         match condition:
             case IsNone():
                 return column.is_(None)
-            case Comparison(order=order, value=value):
+            case FieldComparison(order=order, value=value):
                 holds = _ORDERS[order](column, self._column_value(value))
             case Among(values=values):
                 holds = column.in_([self._column_value(value) for value in values])
@@ -289,7 +293,7 @@ class QueryCompiler:
         return and_(column.is_not(None), holds) if getattr(column, "nullable", True) else holds
 
     def _column_value(self, value: Value) -> object:
-        if isinstance(value, Moment):
+        if isinstance(value, TimeValue):
             return value.resolve(self.now)
         return value if isinstance(value, str) else _whole(value)
 
@@ -330,7 +334,7 @@ def _supersets(compiler: QueryCompiler, query: Query) -> list[Select[tuple[int]]
                 return []
             together = union_all(*(choice[0] for choice in choices)).subquery()
             return [select(together.c[0])]
-        case Not(part=IsNone(field=Hparam() | Metric() | Tag()) as absent):
+        case Not(part=IsNone(field=HparamField() | MetricField() | TagField()) as absent):
             return [_rows(compiler, absent)]
         case Not():
             return []
@@ -342,7 +346,7 @@ def _supersets(compiler: QueryCompiler, query: Query) -> list[Select[tuple[int]]
 
 def _condition(compiler: QueryCompiler, condition: Condition) -> list[Select[tuple[int]]]:
     match condition.field:
-        case Column(name=name):
+        case ColumnField(name=name):
             if name not in _INDEXED or isinstance(condition, TextMatch):
                 return []
             return [select(runs.c.id).where(*compiler.scope.holds(), compiler.row_holds(condition, runs))]

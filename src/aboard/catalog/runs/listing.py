@@ -33,7 +33,16 @@ from aboard.catalog.runs.filters import QueryCompiler, few_candidates, metric_co
 from aboard.catalog.schema import hparams, metrics, runs, workspaces
 from aboard.errors import InvalidValue
 from aboard.model.query.fields import Sort
-from aboard.model.query.tree import And, Column, Comparison, Field, Hparam, Metric, Query, conditions
+from aboard.model.query.tree import (
+    And,
+    ColumnField,
+    Field,
+    FieldComparison,
+    HparamField,
+    MetricField,
+    Query,
+    conditions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +88,24 @@ class RunOrder:
 def run_order(sort: Sort, compiler: QueryCompiler, query: Query | None) -> RunOrder:
     """The phases in which the runs that a filter holds for are walked."""
     match sort.field:
-        case Hparam() | Metric() as field:
+        case HparamField() | MetricField() as field:
             return _by_other_table(field, sort.descending, compiler, _required(query, field))
-        case Column(name="number"):
+        case ColumnField(name="number"):
             return RunOrder((Phase(runs.c.id, None, sort.descending),), None)
-        case Column() as field:
+        case ColumnField() as field:
             return _by_column(field, sort.descending)
         case _:
             raise AssertionError(sort)
 
 
-def _required(query: Query | None, field: Field) -> list[Comparison]:
+def _required(query: Query | None, field: Field) -> list[FieldComparison]:
     """What must hold for the very field that runs are sorted by; walking begins and ends where it does."""
     parts = query.parts if isinstance(query, And) else [query]
-    return [part for part in parts if isinstance(part, Comparison) and part.field == field]
+    return [part for part in parts if isinstance(part, FieldComparison) and part.field == field]
 
 
 def _by_other_table(
-    field: Hparam | Metric, descending: bool, compiler: QueryCompiler, required: Sequence[Comparison]
+    field: HparamField | MetricField, descending: bool, compiler: QueryCompiler, required: Sequence[FieldComparison]
 ) -> RunOrder:
     scope = compiler.scope
     rows, values = _value_columns(field)
@@ -115,15 +124,15 @@ def _by_other_table(
     return RunOrder((*phases, rest), (rows, and_(rows.c.run_id == runs.c.id, about)))
 
 
-def _value_columns(field: Hparam | Metric) -> tuple[FromClause, list[ColumnElement[Any]]]:
-    if isinstance(field, Metric):
+def _value_columns(field: HparamField | MetricField) -> tuple[FromClause, list[ColumnElement[Any]]]:
+    if isinstance(field, MetricField):
         rows = metrics.alias()
         return rows, [metric_column(rows, field.part)]
     rows = hparams.alias()
     return rows, [rows.c.number, rows.c.text_head, rows.c.flag]
 
 
-def _by_column(field: Column, descending: bool) -> RunOrder:
+def _by_column(field: ColumnField, descending: bool) -> RunOrder:
     if field.name == "workspace":
         name: ColumnElement[Any] = (
             select(workspaces.c.name).where(workspaces.c.id == runs.c.workspace_id).scalar_subquery()
@@ -250,7 +259,7 @@ def _parts(query: Query | None) -> Sequence[Query]:
 
 def _is_about_columns(query: Query) -> bool:
     """Whether a row of `runs` alone answers it."""
-    return all(isinstance(one.field, Column) and one.field.name != "note" for one in conditions(query))
+    return all(isinstance(one.field, ColumnField) and one.field.name != "note" for one in conditions(query))
 
 
 _Place = tuple[Any, int]  # a value and the number of a run

@@ -16,53 +16,43 @@ from sqlalchemy import ColumnElement, Connection, Table, select
 
 from aboard.catalog.columns import storable
 from aboard.catalog.lookup import stored_fold, stored_key
-from aboard.catalog.schema import (
-    TEXT_HEAD,
-    attempts,
-    fields,
-    hparams,
-    metrics,
-    notes,
-    runs,
-    tags,
-    workspaces,
-)
+from aboard.catalog.schema import TEXT_HEAD, attempts, fields, hparams, metrics, notes, runs, tags, workspaces
 from aboard.model.hparams import HparamValue
 from aboard.model.query.evaluate import as_double
-from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, Run, run_to_document
+from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, RunRecord, run_to_document
 from aboard.model.states import RunState
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameIds:
     """The keys of everything that some runs name."""
 
     workspaces: Mapping[str, int]  # by folded name
     experiments: Mapping[tuple[int, str], tuple[int, str]]  # key and name, by workspace and folded name
     fields: Mapping[tuple[int, str, str], int]  # by workspace, kind and name
 
-    def workspace(self, run: Run) -> int:
+    def workspace(self, run: RunRecord) -> int:
         return self.workspaces[stored_fold(run.workspace)]
 
-    def experiment(self, run: Run) -> tuple[int | None, str | None]:
+    def experiment(self, run: RunRecord) -> tuple[int | None, str | None]:
         if run.experiment is None:
             return None, None
         return self.experiments[self.workspace(run), stored_fold(run.experiment)]
 
 
 Row = dict[str, Any]
-Found = Mapping[Any, Any]  # a row that was read
+StoredRow = Mapping[Any, Any]  # a row that was read
 _EXACT = 2**53
 _COUNTS = ("revision", "exit_code", "files", "bytes")
 
 
-def digest(run: Run) -> str:
+def run_digest(run: RunRecord) -> str:
     """A word that is the same as long as nothing in the run's document changes."""
     document = json.dumps(run_to_document(run), sort_keys=True, default=str)
     return hashlib.sha256(document.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def run_row(run: Run, names: Names) -> Row:
+def run_row(run: RunRecord, names: NameIds) -> Row:
     """The row of `runs`, without what only the catalog knows: number, and whether it is in the bin."""
     experiment_id, experiment = names.experiment(run)
     times = ("created", "started", "ended", "heartbeat", "updated", "duration")
@@ -77,11 +67,11 @@ def run_row(run: Run, names: Names) -> Row:
         **{name: getattr(run, name) for name in (*times, *_COUNTS)},
         "attempts": len(run.attempts),
         "details": dict(run.details),
-        "digest": digest(run),
+        "digest": run_digest(run),
     }
 
 
-def hparam_rows(run_id: int, run: Run, names: Names) -> list[Row]:
+def hparam_rows(run_id: int, run: RunRecord, names: NameIds) -> list[Row]:
     """The rows of `hparams`."""
     workspace = names.workspace(run)
     keys = {names.fields[workspace, "hparam", stored_key(name)]: value for name, value in run.hparams.items()}
@@ -129,7 +119,7 @@ def hparam_value(kind: str, number: float | None, text: str | None, flag: int | 
             return None
 
 
-def metric_rows(run_id: int, run: Run, names: Names) -> list[Row]:
+def metric_rows(run_id: int, run: RunRecord, names: NameIds) -> list[Row]:
     """The rows of `metrics`."""
     workspace = names.workspace(run)
     keys = {names.fields[workspace, "metric", stored_key(name)]: metric for name, metric in run.metrics.items()}
@@ -175,13 +165,13 @@ def _extreme(value: float | None, step: int, wall_time: float) -> MetricPoint | 
     return None if value is None else MetricPoint(value, step, wall_time)
 
 
-def tag_rows(run_id: int, run: Run) -> list[Row]:
+def tag_rows(run_id: int, run: RunRecord) -> list[Row]:
     """The rows of `tags`."""
     kept = {stored_key(name): storable(value) for name, value in run.tags.items()}
     return [{"run_id": run_id, "name": name, "value": value} for name, value in kept.items()]
 
 
-def note_rows(run_id: int, run: Run) -> list[Row]:
+def note_rows(run_id: int, run: RunRecord) -> list[Row]:
     """The rows of `notes`."""
     return [
         {"run_id": run_id, "position": position, "text": storable(note.text)}
@@ -190,7 +180,7 @@ def note_rows(run_id: int, run: Run) -> list[Row]:
     ]
 
 
-def attempt_rows(run_id: int, run: Run) -> list[Row]:
+def attempt_rows(run_id: int, run: RunRecord) -> list[Row]:
     """The rows of `attempts`."""
     attempts = {attempt.number: attempt for attempt in run.attempts}
     return [_attempt_row(run_id, attempt) for attempt in attempts.values()]
@@ -222,10 +212,10 @@ def note_of(_position: int, text: str, author: str, written: datetime | None) ->
     return Note(text=text, author=author, written=written)
 
 
-def run_of(row: Found, **parts: Any) -> Run:
+def run_of(row: StoredRow, **parts: Any) -> RunRecord:
     """The run that a row of `runs` holds, with the name of its workspace and the parts that other tables hold."""
     plain = ("uid", "workspace", "experiment", "name", "created", "started", "ended", "heartbeat", "updated")
-    return Run(
+    return RunRecord(
         number=row["id"],
         status=RunState(row["status"]),
         experiment_number=row["experiment_id"],
@@ -247,7 +237,7 @@ def read_runs(
     hparam_names: Sequence[str] | None = None,
     metric_names: Sequence[str] | None = None,
     with_details: bool = False,
-) -> list[Run]:
+) -> list[RunRecord]:
     """The runs with these numbers, in this order; a number that is nobody's is left out.
 
     Of hyperparameters and metrics only the named ones are read; all, when there are no names.

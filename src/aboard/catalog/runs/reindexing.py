@@ -17,14 +17,14 @@ from aboard.catalog.runs.writing import MISSING, put_runs, take_turn
 from aboard.catalog.schema import reindexings, runs
 from aboard.errors import AboardError
 from aboard.model.ids import is_uid
-from aboard.model.runs import Run, run_from_document
+from aboard.model.runs import RunRecord, run_from_document
 from aboard.model.times import now
 
 _AT_ONCE = 200
 
 
 @dataclass(slots=True)
-class Reindexed:
+class ReindexResult:
     """What a reindexing did. A problem is the uid, or whatever else names the document, and what is wrong with it."""
 
     written: int = 0
@@ -32,7 +32,7 @@ class Reindexed:
     problems: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-def reindex(database: Database, documents: Iterable[object], store: str) -> Reindexed:
+def reindex(database: Database, documents: Iterable[object], store: str) -> ReindexResult:
     """Write each run of a store, and put those into the bin that the store no longer has.
 
     Runs known by their uid keep their numbers; others get the one in their document, if it was nobody's, or a new one.
@@ -40,12 +40,12 @@ def reindex(database: Database, documents: Iterable[object], store: str) -> Rein
     it was. If the documents end with an exception, it goes on to the caller and nothing is taken for missing. Runs in
     the bin because they were missing come back when they are there again.
     """
-    result = Reindexed()
+    result = ReindexResult()
     unseen = _runs_of(database, store)
     is_complete = True
     readable = iter(documents)
     while part := list(islice(readable, _AT_ONCE)):
-        good: list[Run] = []
+        good: list[RunRecord] = []
         for run, name, problem in _read(part, store):
             unseen.pop(name, None)
             if run is not None:
@@ -77,7 +77,7 @@ def _put_into_bin(database: Database, numbers: list[int]) -> int:
     return count
 
 
-def _read(documents: Iterable[object], store: str) -> Iterator[tuple[Run | None, str, str]]:
+def _read(documents: Iterable[object], store: str) -> Iterator[tuple[RunRecord | None, str, str]]:
     for document in documents:
         uid = cast("Mapping[str, object]", document).get("uid") if isinstance(document, Mapping) else None
         name = str(uid or cast("object", document))[:200]

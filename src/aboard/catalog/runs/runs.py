@@ -10,9 +10,9 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, select, update
 
 from aboard.catalog.database import Database
-from aboard.catalog.lookup import Seen, inside_seen, stored_fold, stored_key, workspace_id
-from aboard.catalog.paging import Cursor, Page, check_limit
-from aboard.catalog.runs.filters import FEW, QueryCompiler, Scope
+from aboard.catalog.lookup import VisibleWorkspaces, in_visible_workspaces, stored_fold, stored_key, workspace_id
+from aboard.catalog.paging import Cursor, ResultPage, check_limit
+from aboard.catalog.runs.filters import FEW, QueryCompiler, RunScope
 from aboard.catalog.runs.listing import RunPages, run_order
 from aboard.catalog.runs.records import read_runs
 from aboard.catalog.runs.writing import put_runs
@@ -21,7 +21,7 @@ from aboard.errors import UnknownName
 from aboard.model.names import run_name
 from aboard.model.query.fields import NEWEST_FIRST, Sort
 from aboard.model.query.tree import Query, conditions
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState, check_run_change
 from aboard.model.times import now as present
 
@@ -39,19 +39,19 @@ class KnownRun(NamedTuple):
 class Runs:
     """The runs of a catalog."""
 
-    def __init__(self, database: Database, seen: Seen = None, *, few: int = FEW) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None, *, few: int = FEW) -> None:
         self._database, self._seen = database, seen
         self._few = few
 
-    def put(self, run: Run) -> Run:
+    def put(self, run: RunRecord) -> RunRecord:
         """Write a run, whole; it comes back with its number and name. See `run_writer`."""
         return self.put_many([run])[0]
 
-    def put_many(self, given: Sequence[Run]) -> list[Run]:
+    def put_many(self, given: Sequence[RunRecord]) -> list[RunRecord]:
         """As `put`, for many at once."""
         return put_runs(self._database, given)
 
-    def get(self, number: int) -> Run:
+    def get(self, number: int) -> RunRecord:
         """The run with this number, with everything; also when it is in the bin."""
         with self._database.reading() as connection:
             query = select(runs.c.id).where(runs.c.id == number, *self._visible())
@@ -60,7 +60,7 @@ class Runs:
             raise UnknownName(f"there is no run {run_name(number)}")
         return found[0]
 
-    def by_uid(self, uid: str) -> Run:
+    def by_uid(self, uid: str) -> RunRecord:
         """The run with this uid, with everything; also when it is in the bin."""
         with self._database.reading() as connection:
             query = select(runs.c.id).where(runs.c.uid == uid, *self._visible())
@@ -76,7 +76,7 @@ class Runs:
             found = connection.execute(select(*columns).where(runs.c.store == stored_key(store)))
             return {uid: KnownRun(number, RunState(status), heard) for uid, number, status, heard in found}
 
-    def named(self, workspace: str, name: str) -> Sequence[Run]:
+    def named(self, workspace: str, name: str) -> Sequence[RunRecord]:
         """The runs in a workspace that have this name; capitals make no difference. Stores may bring several."""
         with self._database.reading() as connection:
             inside = runs.c.workspace_id == workspace_id(connection, workspace, self._seen)
@@ -96,7 +96,7 @@ class Runs:
         hparams: Sequence[str] | None = None,
         metrics: Sequence[str] | None = None,
         now: datetime | None = None,
-    ) -> Page[Run]:
+    ) -> ResultPage[RunRecord]:
         """One page of the runs of some workspaces, or of all; `after` is what `next` of the page before said.
 
         Only the named hyperparameters and metrics are read, all when there are no names. Details are left out.
@@ -110,7 +110,7 @@ class Runs:
             found = read_runs(
                 connection, [mark.number for mark in marks[:limit]], hparam_names=hparams, metric_names=metrics
             )
-        return Page(found, marks[limit - 1].text(order_name) if len(marks) > limit else None)
+        return ResultPage(found, marks[limit - 1].text(order_name) if len(marks) > limit else None)
 
     def marks(
         self,
@@ -155,12 +155,12 @@ class Runs:
         now: datetime | None,
     ) -> RunPages:
         asked = [sort.field, *(condition.field for condition in (conditions(where) if where else []))]
-        scope = Scope.of(connection, workspaces, asked, in_bin=in_bin, seen=self._seen)
+        scope = RunScope.of(connection, workspaces, asked, in_bin=in_bin, seen=self._seen)
         compiler = QueryCompiler(scope, now or present(), self._database.is_sqlite)
         return RunPages(connection, compiler, where, run_order(sort, compiler, where), self._few)
 
     def _visible(self) -> list[ColumnElement[bool]]:
-        return inside_seen(runs.c.workspace_id, self._seen)
+        return in_visible_workspaces(runs.c.workspace_id, self._seen)
 
     def change_status(
         self,
@@ -170,11 +170,11 @@ class Runs:
         at: datetime | None = None,
         reason: str = "",
         exit_code: int | None = None,
-    ) -> Run:
+    ) -> RunRecord:
         """Change a run's status, if it may become that; an end gets its time."""
         at = at or present()
 
-        def work(connection: Connection) -> Run:
+        def work(connection: Connection) -> RunRecord:
             query = select(runs.c.status).where(runs.c.id == number).with_for_update()
             old = connection.execute(query).scalar()
             if old is None:
@@ -212,7 +212,7 @@ class Runs:
         return self._database.write(work)
 
 
-def _with_duration(connection: Connection, number: int) -> Run:
+def _with_duration(connection: Connection, number: int) -> RunRecord:
     """The run, whose duration now fits its times."""
     (run,) = read_runs(connection, [number])
     connection.execute(update(runs).where(runs.c.id == number).values(duration=run.duration))

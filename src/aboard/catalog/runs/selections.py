@@ -9,14 +9,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, String, cast, exists, literal, or_, select
 
 from aboard.catalog.database import Database, parts_of
-from aboard.catalog.lookup import Seen, inside_seen, stored_fold, stored_key, text_fits
-from aboard.catalog.runs.filters import QueryCompiler, Scope, few_candidates
+from aboard.catalog.lookup import VisibleWorkspaces, in_visible_workspaces, stored_fold, stored_key, text_fits
+from aboard.catalog.runs.filters import QueryCompiler, RunScope, few_candidates
 from aboard.catalog.runs.records import read_runs
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.errors import InvalidValue
 from aboard.model.query.tree import Pattern, Query, conditions
-from aboard.model.runs import Run
-from aboard.model.selections import NamedLike, NumberKind, Numbers, SelectedRun, like_text
+from aboard.model.runs import RunRecord
+from aboard.model.selections import NamePattern, NumberKind, NumberRange, SelectedRun, like_text
 from aboard.model.states import RunState
 from aboard.model.times import now
 
@@ -27,7 +27,7 @@ _FEW = 1000
 class SelectedRuns:
     """Finds the runs of one kind of entry, by number; of these, those for which `where` holds."""
 
-    def __init__(self, database: Database, seen: Seen = None) -> None:
+    def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
     def all(self, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
@@ -43,13 +43,13 @@ class SelectedRuns:
             found |= {run.number: run for run in self._find([runs.c.id.in_(some)], where, in_bin=in_bin)}
         return found
 
-    def between(self, entry: Numbers, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
+    def between(self, entry: NumberRange, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
         """The runs with numbers of a range, or of the experiments with these."""
         column = runs.c.id if entry.kind is NumberKind.RUN else runs.c.experiment_id
         holds = column == entry.first if entry.is_one else column.between(entry.first, entry.last)
         return self._find([holds], where, workspace=entry.workspace, in_bin=in_bin)
 
-    def like(self, entry: NamedLike, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
+    def like(self, entry: NamePattern, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
         """The runs whose name, or `run` and number, fits a pattern."""
         number = literal("run") + cast(runs.c.id, String)
         texts: list[ColumnElement[str]] = [runs.c.name_key, number]
@@ -74,7 +74,7 @@ class SelectedRuns:
         """The runs of a store."""
         return self._find([runs.c.store == stored_key(store)], where, in_bin=in_bin)
 
-    def described(self, numbers: Iterable[int], hparams: Sequence[str], metrics: Sequence[str]) -> Iterator[Run]:
+    def described(self, numbers: Iterable[int], hparams: Sequence[str], metrics: Sequence[str]) -> Iterator[RunRecord]:
         """What is known of the runs with these numbers; of hyperparameters and metrics only the named ones."""
         for some in parts_of(sorted(set(numbers))):
             with self._database.reading() as connection:
@@ -83,7 +83,7 @@ class SelectedRuns:
     def has_store(self, store: str) -> bool:
         """Whether a run, in the bin or not, is in this store."""
         with self._database.reading() as connection:
-            inside = runs.c.store == stored_key(store), *inside_seen(runs.c.workspace_id, self._seen)
+            inside = runs.c.store == stored_key(store), *in_visible_workspaces(runs.c.workspace_id, self._seen)
             return bool(connection.execute(select(exists().where(*inside))).scalar())
 
     def missing_experiments(self, numbers: Iterable[int]) -> set[int]:
@@ -92,7 +92,7 @@ class SelectedRuns:
         with self._database.reading() as connection:
             for some in parts_of(sorted(missing)):
                 query = select(experiments.c.id).where(experiments.c.id.in_(some), experiments.c.deleted.is_(None))
-                query = query.where(*inside_seen(experiments.c.workspace_id, self._seen))
+                query = query.where(*in_visible_workspaces(experiments.c.workspace_id, self._seen))
                 missing -= set(connection.scalars(query))
         return missing
 
@@ -102,7 +102,7 @@ class SelectedRuns:
         with self._database.reading() as connection:
             asked = [condition.field for condition in conditions(where)] if where is not None else []
             names = [workspace] if workspace else None
-            scope = Scope.of(connection, names, asked, in_bin=in_bin, seen=self._seen)
+            scope = RunScope.of(connection, names, asked, in_bin=in_bin, seen=self._seen)
             filtered = self._filtered(connection, scope, where)
             columns = runs.c.id, runs.c.uid, runs.c.name, workspaces.c.name, runs.c.status, runs.c.experiment_id
             query = select(*columns, runs.c.store).join_from(runs, workspaces)
@@ -112,7 +112,7 @@ class SelectedRuns:
             raise InvalidValue(f"more than {MOST_RUNS:,} runs are selected", hint="narrow it with a filter or a range")
         return [_selected(*row) for row in rows]
 
-    def _filtered(self, connection: Connection, scope: Scope, where: Query | None) -> list[ColumnElement[bool]]:
+    def _filtered(self, connection: Connection, scope: RunScope, where: Query | None) -> list[ColumnElement[bool]]:
         if where is None:
             return []
         compiler = QueryCompiler(scope, now(), self._database.is_sqlite)

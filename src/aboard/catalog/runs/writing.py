@@ -33,13 +33,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from aboard.catalog.database import Database, parts_of
 from aboard.catalog.lookup import stored_fold, stored_key
 from aboard.catalog.runs.records import (
-    Names,
+    NameIds,
     Row,
     attempt_rows,
-    digest,
     hparam_rows,
     metric_rows,
     note_rows,
+    run_digest,
     run_row,
     tag_rows,
 )
@@ -56,7 +56,7 @@ from aboard.catalog.schema import (
     workspaces,
 )
 from aboard.model.ids import check_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import now as present
 
 NumberedRow = Mapping[str, Any]
@@ -111,18 +111,18 @@ def _is_retired(connection: Connection, table: Table, number: int) -> bool:
     return connection.execute(select(retired_numbers.c.number).where(*asked)).first() is not None
 
 
-def names_of(connection: Connection, runs: Iterable[Run], now: datetime) -> Names:
+def names_of(connection: Connection, runs: Iterable[RunRecord], now: datetime) -> NameIds:
     """Find, or make, all that `runs` name. In a transaction of its own, so that writers do not wait for each other."""
     runs = list(runs)
     workspace_ids = _workspaces(connection, {stored_fold(run.workspace): run.workspace for run in runs}, now)
     of_run = {run.uid: workspace_ids[stored_fold(run.workspace)] for run in runs}
-    asked: dict[tuple[int, str], Run] = {}
+    asked: dict[tuple[int, str], RunRecord] = {}
     for run in runs:
         if run.experiment is not None:
             asked.setdefault((of_run[run.uid], stored_fold(run.experiment)), run)
     keys = {(of_run[run.uid], "hparam", stored_key(name)) for run in runs for name in run.hparams}
     keys |= {(of_run[run.uid], "metric", stored_key(name)) for run in runs for name in run.metrics}
-    return Names(workspace_ids, _experiments(connection, asked, now), _fields(connection, keys))
+    return NameIds(workspace_ids, _experiments(connection, asked, now), _fields(connection, keys))
 
 
 def _workspaces(connection: Connection, names: Mapping[str, str], now: datetime) -> dict[str, int]:
@@ -137,7 +137,7 @@ def _workspaces(connection: Connection, names: Mapping[str, str], now: datetime)
 
 
 def _experiments(
-    connection: Connection, asked: Mapping[tuple[int, str], Run], now: datetime
+    connection: Connection, asked: Mapping[tuple[int, str], RunRecord], now: datetime
 ) -> dict[tuple[int, str], tuple[int, str]]:
     found = _found_experiments(connection, asked)
     if any(place not in found for place in asked):
@@ -195,13 +195,13 @@ _AT_ONCE = 200
 MISSING = "missing"  # why a run is in the bin that its store no longer has
 
 
-def put_runs(database: Database, given: Sequence[Run]) -> list[Run]:
+def put_runs(database: Database, given: Sequence[RunRecord]) -> list[RunRecord]:
     """Write runs, each whole; returns them with their numbers and names, in the order in which they were given."""
-    latest: dict[str, Run] = {}
+    latest: dict[str, RunRecord] = {}
     for run in given:
         check_uid(run.uid)
         latest[run.uid] = run if run.uid not in latest else _newer(latest[run.uid], run)
-    done: dict[str, Run] = {}
+    done: dict[str, RunRecord] = {}
     ordered = [latest[uid] for uid in sorted(latest)]  # all writers lock in one order, so that none waits in a circle
     for start in range(0, len(ordered), _AT_ONCE):
         some = ordered[start : start + _AT_ONCE]
@@ -211,7 +211,7 @@ def put_runs(database: Database, given: Sequence[Run]) -> list[Run]:
     return [done[run.uid] for run in given]
 
 
-def _newer(first: Run, second: Run) -> Run:
+def _newer(first: RunRecord, second: RunRecord) -> RunRecord:
     return first if _is_older(second.revision, first.revision) else second
 
 
@@ -222,14 +222,14 @@ def _is_older(revision: int | None, than: int | None) -> bool:
 class _Writer:
     """One transaction of writing."""
 
-    def __init__(self, connection: Connection, names: Names) -> None:
+    def __init__(self, connection: Connection, names: NameIds) -> None:
         self._connection = connection
         self._names = names
         self._new: set[str] = set()
         self._digests: dict[str, str] = {}
 
-    def write(self, given: Sequence[Run]) -> list[Run]:
-        self._digests = {run.uid: digest(run) for run in given}
+    def write(self, given: Sequence[RunRecord]) -> list[RunRecord]:
+        self._digests = {run.uid: run_digest(run) for run in given}
         found: dict[str, Row] = {}
         while missing := [run for run in given if run.uid not in found]:  # a second time if one was purged meanwhile
             self._insert_new(missing)
@@ -243,7 +243,7 @@ class _Writer:
         self._bring_back([row["id"] for row in found.values()])
         return self._with_numbers(given)
 
-    def _insert_new(self, given: Sequence[Run]) -> None:
+    def _insert_new(self, given: Sequence[RunRecord]) -> None:
         new = self._unknown(given)
         if new:
             take_turn(self._connection)
@@ -261,31 +261,31 @@ class _Writer:
             self._name_after_number(new)
             self._bring_back_what_holds(new)
 
-    def _unknown(self, given: Sequence[Run]) -> list[Run]:
+    def _unknown(self, given: Sequence[RunRecord]) -> list[RunRecord]:
         known = set(self._connection.scalars(select(runs.c.uid).where(runs.c.uid.in_([run.uid for run in given]))))
         return [run for run in given if run.uid not in known]
 
-    def _new_row(self, run: Run) -> Row:
+    def _new_row(self, run: RunRecord) -> Row:
         row = run_row(run, self._names)
         return row | {"name": stored_key(run.name), "name_key": stored_fold(run.name), "deleted": run.deleted}
 
-    def _locked(self, given: Sequence[Run]) -> dict[str, Row]:
+    def _locked(self, given: Sequence[RunRecord]) -> dict[str, Row]:
         columns = runs.c.uid, runs.c.id, runs.c.revision, runs.c.digest
         query = select(*columns).where(runs.c.uid.in_([run.uid for run in given])).order_by(runs.c.uid)
         return {row["uid"]: dict(row) for row in self._connection.execute(query.with_for_update()).mappings()}
 
-    def _is_news(self, run: Run, found: Row) -> bool:
+    def _is_news(self, run: RunRecord, found: Row) -> bool:
         """Whether a document says something that the catalog does not know yet, or know better."""
         if _is_older(run.revision, found["revision"]):
             return False
         return run.uid in self._new or found["digest"] != self._digests[run.uid]
 
-    def _name_after_number(self, new: Sequence[Run]) -> None:
+    def _name_after_number(self, new: Sequence[RunRecord]) -> None:
         name = literal("run", Text).concat(cast(runs.c.id, Text))
         unnamed = runs.c.uid.in_([run.uid for run in new]), runs.c.name == ""
         self._connection.execute(update(runs).where(*unnamed).values(name=name, name_key=name))
 
-    def _bring_back_what_holds(self, new: Sequence[Run]) -> None:
+    def _bring_back_what_holds(self, new: Sequence[RunRecord]) -> None:
         """A new run in a workspace or experiment that is in the bin takes it out again."""
         kept = {workspaces: {self._names.workspace(run) for run in new}}
         kept[experiments] = {key for key, _ in map(self._names.experiment, new) if key is not None}
@@ -293,7 +293,7 @@ class _Writer:
             binned = table.c.id.in_(sorted(keys)), table.c.deleted.is_not(None)
             self._connection.execute(update(table).where(*binned).values(deleted=None))
 
-    def _update(self, numbered: Sequence[tuple[int, Run]]) -> None:
+    def _update(self, numbered: Sequence[tuple[int, RunRecord]]) -> None:
         for number, run in numbered:
             row = run_row(run, self._names)
             if run.name:
@@ -302,7 +302,7 @@ class _Writer:
                 row["deleted"] = run.deleted
             self._connection.execute(update(runs).where(runs.c.id == number).values(**row))
 
-    def _update_parts(self, numbered: Sequence[tuple[int, Run]]) -> None:
+    def _update_parts(self, numbered: Sequence[tuple[int, RunRecord]]) -> None:
         numbers = [number for number, _ in numbered]
         for table, key, rows_of in _parts(self._names):
             rows = [row for number, run in numbered for row in rows_of(number, run)]
@@ -335,7 +335,7 @@ class _Writer:
         back = runs.c.id.in_(numbers), runs.c.deleted_why == MISSING
         self._connection.execute(update(runs).where(*back).values(deleted=None, deleted_why=None))
 
-    def _with_numbers(self, given: Sequence[Run]) -> list[Run]:
+    def _with_numbers(self, given: Sequence[RunRecord]) -> list[RunRecord]:
         columns = runs.c.uid, runs.c.id, runs.c.name, runs.c.experiment_id
         query = select(*columns).where(runs.c.uid.in_([run.uid for run in given]))
         found = {uid: (number, name, experiment) for uid, number, name, experiment in self._connection.execute(query)}
@@ -346,7 +346,7 @@ class _Writer:
         ]
 
 
-def _parts(names: Names) -> list[tuple[Table, str, Callable[[int, Run], list[Row]]]]:
+def _parts(names: NameIds) -> list[tuple[Table, str, Callable[[int, RunRecord], list[Row]]]]:
     """The tables beside `runs`, what tells a run's rows apart, and its rows there."""
     return [
         (hparams, "field_id", lambda number, run: hparam_rows(number, run, names)),

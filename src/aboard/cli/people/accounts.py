@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from aboard.api.people import Change, Members, Person
+from aboard.api.people import AuditChange, Members, Person
 from aboard.api.wire import Page
 from aboard.cli.arguments import seconds_of
 from aboard.cli.output import MAX_WIDTH, print_json, print_pairs, print_table, shown
@@ -91,7 +91,7 @@ def list_roles(workspace: str, *, as_json: bool) -> None:
 
 def list_changes(actor: str | None, target: str | None, last: int, *, as_json: bool) -> None:
     """Print the record of changes, the newest first."""
-    client, found, after = Client(), list[Change](), None
+    client, found, after = Client(), list[AuditChange](), None
     while len(found) < last:
         page = client.people.changes(actor=actor, target=target, limit=min(_PAGE, last - len(found)), after=after)
         found += page.items

@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import typer
 
-from aboard.api.people import Person, TokenMade
+from aboard.api.people import CreatedToken, Person
 from aboard.api.server import ServerInfo
 from aboard.cli.output import plain, print_json
 from aboard.client.people import PeopleClient, TokensClient
@@ -105,7 +105,7 @@ def _tried(address: Address, text: str) -> tuple[str, Person]:
     try:
         return text, _me(address, text)
     except Unauthorized:
-        made: TokenMade = _tokens(address).exchange(text, name=f"login on {socket.gethostname()}"[:100])
+        made: CreatedToken = _tokens(address).exchange(text, name=f"login on {socket.gethostname()}"[:100])
         return made.text, _me(address, made.text)
 
 

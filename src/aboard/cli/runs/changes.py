@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import typer
 
-from aboard.api.runs import RetentionAsked, RunProblem, RunsChanged
+from aboard.api.runs import RetentionRequest, RunProblem, RunsChanged
 from aboard.cli.arguments import confirm, seconds_of
 from aboard.cli.output import bytes_text, print_json
 from aboard.cli.selections import selected_runs
 from aboard.client.client import Client
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.names import run_name
-from aboard.model.runs import Run
-from aboard.model.selections import Named, NumberKind, Numbers, parse_word
+from aboard.model.runs import RunRecord
+from aboard.model.selections import ExactName, NumberKind, NumberRange, parse_word
 
 _DELETED = "deleted for good"
 _MOVED_TO_TRASH = "moved to trash; `aboard runs restore {0}` restores it"
@@ -62,9 +62,9 @@ def _target_experiment(client: Client, text: str) -> str:
         entry = parse_word(text, numbers=NumberKind.EXPERIMENT)
     except InvalidValue:
         return text
-    if isinstance(entry, Named) and not entry.workspace:
+    if isinstance(entry, ExactName) and not entry.workspace:
         return entry.name
-    if not isinstance(entry, Numbers) or not entry.is_one or entry.kind is not NumberKind.EXPERIMENT:
+    if not isinstance(entry, NumberRange) or not entry.is_one or entry.kind is not NumberKind.EXPERIMENT:
         return text
     try:
         return client.experiments.get(text).name
@@ -107,7 +107,7 @@ def retain_runs(
     """Delete what is no longer to be kept, after telling what that is."""
     if not where and older_than is None and not keep:
         raise InvalidValue("nothing says which runs may go", hint="give --older-than 30d, --keep 5 or --where")
-    asked = RetentionAsked(
+    asked = RetentionRequest(
         where=where or "",
         workspaces=tuple(workspaces),
         older_than_seconds=None if older_than is None else seconds_of(older_than, "--older-than"),
@@ -152,12 +152,12 @@ def _complain(problem: RunProblem) -> None:
     typer.echo(f"error: {problem.run}: {problem.message}", err=True)
 
 
-def _title(run: Run) -> str:
+def _title(run: RunRecord) -> str:
     number = _number(run)
     return number if run.name in {"", number} else f"{number} ({run.name})"
 
 
-def _number(run: Run) -> str:
+def _number(run: RunRecord) -> str:
     return run_name(run.number) if run.number else run.uid
 
 

@@ -21,8 +21,8 @@ from aboard.model.names import experiment_name, run_name
 from aboard.model.query.evaluate import values_of
 from aboard.model.query.fields import COLUMNS, in_stages, parse_field, parse_sort, unknown_name
 from aboard.model.query.parser import parse_query
-from aboard.model.query.tree import Column, Field, Hparam, Metric, MetricPart, conditions
-from aboard.model.runs import Run
+from aboard.model.query.tree import ColumnField, Field, HparamField, MetricField, MetricPart, conditions
+from aboard.model.runs import RunRecord
 
 DEFAULT = ("run", "name", "workspace", "experiment", "status", "created", "duration", "tags")
 # Columns that tables have and filters do not.
@@ -39,21 +39,21 @@ class RunColumn:
     form: str = ""
     """As of Python's format(), for numbers."""
 
-    def value(self, run: Run) -> object:
+    def value(self, run: RunRecord) -> object:
         """What a run has in it; None where it has nothing."""
         if self.field is None:
             return self._own(run)
         values = values_of(self.field, run)
-        if self.field == Column("status", COLUMNS["status"]):
+        if self.field == ColumnField("status", COLUMNS["status"]):
             return run.status
         return (values or [None])[0] if len(values) < 2 else values
 
-    def text(self, run: Run, precision: int = PRECISION) -> str:
+    def text(self, run: RunRecord, precision: int = PRECISION) -> str:
         """The value as a table shows it."""
         value = self.value(run)
         if self.form and isinstance(value, (int, float)) and not isinstance(value, bool):
             return format(value, self.form)
-        if isinstance(self.field, Column) and isinstance(value, (int, float)):
+        if isinstance(self.field, ColumnField) and isinstance(value, (int, float)):
             if self.field.name == "bytes":
                 return bytes_text(value)
             if self.field.name == "duration":
@@ -63,16 +63,16 @@ class RunColumn:
     @property
     def is_number(self) -> bool:
         """Whether its values stand to the right."""
-        if isinstance(self.field, Column):
+        if isinstance(self.field, ColumnField):
             return str(self.field.kind) == "number"
-        return isinstance(self.field, (Metric, Hparam))
+        return isinstance(self.field, (MetricField, HparamField))
 
     @property
     def asked(self) -> list[str]:
         """What the server is asked for; of metrics and hyperparameters it sends only these."""
-        return [self.name] if isinstance(self.field, (Metric, Hparam)) else []
+        return [self.name] if isinstance(self.field, (MetricField, HparamField)) else []
 
-    def _own(self, run: Run) -> object:
+    def _own(self, run: RunRecord) -> object:
         if self.name == "tags":
             return dict(run.tags) or None
         if self.name == "exp":
@@ -89,7 +89,7 @@ def run_columns(given: str | None, added: str | None) -> list[RunColumn]:
     return columns
 
 
-def all_names(runs: Sequence[Run] = ()) -> str:
+def all_names(runs: Sequence[RunRecord] = ()) -> str:
     """All columns, with the hyperparameters, metrics and tags of some runs."""
     parts = ", ".join(part.value for part in MetricPart)
     found = [*_OWN, *COLUMNS]
@@ -206,10 +206,10 @@ def _tag_filter(text: str) -> str:
 def _check_sort(client: Client, options: ListOptions) -> None:
     """Refuse to sort by what no run has. A page that waits for the first values may; a list is printed once."""
     field = parse_sort(options.sort or "name").field
-    if not isinstance(field, (Hparam, Metric)):
+    if not isinstance(field, (HparamField, MetricField)):
         return
     names = client.runs.fields(workspaces=tuple(options.workspaces))
-    known = names.hparams if isinstance(field, Hparam) else names.metrics
+    known = names.hparams if isinstance(field, HparamField) else names.metrics
     if field.name not in known:
         raise unknown_name(field, known, (options.sort or "").strip().removeprefix("-"))
 
@@ -220,12 +220,12 @@ def _tell_stages(client: Client, options: ListOptions) -> None:
         return
     known = client.runs.fields(workspaces=tuple(options.workspaces)).metrics
     for field in dict.fromkeys(condition.field for condition in conditions(parse_query(options.where))):
-        if isinstance(field, Metric) and (near := in_stages(field.name, known)):
-            written = " or ".join(str(Metric(name, field.part)) for name in near[:3])
+        if isinstance(field, MetricField) and (near := in_stages(field.name, known)):
+            written = " or ".join(str(MetricField(name, field.part)) for name in near[:3])
             typer.echo(f"note: For a metric that was logged in a stage, write {written}.", err=True)
 
 
-def _asked(client: Client, options: ListOptions, columns: Sequence[RunColumn]) -> tuple[list[Run], str | None]:
+def _asked(client: Client, options: ListOptions, columns: Sequence[RunColumn]) -> tuple[list[RunRecord], str | None]:
     # Without any named, the server sends all of them; a table of others needs none.
     wanted = ([name for column in columns for name in column.asked] or ["name"]) if columns else None
     workspaces, where = tuple(options.workspaces), where_of(options)
@@ -252,7 +252,7 @@ def _asked(client: Client, options: ListOptions, columns: Sequence[RunColumn]) -
     return list(page.items), page.next
 
 
-def _groups(runs: Sequence[Run], group: RunColumn | None) -> Iterator[tuple[object, list[Run]]]:
+def _groups(runs: Sequence[RunRecord], group: RunColumn | None) -> Iterator[tuple[object, list[RunRecord]]]:
     if group is None:
         yield None, list(runs)
         return
@@ -261,7 +261,7 @@ def _groups(runs: Sequence[Run], group: RunColumn | None) -> Iterator[tuple[obje
 
 
 def _print_tables(
-    runs: Sequence[Run], columns: Sequence[RunColumn], group: RunColumn | None, options: ListOptions
+    runs: Sequence[RunRecord], columns: Sequence[RunColumn], group: RunColumn | None, options: ListOptions
 ) -> None:
     titles, right = [one.title for one in columns], [one.is_number for one in columns]
     for place, (value, members) in enumerate(_groups(runs, group)):
@@ -272,7 +272,12 @@ def _print_tables(
 
 
 def _print_json(
-    runs: Sequence[Run], following: str | None, columns: Sequence[RunColumn], group: RunColumn | None, *, is_full: bool
+    runs: Sequence[RunRecord],
+    following: str | None,
+    columns: Sequence[RunColumn],
+    group: RunColumn | None,
+    *,
+    is_full: bool,
 ) -> None:
     shown = [group, *columns] if group else columns
     items: list[object] = list(runs) if is_full else [{one.title: one.value(run) for one in shown} for run in runs]

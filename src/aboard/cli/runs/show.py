@@ -25,7 +25,7 @@ from aboard.cli.output import (
 from aboard.client.client import Client
 from aboard.errors import AboardError
 from aboard.model.names import experiment_name, run_name
-from aboard.model.runs import Attempt, MetricPoint, Run
+from aboard.model.runs import Attempt, MetricPoint, RunRecord
 from aboard.model.times import parse_time
 
 
@@ -49,7 +49,7 @@ def show_run(name: str, *, as_json: bool) -> None:
     _section("more", _flat(run.details))
 
 
-def _facts(run: Run) -> dict[str, str]:
+def _facts(run: RunRecord) -> dict[str, str]:
     group = f"{run.experiment} ({experiment_name(run.experiment_number)})" if run.experiment_number else run.experiment
     return {
         "run": run_name(run.number) if run.number else EMPTY,
@@ -74,7 +74,7 @@ def _facts(run: Run) -> dict[str, str]:
     }
 
 
-def _print_metrics(run: Run) -> None:
+def _print_metrics(run: RunRecord) -> None:
     if not run.metrics:
         return
     typer.echo("\nmetrics")
@@ -139,7 +139,7 @@ def compare_runs(first: str, second: str, *, as_json: bool, as_csv: bool) -> Non
         print_table(titles, rows, max_width=2 * MAX_WIDTH)
 
 
-def _title(run: Run) -> str:
+def _title(run: RunRecord) -> str:
     number = run_name(run.number) if run.number else run.uid
     return number if run.name in {"", number} else f"{number} ({run.name})"
 

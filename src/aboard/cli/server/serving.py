@@ -10,13 +10,13 @@ import socket
 import sys
 from pathlib import Path
 
-from aboard.api.runs import RetentionAsked
+from aboard.api.runs import RetentionRequest
 from aboard.catalog.catalog import Catalog
 from aboard.cli.server.options import ServerOptions, ServerToken
 from aboard.cli.view.reports import say
 from aboard.config.home import machine_folder
 from aboard.config.retention import RetentionRule
-from aboard.config.server import BoardSettings
+from aboard.config.server import BoardHostSettings
 from aboard.config.settings import Settings
 from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.foundation.files import make_private_folder
@@ -212,7 +212,7 @@ class CatalogServer:
         say(f"It follows {', '.join(stores)}. Ctrl-C ends it.", sys.stderr)
 
 
-def board_executors(settings: BoardSettings, *, is_personal: bool) -> BoardExecutors:
+def board_executors(settings: BoardHostSettings, *, is_personal: bool) -> BoardExecutors:
     """Where boards may run as processes; an error where what is settled can never work."""
     made = BoardExecutors(
         allowed=settings.executors,
@@ -238,8 +238,8 @@ def _follow_again(control: Services, uris: list[str]) -> None:
             _log.warning("%s is not followed: %s", uri, error)
 
 
-def _asked(rule: RetentionRule) -> RetentionAsked:
-    return RetentionAsked(
+def _asked(rule: RetentionRule) -> RetentionRequest:
+    return RetentionRequest(
         where=rule.where,
         workspaces=rule.workspaces,
         older_than_seconds=rule.older_than_seconds,

@@ -17,8 +17,8 @@ from aboard.client.client import Client
 from aboard.config.credentials import client_settings
 from aboard.config.home import machine_folder
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.board_settings import FLAG as SAMPLES
-from aboard.model.selections import Named, NumberKind, Numbers, is_wild, parse_word
+from aboard.model.board_settings import SAMPLES_FLAG as SAMPLES
+from aboard.model.selections import ExactName, NumberKind, NumberRange, is_wild, parse_word
 
 # Words that cannot be mistyped folders.
 _NUMBERED = re.compile(
@@ -101,9 +101,9 @@ def _group(name: str, kind: str) -> str:
 def _value(group: str) -> str:
     """What a filter compares `experiment` with: a number, or a name."""
     entry = parse_word(group, numbers=NumberKind.EXPERIMENT)
-    if isinstance(entry, Numbers):
+    if isinstance(entry, NumberRange):
         return str(Client().experiments.get(group).number)
-    return json.dumps(entry.name if isinstance(entry, Named) else group.rpartition("/")[2], ensure_ascii=False)
+    return json.dumps(entry.name if isinstance(entry, ExactName) else group.rpartition("/")[2], ensure_ascii=False)
 
 
 def _settings(options: RunViewOptions) -> dict[str, object]:

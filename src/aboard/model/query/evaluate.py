@@ -12,39 +12,39 @@ from typing import Any
 from aboard.model.query.tree import (
     Among,
     And,
-    Column,
-    Comparison,
+    ColumnField,
     Condition,
     Field,
-    Hparam,
+    FieldComparison,
+    HparamField,
     IsNan,
     IsNone,
     LikePattern,
-    Metric,
+    MetricField,
     MetricPart,
-    Moment,
     Not,
+    Operator,
     Or,
-    Order,
     Pattern,
     Query,
-    Tag,
+    TagField,
     TextMatch,
+    TimeValue,
     Value,
     ascii_lower,
 )
-from aboard.model.runs import MetricSummary, Run
+from aboard.model.runs import MetricSummary, RunRecord
 
-_ORDERS: dict[Order, Callable[[Any, Any], bool]] = {
-    Order.EQUAL: operator.eq,
-    Order.LESS: operator.lt,
-    Order.LESS_OR_EQUAL: operator.le,
-    Order.GREATER: operator.gt,
-    Order.GREATER_OR_EQUAL: operator.ge,
+_ORDERS: dict[Operator, Callable[[Any, Any], bool]] = {
+    Operator.EQUAL: operator.eq,
+    Operator.LESS: operator.lt,
+    Operator.LESS_OR_EQUAL: operator.le,
+    Operator.GREATER: operator.gt,
+    Operator.GREATER_OR_EQUAL: operator.ge,
 }
 
 
-def matches(query: Query, run: Run, now: datetime) -> bool:
+def matches(query: Query, run: RunRecord, now: datetime) -> bool:
     """Whether a filter holds for a run, when it is asked at `now`."""
     match query:
         case And(parts):
@@ -57,37 +57,37 @@ def matches(query: Query, run: Run, now: datetime) -> bool:
             return _holds(query, run, now)
 
 
-def _holds(condition: Condition, run: Run, now: datetime) -> bool:
+def _holds(condition: Condition, run: RunRecord, now: datetime) -> bool:
     values = values_of(condition.field, run)
     match condition:
         case IsNone():
             return not values
         case IsNan():
             return any(isinstance(value, float) and math.isnan(value) for value in values)
-        case Comparison(order=order, value=wanted):
+        case FieldComparison(order=order, value=wanted):
             return any(_compare(value, order, wanted, now) for value in values)
         case Among(values=among):
-            return any(_compare(value, Order.EQUAL, wanted, now) for value in values for wanted in among)
+            return any(_compare(value, Operator.EQUAL, wanted, now) for value in values for wanted in among)
         case TextMatch(pattern=pattern, text=text):
             return any(isinstance(value, str) and text_fits(value, pattern, text) for value in values)
 
 
-def values_of(field: Field, run: Run) -> list[object]:
+def values_of(field: Field, run: RunRecord) -> list[object]:
     """What a run has in a field: nothing, one value, or several notes."""
     match field:
-        case Hparam(name):
+        case HparamField(name):
             value: object = run.hparams.get(name)
-        case Tag(name):
+        case TagField(name):
             value = run.tags.get(name)
-        case Metric(name, part):
+        case MetricField(name, part):
             value = _metric_part(run.metrics[name], part) if name in run.metrics else None
-        case Column("note"):
+        case ColumnField("note"):
             return [note.text for note in run.notes]
-        case Column("attempts"):
+        case ColumnField("attempts"):
             value = len(run.attempts)
-        case Column("status"):
+        case ColumnField("status"):
             value = str(run.status)
-        case Column(name):
+        case ColumnField(name):
             value = getattr(run, name)
             value = None if value == "" else value
     return [] if value is None else [value]
@@ -102,8 +102,8 @@ def _metric_part(metric: MetricSummary, part: MetricPart) -> float | None:
     return point.step if part in (MetricPart.STEP, MetricPart.MIN_STEP, MetricPart.MAX_STEP) else point.value
 
 
-def _compare(value: object, order: Order, wanted: Value, now: datetime) -> bool:
-    if isinstance(wanted, Moment):
+def _compare(value: object, order: Operator, wanted: Value, now: datetime) -> bool:
+    if isinstance(wanted, TimeValue):
         wanted_value: object = wanted.resolve(now)
         comparable = isinstance(value, datetime)
     elif isinstance(wanted, bool):

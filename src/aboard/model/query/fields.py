@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aboard.errors import QueryError
-from aboard.model.query.lexer import Kind, Word, words_of
-from aboard.model.query.tree import Column, ColumnKind, Field, Hparam, Metric, MetricPart, Tag
+from aboard.model.query.lexer import QueryToken, TokenKind, tokenize
+from aboard.model.query.tree import ColumnField, ColumnKind, Field, HparamField, MetricField, MetricPart, TagField
 
 COLUMNS: dict[str, ColumnKind] = {
     **dict.fromkeys(("name", "uid", "workspace", "experiment", "user", "host", "store", "reason"), ColumnKind.TEXT),
@@ -42,12 +42,12 @@ _TAGS = frozenset({"tags", "tag"})
 _WRAPPERS = frozenset({"run", "attributes", "attribute", "attr"})  # run.hparams.lr, attributes.status
 
 
-def names_tags(word: Word) -> bool:
+def names_tags(word: QueryToken) -> bool:
     """Whether a word means all tags of a run, as in `"x" in tags`."""
-    return word.kind is Kind.NAME and len(word.parts) == 1 and word.parts[0].lower() in _TAGS
+    return word.kind is TokenKind.NAME and len(word.parts) == 1 and word.parts[0].lower() in _TAGS
 
 
-def is_field(word: Word) -> bool:
+def is_field(word: QueryToken) -> bool:
     """Whether a name is that of a field, or begins like one, by itself."""
     first = 1 if len(word.parts) > 1 and word.parts[0].lower() in _WRAPPERS else 0
     root, has_more = word.parts[first].lower(), len(word.parts) > first + 1
@@ -56,34 +56,34 @@ def is_field(word: Word) -> bool:
     )
 
 
-def field_of(word: Word, text: str) -> Field:
+def field_of(word: QueryToken, text: str) -> Field:
     """The field that a dotted name means."""
     first = 1 if len(word.parts) > 1 and word.parts[0].lower() in _WRAPPERS else 0
     root, below = word.parts[first].lower(), word.parts[first + 1 :]
     if root in _HPARAMS and below:
-        return Hparam(".".join(below), word.place)
+        return HparamField(".".join(below), word.place)
     if root in _METRICS and below:
         return _metric(below, word.quoted[-1], word)
     if root in _TAGS and below:
-        return Tag(".".join(below), word.place)
+        return TagField(".".join(below), word.place)
     name = _ALIASES.get(root, root)
     if name in COLUMNS and not below:
-        return Column(name, COLUMNS[name], word.place)
+        return ColumnField(name, COLUMNS[name], word.place)
     raise _unknown(word, text, root, below)
 
 
 def parse_field(text: str) -> Field:
     """The field that `text` names: `metrics.val_loss.min`, `created`."""
-    words = words_of(text)
-    if len(words) != 2 or words[0].kind is not Kind.NAME:
+    words = tokenize(text)
+    if len(words) != 2 or words[0].kind is not TokenKind.NAME:
         raise QueryError(f"{text!r} is not the name of a field", text, 0, len(text), hint=_ALL)
     return field_of(words[0], text)
 
 
-def unknown_name(field: Hparam | Metric, known: Sequence[str], text: str) -> QueryError:
+def unknown_name(field: HparamField | MetricField, known: Sequence[str], text: str) -> QueryError:
     """The error for a hyperparameter or metric that no run has, with the nearest names of those that are `known`."""
-    word = "hparams" if isinstance(field, Hparam) else "metrics"
-    part = f".{field.part}" if isinstance(field, Metric) and field.part is not MetricPart.LAST else ""
+    word = "hparams" if isinstance(field, HparamField) else "metrics"
+    part = f".{field.part}" if isinstance(field, MetricField) and field.part is not MetricPart.LAST else ""
     near = in_stages(field.name, known) or difflib.get_close_matches(field.name, known, n=3) or known[:5]
     named = ", ".join(f"{word}.{name}{part}" for name in near)
     hint = f"nearest: {named}" if near else f"no run has any {word} yet"
@@ -95,16 +95,16 @@ def in_stages(name: str, known: Sequence[str]) -> list[str]:
     return [one for one in known if one.endswith(f"/{name}")]
 
 
-def _metric(below: tuple[str, ...], last_is_quoted: bool, word: Word) -> Metric:
+def _metric(below: tuple[str, ...], last_is_quoted: bool, word: QueryToken) -> MetricField:
     if len(below) > 1 and not last_is_quoted and below[-1] in set(MetricPart):
-        return Metric(".".join(below[:-1]), MetricPart(below[-1]), word.place)
-    return Metric(".".join(below), MetricPart.LAST, word.place)
+        return MetricField(".".join(below[:-1]), MetricPart(below[-1]), word.place)
+    return MetricField(".".join(below), MetricPart.LAST, word.place)
 
 
 _ALL = f"fields are {', '.join(COLUMNS)}, hparams.NAME, tags.NAME and metrics.NAME.PART with {', '.join(MetricPart)}"
 
 
-def _unknown(word: Word, text: str, root: str, below: tuple[str, ...]) -> QueryError:
+def _unknown(word: QueryToken, text: str, root: str, below: tuple[str, ...]) -> QueryError:
     start, end = word.place.start, word.place.end
     if root in _HPARAMS | _METRICS | _TAGS:
         hint = f"name one, as in {root}.NAME" + ('; "x" in tags asks whether there is a tag x' * (root in _TAGS))
@@ -126,7 +126,7 @@ class Sort:
     descending: bool = False
 
 
-NEWEST_FIRST = Sort(Column("number", ColumnKind.NUMBER), descending=True)
+NEWEST_FIRST = Sort(ColumnField("number", ColumnKind.NUMBER), descending=True)
 
 
 def parse_sort(text: str) -> Sort:
@@ -137,7 +137,7 @@ def parse_sort(text: str) -> Sort:
     elif len(words := name.rsplit(None, 1)) == 2 and words[1].lower() in ("asc", "desc"):
         name, descending = words[0], words[1].lower() == "desc"
     field = parse_field(name)
-    if isinstance(field, Tag) or field == Column("note", ColumnKind.TEXT):
+    if isinstance(field, TagField) or field == ColumnField("note", ColumnKind.TEXT):
         return _refuse(text)
     return Sort(field, descending)
 

@@ -11,10 +11,10 @@ from datetime import timedelta
 from enum import Enum, auto
 
 from aboard.errors import QueryError
-from aboard.model.query.tree import Moment, Place, Value
+from aboard.model.query.tree import TextSpan, TimeValue, Value
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kinds of words."""
 
     NAME = auto()  # a dotted name, a keyword, or true, none, now …
@@ -26,12 +26,12 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class QueryToken:
     """A word. A name has its parts, and which of them stood in quotes; a number may have a unit."""
 
-    kind: Kind
+    kind: TokenKind
     text: str  # as written; of a text what it says
-    place: Place
+    place: TextSpan
     parts: tuple[str, ...] = ()
     quoted: tuple[bool, ...] = ()
     unit: str = ""
@@ -58,9 +58,9 @@ _INSTEAD = {
 }
 
 
-def words_of(text: str) -> list[Word]:
+def tokenize(text: str) -> list[QueryToken]:
     """The words of `text`; the last one is its end."""
-    words: list[Word] = []
+    words: list[QueryToken] = []
     at = 0
     while at < len(text):
         if space := _SPACE.match(text, at):
@@ -69,24 +69,24 @@ def words_of(text: str) -> list[Word]:
         word = _word(text, at)
         words.append(word)
         at = word.place.end
-    words.append(Word(Kind.END, "", Place(len(text), len(text))))
+    words.append(QueryToken(TokenKind.END, "", TextSpan(len(text), len(text))))
     return words
 
 
-def _word(text: str, at: int) -> Word:
+def _word(text: str, at: int) -> QueryToken:
     if (chunk := _plain(text, at)) is not None:
-        return Word(Kind.PLAIN, chunk, Place(at, at + len(chunk)), (chunk,), (False,))
+        return QueryToken(TokenKind.PLAIN, chunk, TextSpan(at, at + len(chunk)), (chunk,), (False,))
     if name := _NAME.match(text, at):
         return _dotted(text, name)
     if text[at] in "\"'":
         content, end = _quoted(text, at)
-        return Word(Kind.TEXT, content, Place(at, end))
+        return QueryToken(TokenKind.TEXT, content, TextSpan(at, end))
     if number := _NUMBER.match(text, at):
         unit = _UNIT.match(text, number.end())
         end = unit.end() if unit else number.end()
-        return Word(Kind.NUMBER, number.group(), Place(at, end), unit=unit.group() if unit else "")
+        return QueryToken(TokenKind.NUMBER, number.group(), TextSpan(at, end), unit=unit.group() if unit else "")
     if sign := _SIGN.match(text, at):
-        return Word(Kind.SIGN, sign.group(), Place(at, sign.end()))
+        return QueryToken(TokenKind.SIGN, sign.group(), TextSpan(at, sign.end()))
     hint = _INSTEAD.get(text[at], 'names with other characters stand in quotes: hparams."a b".c')
     raise QueryError(f"{text[at]!r} cannot stand here", text, at, at + 1, hint=hint)
 
@@ -100,7 +100,7 @@ def _plain(text: str, at: int) -> str | None:
     return chunk.group()
 
 
-def _dotted(text: str, first: re.Match[str]) -> Word:
+def _dotted(text: str, first: re.Match[str]) -> QueryToken:
     parts, quoted, at = [first.group()], [False], first.end()
     while at < len(text) and text[at] == ".":
         if text[at + 1 : at + 2] in ("'", '"', "`"):
@@ -112,8 +112,8 @@ def _dotted(text: str, first: re.Match[str]) -> Word:
         else:
             raise QueryError("after the dot a name is missing", text, at, at + 1, hint="as in metrics.val_loss.min")
         parts.append(part)
-    place = Place(first.start(), at)
-    return Word(Kind.NAME, text[place.start : place.end], place, tuple(parts), tuple(quoted))
+    place = TextSpan(first.start(), at)
+    return QueryToken(TokenKind.NAME, text[place.start : place.end], place, tuple(parts), tuple(quoted))
 
 
 def _quoted(text: str, start: int) -> tuple[str, int]:
@@ -146,7 +146,7 @@ _CONSTANTS: dict[str, Value | None] = {
     "nan": math.nan,
     "inf": math.inf,
     "infinity": math.inf,
-    "now": Moment(),
+    "now": TimeValue(),
 }
 _LONGEST_NUMBER = 100
 
@@ -156,7 +156,7 @@ class Literal:
     """A value and its place; `unit` tells whether it is a span of time (s) or a size (B)."""
 
     value: Value | None
-    place: Place
+    place: TextSpan
     unit: str = ""
 
     @property
@@ -174,34 +174,34 @@ class LiteralReader:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def begins_at(self, words: Sequence[Word], at: int) -> bool:
+    def begins_at(self, words: Sequence[QueryToken], at: int) -> bool:
         """Whether a value begins with this word."""
         word = words[at]
         return (
-            word.kind in (Kind.TEXT, Kind.NUMBER)
-            or (word.kind is Kind.NAME and word.text.lower() in _CONSTANTS)
-            or (word.kind is Kind.SIGN and word.text in "+-")
+            word.kind in (TokenKind.TEXT, TokenKind.NUMBER)
+            or (word.kind is TokenKind.NAME and word.text.lower() in _CONSTANTS)
+            or (word.kind is TokenKind.SIGN and word.text in "+-")
         )
 
-    def read(self, words: Sequence[Word], at: int) -> tuple[Literal, int]:
+    def read(self, words: Sequence[QueryToken], at: int) -> tuple[Literal, int]:
         """The value that begins there, and the index of the word after it."""
         word = words[at]
-        if word.kind is Kind.TEXT:
+        if word.kind is TokenKind.TEXT:
             return Literal(word.text, word.place), at + 1
-        if word.kind is Kind.NAME and isinstance(_CONSTANTS[word.text.lower()], Moment):
+        if word.kind is TokenKind.NAME and isinstance(_CONSTANTS[word.text.lower()], TimeValue):
             return self._moment(words, at)
         return self._signed(words, at)
 
-    def _signed(self, words: Sequence[Word], at: int) -> tuple[Literal, int]:
+    def _signed(self, words: Sequence[QueryToken], at: int) -> tuple[Literal, int]:
         sign, start = 1, words[at].place.start
-        if words[at].kind is Kind.SIGN:
+        if words[at].kind is TokenKind.SIGN:
             sign, at = (-1 if words[at].text == "-" else 1), at + 1
         word = words[at]
-        place = Place(start, word.place.end)
-        if word.kind is Kind.NUMBER:
+        place = TextSpan(start, word.place.end)
+        if word.kind is TokenKind.NUMBER:
             number, unit = self._number(word)
             return Literal(sign * number, place, unit), at + 1
-        if word.kind is Kind.NAME and word.text.lower() in _CONSTANTS:
+        if word.kind is TokenKind.NAME and word.text.lower() in _CONSTANTS:
             value = _CONSTANTS[word.text.lower()]
             if start == word.place.start:
                 return Literal(value, place), at + 1
@@ -209,7 +209,7 @@ class LiteralReader:
                 return Literal(sign * value, place), at + 1
         raise QueryError("after a sign a number is missing", self._text, start, word.place.end)
 
-    def _number(self, word: Word) -> tuple[float | int, str]:
+    def _number(self, word: QueryToken) -> tuple[float | int, str]:
         """The number, and `s` for a span of time or `B` for a size when it has such a unit."""
         start, end = word.place.start, word.place.end
         digits = word.text.replace("_", "")
@@ -226,17 +226,17 @@ class LiteralReader:
         hint = "units are s m h d w for spans of time and KB MB GB TB KiB MiB GiB TiB for sizes"
         raise QueryError(f"{word.unit!r} is not a unit", self._text, end - len(unit), end, hint=hint)
 
-    def _moment(self, words: Sequence[Word], at: int) -> tuple[Literal, int]:
+    def _moment(self, words: Sequence[QueryToken], at: int) -> tuple[Literal, int]:
         start, end, offset = words[at].place.start, words[at].place.end, timedelta()
-        if words[at + 1].kind is Kind.SIGN and words[at + 1].text in "+-":
+        if words[at + 1].kind is TokenKind.SIGN and words[at + 1].text in "+-":
             span, after = self._signed(words, at + 1)
-            if span.unit != "s" or isinstance(span.value, (str, Moment)) or span.value is None:
+            if span.unit != "s" or isinstance(span.value, (str, TimeValue)) or span.value is None:
                 place = span.place
                 raise QueryError("a span of time is missing", self._text, place.start, place.end, hint="as in now - 7d")
             offset, end, at = self._span(span.value, span.place), span.place.end, after - 1
-        return Literal(Moment(offset=offset), Place(start, end)), at + 1
+        return Literal(TimeValue(offset=offset), TextSpan(start, end)), at + 1
 
-    def _span(self, seconds: float, place: Place) -> timedelta:
+    def _span(self, seconds: float, place: TextSpan) -> timedelta:
         if not abs(seconds) < 1000 * 366 * 86400:
             raise QueryError("a span of time is at most 1000 years", self._text, place.start, place.end)
         return timedelta(seconds=seconds)

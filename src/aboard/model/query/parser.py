@@ -22,28 +22,28 @@ from typing import NoReturn
 
 from aboard.errors import InvalidValue, QueryError
 from aboard.model.query.fields import field_of, is_field, names_tags
-from aboard.model.query.lexer import Kind, Literal, LiteralReader, Word, words_of
+from aboard.model.query.lexer import Literal, LiteralReader, QueryToken, TokenKind, tokenize
 from aboard.model.query.tree import (
     Among,
     And,
-    Column,
+    ColumnField,
     ColumnKind,
-    Comparison,
     Field,
-    Hparam,
+    FieldComparison,
+    HparamField,
     IsNan,
     IsNone,
     LikePattern,
-    Metric,
-    Moment,
+    MetricField,
     Not,
+    Operator,
     Or,
-    Order,
     Pattern,
-    Place,
     Query,
-    Tag,
+    TagField,
     TextMatch,
+    TextSpan,
+    TimeValue,
     Value,
 )
 from aboard.model.states import RunState
@@ -62,14 +62,14 @@ class ConditionMaker:
         self._text = text
         self._zone = zone
 
-    def comparison(self, field: Field, order: Order, literal: Literal) -> Query:
+    def comparison(self, field: Field, order: Operator, literal: Literal) -> Query:
         field = _numbered(field, [literal])
         value = self._value(field, literal)
-        if isinstance(value, bool) and order is not Order.EQUAL:
+        if isinstance(value, bool) and order is not Operator.EQUAL:
             self._refuse(literal, "true and false are neither smaller nor larger than anything", "use == or !=")
-        if order is Order.EQUAL and isinstance(value, Moment) and _is_day(literal):
+        if order is Operator.EQUAL and isinstance(value, TimeValue) and _is_day(literal):
             return self._on_day(field, value, literal)
-        return Comparison(field, order, value)
+        return FieldComparison(field, order, value)
 
     def among(self, field: Field, literals: Sequence[Literal]) -> Query:
         if len(literals) > _MOST_VALUES:
@@ -81,7 +81,7 @@ class ConditionMaker:
         return Among(field, tuple(self._value(field, literal) for literal in literals))
 
     def text_match(self, field: Field, pattern: Pattern, literal: Literal) -> Query:
-        if isinstance(field, Metric) or (isinstance(field, Column) and field.kind not in _TEXTS):
+        if isinstance(field, MetricField) or (isinstance(field, ColumnField) and field.kind not in _TEXTS):
             start, end = field.place.start, field.place.end
             raise QueryError(f"{field} is not a text", self._text, start, end, hint="use ==, <, >, in …")
         if not isinstance(literal.value, str):
@@ -93,13 +93,15 @@ class ConditionMaker:
                 self._refuse(literal, error.message, error.hint)
         return TextMatch(field, pattern, literal.value)
 
-    def name_contains(self, text: str, place: Place) -> Query:
+    def name_contains(self, text: str, place: TextSpan) -> Query:
         """A plain word is part of a run's name, in capitals or not."""
         pattern = "".join(f"\\{character}" if character in "%_\\" else character for character in text)
-        return self.text_match(Column("name", ColumnKind.TEXT, place), Pattern.ILIKE, Literal(f"%{pattern}%", place))
+        return self.text_match(
+            ColumnField("name", ColumnKind.TEXT, place), Pattern.ILIKE, Literal(f"%{pattern}%", place)
+        )
 
     def is_nan(self, field: Field) -> Query:
-        if isinstance(field, (Column, Tag)):
+        if isinstance(field, (ColumnField, TagField)):
             start, end = field.place.start, field.place.end
             hint = "write `is none` for what is not there"
             raise QueryError(f"{field} is never nan", self._text, start, end, hint=hint)
@@ -110,40 +112,42 @@ class ConditionMaker:
         value = literal.value
         if value is None or literal.is_nan:
             self._refuse(literal, "nothing can be compared with this", "write `is none` or `is nan`")
-        if literal.unit and not (isinstance(field, Column) and field.name == _UNITS[literal.unit]):
+        if literal.unit and not (isinstance(field, ColumnField) and field.name == _UNITS[literal.unit]):
             self._refuse(literal, f"{field} has no such unit", f"units go with {_UNITS[literal.unit]} and with now")
         match field:
-            case Column(kind=ColumnKind.TIME):
+            case ColumnField(kind=ColumnKind.TIME):
                 return self._moment(field, literal)
-            case Column(kind=ColumnKind.STATUS):
+            case ColumnField(kind=ColumnKind.STATUS):
                 return self._status(literal)
-            case Column(kind=ColumnKind.TEXT) | Tag():
+            case ColumnField(kind=ColumnKind.TEXT) | TagField():
                 if not isinstance(value, str):
                     self._refuse(literal, f"{field} is compared with texts", "texts stand in quotes")
-            case Column() | Metric():
+            case ColumnField() | MetricField():
                 if isinstance(value, bool) or not isinstance(value, (int, float)):
                     self._refuse(literal, f"{field} is compared with numbers", "numbers stand without quotes")
             case _:
-                if isinstance(value, Moment):
+                if isinstance(value, TimeValue):
                     self._refuse(literal, f"{field} is no time", "hyperparameters are numbers, texts, true or false")
         return value
 
-    def _moment(self, field: Field, literal: Literal) -> Moment:
-        if isinstance(literal.value, Moment):
+    def _moment(self, field: Field, literal: Literal) -> TimeValue:
+        if isinstance(literal.value, TimeValue):
             return literal.value
         try:
-            return Moment(parse_time(literal.value, zone=self._zone))
+            return TimeValue(parse_time(literal.value, zone=self._zone))
         except InvalidValue as error:
             self._refuse(literal, f"{field} is compared with times", f"{error.hint}, or now - 7d")
 
-    def _on_day(self, field: Field, start: Moment, literal: Literal) -> Query:
+    def _on_day(self, field: Field, start: TimeValue, literal: Literal) -> Query:
         """A day is equal to each of its moments; which it has, depends on the zone."""
         try:
             next_day = date.fromisoformat(str(literal.value).strip()) + timedelta(days=1)
         except OverflowError:
             self._refuse(literal, "this day has no next one", "")
-        end = Moment(parse_time(next_day.isoformat(), zone=self._zone))
-        return And((Comparison(field, Order.GREATER_OR_EQUAL, start), Comparison(field, Order.LESS, end)))
+        end = TimeValue(parse_time(next_day.isoformat(), zone=self._zone))
+        return And(
+            (FieldComparison(field, Operator.GREATER_OR_EQUAL, start), FieldComparison(field, Operator.LESS, end))
+        )
 
     def _status(self, literal: Literal) -> str:
         name = literal.value.lower() if isinstance(literal.value, str) else ""
@@ -162,8 +166,8 @@ _TEXTS = (ColumnKind.TEXT, ColumnKind.STATUS)
 
 def _numbered(field: Field, literals: Sequence[Literal]) -> Field:
     """Experiments and runs may be meant by their numbers too."""
-    if isinstance(field, Column) and field.name in _NUMBERED and all(_is_integer(literal) for literal in literals):
-        return Column(_NUMBERED[field.name], ColumnKind.NUMBER, field.place)
+    if isinstance(field, ColumnField) and field.name in _NUMBERED and all(_is_integer(literal) for literal in literals):
+        return ColumnField(_NUMBERED[field.name], ColumnKind.NUMBER, field.place)
     return field
 
 
@@ -178,7 +182,7 @@ def _is_day(literal: Literal) -> bool:
 LONGEST_QUERY = 4000
 _DEEPEST = 40
 _MOST_CONDITIONS = 100
-_ORDERS = {"=": Order.EQUAL, **{str(order): order for order in Order}}
+_ORDERS = {"=": Operator.EQUAL, **{str(order): order for order in Operator}}
 _KEYWORDS = frozenset({"and", "or", "not", "in", "is", *Pattern})
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _WANTED = 'as in status == "running", hparams.lr < 0.01, name like "base%", user in ["ann", "bob"], ended is none'
@@ -202,7 +206,7 @@ class _Parser:
 
     def __init__(self, text: str, zone: tzinfo, words: bool) -> None:
         self._text, self._has_words = text, words
-        self._words = words_of(text)
+        self._words = tokenize(text)
         self._at = 0
         self._depth = 0
         self._conditions = 0
@@ -211,19 +215,19 @@ class _Parser:
 
     def whole(self) -> Query:
         query = self._or()
-        if self._word.kind is not Kind.END:
+        if self._word.kind is not TokenKind.END:
             raise self._expected("`and`, `or` or the end")
         return query
 
     @property
-    def _word(self) -> Word:
+    def _word(self) -> QueryToken:
         return self._words[self._at]
 
     def _is(self, *texts: str) -> bool:
         word = self._word
-        return word.kind in (Kind.NAME, Kind.SIGN) and word.text.lower() in texts
+        return word.kind in (TokenKind.NAME, TokenKind.SIGN) and word.text.lower() in texts
 
-    def _take(self, *texts: str) -> Word | None:
+    def _take(self, *texts: str) -> QueryToken | None:
         if not self._is(*texts):
             return None
         self._at += 1
@@ -265,7 +269,7 @@ class _Parser:
             return self._in_name(count)
         if self._literals.begins_at(self._words, self._at):
             return self._value_first(self._value())
-        if self._word.kind not in (Kind.NAME, Kind.PLAIN) or self._is("and", "or", "in", "is", *Pattern):
+        if self._word.kind not in (TokenKind.NAME, TokenKind.PLAIN) or self._is("and", "or", "in", "is", *Pattern):
             raise self._expected("a field, a value, `not` or (")
         word = self._word
         self._at += 1
@@ -284,8 +288,10 @@ class _Parser:
         while _may_be_plain(self._words[end]):
             end += 1
         words, after = self._words[self._at : end], self._words[end]
-        is_end = after.kind is Kind.END or (after.kind is not Kind.TEXT and after.text.lower() in ("and", "or", ")"))
-        fields = [word for word in words if word.kind is Kind.NAME and is_field(word)]
+        is_end = after.kind is TokenKind.END or (
+            after.kind is not TokenKind.TEXT and after.text.lower() in ("and", "or", ")")
+        )
+        fields = [word for word in words if word.kind is TokenKind.NAME and is_field(word)]
         is_field_alone = len(words) == 1 and bool(fields)
         if not is_end or is_field_alone or any(len(word.parts) > 1 for word in fields):
             return 0
@@ -295,7 +301,7 @@ class _Parser:
         parts: list[Query] = []
         for _ in range(count):
             word, self._at = self._word, self._at + 1
-            text = word.text if word.kind is Kind.TEXT else self._text[word.place.start : word.place.end]
+            text = word.text if word.kind is TokenKind.TEXT else self._text[word.place.start : word.place.end]
             parts.append(self._make.name_contains(text, word.place))
             if len(parts) < count:
                 self._count_condition()
@@ -316,7 +322,7 @@ class _Parser:
             raise self._expected("in, " + ", ".join(Pattern))
         return self._alone(field)
 
-    def _ordered(self, field: Field, order: Word, value: Literal) -> Query:
+    def _ordered(self, field: Field, order: QueryToken, value: Literal) -> Query:
         if value.is_none or value.is_nan:
             condition = self._make.is_nan(field) if value.is_nan else IsNone(field)
             if order.text in ("==", "="):
@@ -325,7 +331,7 @@ class _Parser:
                 return _negated_if(True, field, condition) if value.is_nan else Not(condition)
             raise self._error(f"nothing is {order.text} {self._shown(value)}", order, "write `is none` or `is nan`")
         if order.text in ("!=", "<>"):
-            return _negated_if(True, field, self._make.comparison(field, Order.EQUAL, value))
+            return _negated_if(True, field, self._make.comparison(field, Operator.EQUAL, value))
         return self._make.comparison(field, _ORDERS[order.text], value)
 
     def _is_something(self, field: Field) -> Query:
@@ -339,7 +345,7 @@ class _Parser:
     def _value_first(self, value: Literal) -> Query:
         if order := self._take(*_ORDERS, "!=", "<>"):
             field = self._field()
-            mirrored = Word(order.kind, _MIRRORED.get(order.text, order.text), order.place)
+            mirrored = QueryToken(order.kind, _MIRRORED.get(order.text, order.text), order.place)
             first = self._ordered(field, mirrored, value)
             if further := self._take(*_ORDERS, "!=", "<>"):
                 return And((first, self._ordered(field, further, self._value())))
@@ -353,7 +359,7 @@ class _Parser:
         field = self._field()
         return _negated_if(negated, field, self._make.text_match(field, Pattern.CONTAINS, value))
 
-    def _tags(self, word: Word) -> Query:
+    def _tags(self, word: QueryToken) -> Query:
         negated = self._take("not") is not None
         if self._take("contains"):
             return self._has_tag(self._value(), negated)
@@ -363,28 +369,28 @@ class _Parser:
     def _has_tag(self, value: Literal, negated: bool) -> Query:
         if not isinstance(value.value, str):
             raise QueryError("a tag is named by a text", self._text, value.place.start, value.place.end)
-        absent = IsNone(Tag(value.value, value.place))
+        absent = IsNone(TagField(value.value, value.place))
         return absent if negated else Not(absent)
 
     def _alone(self, field: Field) -> Query:
-        if isinstance(field, Hparam):
-            return Comparison(field, Order.EQUAL, True)
-        if isinstance(field, Tag):
+        if isinstance(field, HparamField):
+            return FieldComparison(field, Operator.EQUAL, True)
+        if isinstance(field, TagField):
             return Not(IsNone(field))
         hint = f'{_WANTED}; to search names for the word, write it in quotes: "{field}"'
         raise self._expected(f"a comparison after {field}", hint)
 
     def _field(self) -> Field:
         word = self._word
-        if word.kind not in (Kind.NAME, Kind.PLAIN) or self._literals.begins_at(self._words, self._at):
+        if word.kind not in (TokenKind.NAME, TokenKind.PLAIN) or self._literals.begins_at(self._words, self._at):
             raise self._expected("a field: one side of a comparison is a field, the other a value")
         self._at += 1
         return field_of(word, self._text)
 
     def _value(self) -> Literal:
         if not self._literals.begins_at(self._words, self._at):
-            if self._word.kind in (Kind.NAME, Kind.PLAIN):
-                is_dotted = self._word.kind is Kind.NAME and len(self._word.parts) > 1
+            if self._word.kind in (TokenKind.NAME, TokenKind.PLAIN):
+                is_dotted = self._word.kind is TokenKind.NAME and len(self._word.parts) > 1
                 hint = "fields are compared with values" if is_dotted else f'texts stand in quotes: "{self._word.text}"'
                 raise self._error(f"expected a value, not the name {self._word.text!r}", self._word, hint)
             raise self._expected("a value")
@@ -408,17 +414,17 @@ class _Parser:
     def _expected(self, what: str, hint: str = "") -> QueryError:
         word = self._word
         written = self._text[word.place.start : word.place.end]
-        found = "here the filter ends" if word.kind is Kind.END else f"here stands {written}"
+        found = "here the filter ends" if word.kind is TokenKind.END else f"here stands {written}"
         return self._error(f"expected {what}; {found}", word, hint)
 
-    def _error(self, problem: str, word: Word, hint: str = "") -> QueryError:
+    def _error(self, problem: str, word: QueryToken, hint: str = "") -> QueryError:
         return QueryError(problem, self._text, word.place.start, word.place.end, hint=hint)
 
 
-def _may_be_plain(word: Word) -> bool:
-    if word.kind is Kind.NAME:
+def _may_be_plain(word: QueryToken) -> bool:
+    if word.kind is TokenKind.NAME:
         return word.text.lower() not in _KEYWORDS
-    return word.kind in (Kind.PLAIN, Kind.NUMBER) or (word.kind is Kind.TEXT and bool(word.text.strip()))
+    return word.kind in (TokenKind.PLAIN, TokenKind.NUMBER) or (word.kind is TokenKind.TEXT and bool(word.text.strip()))
 
 
 def _negated_if(negated: bool, field: Field, condition: Query) -> Query:

@@ -25,14 +25,14 @@ from aboard.model.times import time_text
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextSpan:
     """Where in the text something stands; `end` is the first character after it."""
 
     start: int
     end: int
 
 
-NOWHERE = Place(0, 0)
+NOWHERE = TextSpan(0, 0)
 
 
 class ColumnKind(StrEnum):
@@ -57,56 +57,56 @@ class MetricPart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnField:
     """A column that every run has; `note` holds as many texts as there are notes."""
 
     name: str
     kind: ColumnKind
-    place: Place = field(default=NOWHERE, compare=False)
+    place: TextSpan = field(default=NOWHERE, compare=False)
 
     def __str__(self) -> str:
         return self.name
 
 
 @dataclass(frozen=True, slots=True)
-class Hparam:
+class HparamField:
     """A hyperparameter by its dotted name."""
 
     name: str
-    place: Place = field(default=NOWHERE, compare=False)
+    place: TextSpan = field(default=NOWHERE, compare=False)
 
     def __str__(self) -> str:
         return f"hparams.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class MetricField:
     """A part of a metric."""
 
     name: str
     part: MetricPart = MetricPart.LAST
-    place: Place = field(default=NOWHERE, compare=False)
+    place: TextSpan = field(default=NOWHERE, compare=False)
 
     def __str__(self) -> str:
         return f"metrics.{self.name}.{self.part}"
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class TagField:
     """The text of a tag."""
 
     name: str
-    place: Place = field(default=NOWHERE, compare=False)
+    place: TextSpan = field(default=NOWHERE, compare=False)
 
     def __str__(self) -> str:
         return f"tags.{self.name}"
 
 
-Field: TypeAlias = Column | Hparam | Metric | Tag
+Field: TypeAlias = ColumnField | HparamField | MetricField | TagField
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimeValue:
     """A fixed time, or one that moves along with the present: `now - 7d`."""
 
     at: datetime | None = None
@@ -117,10 +117,10 @@ class Moment:
         return (self.at or now) + self.offset
 
 
-Value: TypeAlias = bool | int | float | str | Moment
+Value: TypeAlias = bool | int | float | str | TimeValue
 
 
-class Order(StrEnum):
+class Operator(StrEnum):
     """How a value and a field are compared."""
 
     EQUAL = "=="
@@ -141,11 +141,11 @@ class Pattern(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class FieldComparison:
     """`hparams.lr < 0.01`."""
 
     field: Field
-    order: Order
+    order: Operator
     value: Value
 
 
@@ -201,7 +201,7 @@ class Not:
     part: Query
 
 
-Condition: TypeAlias = Comparison | Among | TextMatch | IsNone | IsNan
+Condition: TypeAlias = FieldComparison | Among | TextMatch | IsNone | IsNan
 Query: TypeAlias = Condition | And | Or | Not
 
 
@@ -301,7 +301,7 @@ def query_text(query: Query) -> str:
             return f"{_field(field)} is not none"
         case Not(part):
             return f"not {_in_brackets(part, And, Or)}"
-        case Comparison(field, order, value):
+        case FieldComparison(field, order, value):
             return f"{_field(field)} {order} {value_text(value)}"
         case Among(field, values):
             return f"{_field(field)} in [{', '.join(map(value_text, values))}]"
@@ -320,9 +320,9 @@ def value_text(value: Value) -> str:
             return json.dumps(value)
         case str():
             return _quoted(value)
-        case Moment(at=None, offset=offset):
+        case TimeValue(at=None, offset=offset):
             return _from_now(offset)
-        case Moment():
+        case TimeValue():
             assert value.at is not None
             return _quoted(time_text(value.at + value.offset))
         case _:
@@ -342,7 +342,7 @@ def _negated(query: Query) -> str | None:
         case _:
             return None
     match condition:
-        case Comparison(other, Order.EQUAL, value) if other == field:
+        case FieldComparison(other, Operator.EQUAL, value) if other == field:
             return f"{_field(field)} != {value_text(value)}"
         case Among(other, values) if other == field:
             return f"{_field(field)} not in [{', '.join(map(value_text, values))}]"
@@ -356,13 +356,13 @@ def _negated(query: Query) -> str | None:
 
 def _field(field: Field) -> str:
     match field:
-        case Column(name):
+        case ColumnField(name):
             return name
-        case Hparam(name):
+        case HparamField(name):
             return f"hparams.{_name(name)}"
-        case Metric(name, part):
+        case MetricField(name, part):
             return f"metrics.{_name(name)}.{part}"
-        case Tag(name):
+        case TagField(name):
             return f"tags.{_name(name)}"
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aboard.errors import DamagedDocument, InvalidValue, KeyNotFound, NewerFormat
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.reader.mirror.columns import FetchedColumns, fetch_sealed
 from aboard.reader.mirror.copies import UNKNOWN_CRC, CopiedFile, CopyFolder, NewCopy, disk
 from aboard.reader.mirror.fetching import ObjectRange, RangeFetcher, copy_skimmed
@@ -64,7 +64,7 @@ class RunCopy:
         self._sealed: FetchedColumns | None = None
         """Columns that were fetched before the manifest, and have not been used yet."""
         self._sealed_was_asked = False
-        self.described: Run | None = None
+        self.described: RunRecord | None = None
         self.summary: Summary | None = None
 
     @property

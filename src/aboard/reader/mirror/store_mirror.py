@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from aboard.errors import AboardError
-from aboard.model.templates import Value
+from aboard.model.templates import TemplateValue
 from aboard.reader.mirror.cache import CopyCache
 from aboard.reader.mirror.copies import CopiedFile
 from aboard.reader.mirror.discovery import StoreScope
@@ -182,7 +182,7 @@ class StoreMirror(RunRoot):
         self._weighed = self._copies.on_disk
         return given
 
-    def columns_of(self, relative: str) -> Mapping[str, Value] | None:
+    def columns_of(self, relative: str) -> Mapping[str, TemplateValue] | None:
         columns = super().columns_of(relative)
         place = self.place_of(relative)
         if columns is None or place is None:

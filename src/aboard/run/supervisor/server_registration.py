@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from aboard.api.runs import NewRun
 from aboard.config.credentials import client_settings
 from aboard.errors import AboardError
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 
 if TYPE_CHECKING:
     from aboard.client.client import Client
@@ -40,7 +40,7 @@ class ServerRegistration:
         except AboardError as error:
             _log.warning("%s The run goes on without a server.", _sentence(error))
 
-    def registered(self, run: Run, store: str, *, is_named: bool) -> Run:
+    def registered(self, run: RunRecord, store: str, *, is_named: bool) -> RunRecord:
         """The run with the name that it has from now on: the server's, if nobody has given it one."""
         if self._client is None:
             return run

@@ -25,7 +25,7 @@ from aboard.foundation.files import make_private_folder
 from aboard.model.hparams import HparamValue
 from aboard.model.ids import is_uid, new_uid
 from aboard.model.names import folded, offline_run_name
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.run.environment import RunContext, user_name
 from aboard.run.spool import FACTS, LOGS, OUTPUT, FactLog, read_json, spools_of, write_json
@@ -83,7 +83,7 @@ class _Known(NamedTuple):
     name: str
 
 
-def find_run(store: Store, workspace: str, name: str, home: Path) -> Run | None:
+def find_run(store: Store, workspace: str, name: str, home: Path) -> RunRecord | None:
     """The newest run of that name in a workspace; None when there is none. Raises StoreError."""
     cache = home / "cache" / "names" / f"{hashlib.sha256(store.uri.encode()).hexdigest()[:24]}.json"
     known = _read_cache(cache)
@@ -108,7 +108,7 @@ def _read_names(store: Store, uids: list[str]) -> dict[str, _Known]:
         return {uid: _Known(run.workspace, folded(run.name)) for uid, run in zip(uids, runs, strict=True) if run}
 
 
-def _readable(store: Store, uid: str) -> Run | None:
+def _readable(store: Store, uid: str) -> RunRecord | None:
     try:
         return RunFolder(store, uid).read_run()
     except DamagedDocument:
@@ -144,7 +144,7 @@ AT_THE_START = Patience(connect_seconds=5, stall_seconds=10, request_seconds=20,
 class ResolvedRun:
     """The run that a request refers to."""
 
-    run: Run
+    run: RunRecord
     is_new: bool
 
 
@@ -155,7 +155,7 @@ def resolve_run(request: RunRequest, console: Console, server: ServerRegistratio
         if found is not None:
             return ResolvedRun(found, is_new=False)
     uid = new_uid()
-    run = Run(
+    run = RunRecord(
         uid=uid,
         workspace=request.workspace,
         created=now(),
@@ -167,7 +167,7 @@ def resolve_run(request: RunRequest, console: Console, server: ServerRegistratio
     return ResolvedRun(server.registered(run, request.store, is_named=request.name is not None), is_new=True)
 
 
-def context_of(request: RunRequest, run: Run, attempt: int) -> RunContext:
+def context_of(request: RunRequest, run: RunRecord, attempt: int) -> RunContext:
     """Where the files of an attempt go on this machine."""
     spool = spools_of(request.home) / run.uid
     return RunContext(
@@ -311,9 +311,9 @@ class AttemptStarter:
             FactLog(self._destination.folder).append("earlier", summary=render_summary(summary).decode())
 
 
-def _in_spools(request: RunRequest) -> Run | None:
+def _in_spools(request: RunRequest) -> RunRecord | None:
     """The newest run of this machine that goes to the same store, without those that were moved to trash there."""
-    found: list[Run] = []
+    found: list[RunRecord] = []
     root = spools_of(request.home)
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
         try:
@@ -325,7 +325,7 @@ def _in_spools(request: RunRequest) -> Run | None:
     return next((run for run in reversed(found) if not _is_in_trash(run, request.store)), None)
 
 
-def _is_in_trash(run: Run, store: str) -> bool:
+def _is_in_trash(run: RunRecord, store: str) -> bool:
     """Spools do not hear of it. A store that does not answer is no reason to leave a run unfinished."""
     try:
         kept = RunFolder(open_store(store, patience=AT_THE_START), run.uid).read_run()
@@ -334,7 +334,7 @@ def _is_in_trash(run: Run, store: str) -> bool:
     return kept is not None and kept.deleted is not None
 
 
-def _in_store(request: RunRequest, console: Console) -> Run | None:
+def _in_store(request: RunRequest, console: Console) -> RunRecord | None:
     assert request.name is not None
     try:
         store = open_store(request.store, create=True, patience=AT_THE_START)
@@ -346,5 +346,5 @@ def _in_store(request: RunRequest, console: Console) -> Run | None:
         return None
 
 
-def _is_meant(run: Run, request: RunRequest) -> bool:
+def _is_meant(run: RunRecord, request: RunRequest) -> bool:
     return run.workspace == request.workspace and folded(run.name) == folded(request.name or "")

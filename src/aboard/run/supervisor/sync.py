@@ -20,7 +20,7 @@ from aboard.events.file_names import is_event_file
 from aboard.foundation.files import make_private_folder
 from aboard.model.hparams import HparamValue
 from aboard.model.ids import uid_of
-from aboard.model.runs import Note, Run
+from aboard.model.runs import Note, RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.run.environment import user_name
@@ -204,7 +204,7 @@ def _begin(run: EarlierRun, spool: Spool, store: Store, store_uri: str) -> None:
     spool.output.mkdir(parents=True, exist_ok=True)
     (spool.folder / LOGS).mkdir(exist_ok=True)
     spool.write_run(
-        Run(
+        RunRecord(
             uid=run.uid,
             workspace=run.workspace,
             created=run.created,

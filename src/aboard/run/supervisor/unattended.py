@@ -15,7 +15,7 @@ from typing import cast
 from aboard.errors import InvalidValue, RunClaimed, StoreError
 from aboard.model.ids import check_uid, new_uid
 from aboard.model.names import check_name, check_workspace_name
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.run.environment import RunContext
@@ -79,7 +79,7 @@ class UnattendedRun:
         self._command = shlex.split(str(start.get("command") or ""))
         self._secrets = Secrets.of(os.environ, self._command)
         self._spool = Spool.at(folder)
-        self._run = Run(
+        self._run = RunRecord(
             uid=check_uid(start.get("uid")),
             workspace=check_workspace_name(start.get("workspace")),
             created=now(),

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
 from aboard.errors import AboardError, Conflict
-from aboard.model.boards import Board, BoardKind
+from aboard.model.boards import BoardKind, BoardRecord
 from aboard.model.people import Access
 from aboard.server.boards.second_origin import CODE_PARAMETER
 from aboard.server.boards.wsgi import ENVIRONMENT, SLOT, Environment, WSGIBridge
@@ -85,7 +85,7 @@ class BoardPages:
         turn = self._turns.setdefault(hosted, asyncio.Semaphore(_AT_ONCE_OF_ONE))
         await bridge({**scope, SLOT: turn, ENVIRONMENT: {_ACCESS: access}}, receive, send)
 
-    def _elsewhere(self, scope: Scope, board: Board, rest: str, access: Access) -> SimpleResponse:
+    def _elsewhere(self, scope: Scope, board: BoardRecord, rest: str, access: Access) -> SimpleResponse:
         """Lead a browser to the second origin, with a code that opens this board there, once."""
         check_running(board)
         if self._second_origin is None:

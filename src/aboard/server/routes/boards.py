@@ -13,7 +13,7 @@ from pydantic import AfterValidator
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.wire import Page
-from aboard.model.boards import Board, BoardLine, LineLevel
+from aboard.model.boards import BoardLine, BoardRecord, LineLevel
 from aboard.model.selections import NumberKind, SelectedRun
 from aboard.model.states import UnitState
 from aboard.model.times import parse_time
@@ -156,7 +156,7 @@ class BoardRoutes:
         return self._control.boards.reading(board, access)
 
 
-def board_info(board: Board) -> BoardInfo:
+def board_info(board: BoardRecord) -> BoardInfo:
     """The API representation of a board."""
     return BoardInfo(
         id=board.id,

@@ -17,7 +17,7 @@ from aboard.api.groups import (
     WorkspaceChange,
 )
 from aboard.api.wire import Page
-from aboard.model.groups import Experiment, SavedView, Workspace
+from aboard.model.groups import ExperimentRecord, SavedView, Workspace
 from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
 from aboard.services.services import Services
@@ -85,7 +85,7 @@ class GroupRoutes:
         limit: Limit = 50,
         after: After = None,
         in_bin: InBin = False,
-    ) -> Page[Experiment]:
+    ) -> Page[ExperimentRecord]:
         """A page of experiments, newest first, with how many runs are in which state."""
         self._refresh()
         page = self._control.seen_by(access).catalog.experiments.list(
@@ -95,11 +95,11 @@ class GroupRoutes:
 
     def add_experiment(
         self, new: Annotated[NewExperiment, request_body(NewExperiment)], access: CurrentAccess
-    ) -> Experiment:
+    ) -> ExperimentRecord:
         """Make an experiment."""
         return self._control.seen_by(access).groups.add_experiment(new)
 
-    def get_experiment(self, name: ExperimentName, access: CurrentAccess, exact: Exact = False) -> Experiment:
+    def get_experiment(self, name: ExperimentName, access: CurrentAccess, exact: Exact = False) -> ExperimentRecord:
         """One experiment, also when it is in the bin."""
         self._refresh()
         return self._control.seen_by(access).references.experiment(name, exact=exact)
@@ -109,15 +109,15 @@ class GroupRoutes:
         name: ExperimentName,
         change: Annotated[ExperimentChange, request_body(ExperimentChange)],
         access: CurrentAccess,
-    ) -> Experiment:
+    ) -> ExperimentRecord:
         """Rename or describe an experiment, or give it other tags."""
         return self._control.seen_by(access).groups.change_experiment(name, change)
 
-    def delete_experiment(self, name: ExperimentName, access: CurrentAccess) -> Experiment:
+    def delete_experiment(self, name: ExperimentName, access: CurrentAccess) -> ExperimentRecord:
         """Put an experiment into the bin, with its runs."""
         return self._control.seen_by(access).groups.delete_experiment(name)
 
-    def restore_experiment(self, name: ExperimentName, access: CurrentAccess) -> Experiment:
+    def restore_experiment(self, name: ExperimentName, access: CurrentAccess) -> ExperimentRecord:
         """Take an experiment out of the bin, and the runs that went with it."""
         return self._control.seen_by(access).groups.restore_experiment(name)
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator
 from aboard.catalog.paging import LONGEST_PAGE
 from aboard.model.people import Access
 from aboard.model.query.parser import parse_query
-from aboard.model.query.tree import And, Column, ColumnKind, Comparison, Order
+from aboard.model.query.tree import And, ColumnField, ColumnKind, FieldComparison, Operator
 from aboard.model.query.tree import Query as Filter
 from aboard.services.services import Services
 
@@ -80,7 +80,7 @@ class RunFilter:
             seen.catalog.fields.check(where, self.where, self.workspaces)
         if self.experiment:
             number = seen.references.experiment(self.experiment, exact=False).number
-            inside = Comparison(Column("experiment_number", ColumnKind.NUMBER), Order.EQUAL, number)
+            inside = FieldComparison(ColumnField("experiment_number", ColumnKind.NUMBER), Operator.EQUAL, number)
             where = inside if where is None else And((inside, where))
         return where
 

@@ -11,18 +11,18 @@ from fastapi.routing import APIRoute
 
 from aboard import __version__
 from aboard.api.people import (
-    Change,
-    CodeAsked,
-    CodeMade,
-    CodeShown,
-    LoginWays,
+    AuditChange,
+    CreatedToken,
+    LoginCodeExchange,
+    LoginLink,
+    LoginLinkRequest,
+    LoginMethods,
     Members,
     NewPerson,
     NewToken,
     Person,
     PersonChange,
     RoleChange,
-    TokenMade,
 )
 from aboard.api.wire import Page
 from aboard.errors import Unauthorized
@@ -61,11 +61,11 @@ class PeopleRoutes:
         operations.add("GET", "audit", self.audit)
         return operations.routes
 
-    def ways(self) -> LoginWays:
+    def ways(self) -> LoginMethods:
         """How people log in here; told to everybody."""
-        return LoginWays(mode=self._mode, version=__version__)
+        return LoginMethods(mode=self._mode, version=__version__)
 
-    def exchange(self, shown: Annotated[CodeShown, request_body(CodeShown)]) -> TokenMade:
+    def exchange(self, shown: Annotated[LoginCodeExchange, request_body(LoginCodeExchange)]) -> CreatedToken:
         """A token for a code that works once; asked by programs that do not know anything else yet."""
         found = self._control.catalog.login_codes.redeem(shown.code, verifier=shown.verifier)
         if found is None:
@@ -73,12 +73,14 @@ class PeopleRoutes:
         person = Access(name=found.user, token_id=found.token_id or "")
         return self._control.people_for(person).make_token(NewToken(name=shown.name or "login"))
 
-    def make_code(self, asked: Annotated[CodeAsked, request_body(CodeAsked)], access: CurrentAccess) -> CodeMade:
+    def make_code(
+        self, asked: Annotated[LoginLinkRequest, request_body(LoginLinkRequest)], access: CurrentAccess
+    ) -> LoginLink:
         """An address that logs a browser in as who asks, once, for ten minutes."""
         code = self._control.people_for(access).login_code()
         path = safe_redirect_path(asked.path)
         joint = "&" if "?" in path else "?"
-        return CodeMade(path=f"{path}{joint}{urlencode({'token': code})}")
+        return LoginLink(path=f"{path}{joint}{urlencode({'token': code})}")
 
     def logout(self, access: CurrentAccess) -> Person:
         """End all sessions of who asks."""
@@ -125,7 +127,7 @@ class PeopleRoutes:
         """One's own tokens, without their secrets."""
         return Page(tuple(self._control.people_for(access).tokens(person, all_people=all_people)))
 
-    def make_token(self, new: Annotated[NewToken, request_body(NewToken)], access: CurrentAccess) -> TokenMade:
+    def make_token(self, new: Annotated[NewToken, request_body(NewToken)], access: CurrentAccess) -> CreatedToken:
         """Make a token; its text is told this once."""
         return self._control.people_for(access).make_token(new)
 
@@ -140,7 +142,7 @@ class PeopleRoutes:
         target: Annotated[str | None, Query(description="Changes of this, as `run343` or `workspace x`.")] = None,
         limit: Limit = 100,
         after: After = None,
-    ) -> Page[Change]:
+    ) -> Page[AuditChange]:
         """The record of changes, newest first; for administrators."""
         desk = self._control.people_for(access)
         return desk.changes(actor=actor or None, target=target or None, limit=limit, after=after or None)

@@ -16,25 +16,25 @@ from aboard.api.runs import (
     FieldNames,
     FieldValue,
     FieldValues,
-    HeartbeatAnswer,
+    HeartbeatResponse,
     NewRun,
-    RetentionAsked,
+    RetentionRequest,
     RetentionResult,
+    RunBatch,
     RunChange,
     RunCount,
     RunMarks,
     RunsChanged,
-    RunsNamed,
     Series,
     Usage,
     UsageRow,
 )
-from aboard.api.selections import Selected, SelectionAsked
+from aboard.api.selections import SelectionRequest, SelectionResult
 from aboard.api.wire import Page
 from aboard.errors import InvalidValue
 from aboard.model.query.fields import NEWEST_FIRST, parse_field, parse_sort
-from aboard.model.query.tree import Hparam, IsNone, Metric, value_text
-from aboard.model.runs import MetricSummary, Run
+from aboard.model.query.tree import HparamField, IsNone, MetricField, value_text
+from aboard.model.runs import MetricSummary, RunRecord
 from aboard.model.selections import parse_selection
 from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import (
@@ -104,7 +104,7 @@ class RunRoutes:
         sort: Annotated[str | None, Query(description="As `-metrics.loss.min`; newest first without it.")] = None,
         limit: Limit = 50,
         after: After = None,
-    ) -> Page[Run]:
+    ) -> Page[RunRecord]:
         """A page of runs."""
         self._refresh()
         hparams, metrics = _fields(without_empty(columns))
@@ -146,7 +146,7 @@ class RunRoutes:
         )
         return RunMarks(count=count, every=every, marks=tuple(marks))
 
-    def get(self, run: RunName, access: CurrentAccess) -> Run:
+    def get(self, run: RunName, access: CurrentAccess) -> RunRecord:
         """A run with everything that is known of it, also when it is in the bin."""
         self._refresh()
         return self._control.seen_by(access).references.run(run)
@@ -176,25 +176,25 @@ class RunRoutes:
         self._refresh()
         return _runs_changed(self._control.seen_by(access).runs.change(change))
 
-    def delete(self, named: Annotated[RunsNamed, request_body(RunsNamed)], access: CurrentAccess) -> RunsChanged:
+    def delete(self, named: Annotated[RunBatch, request_body(RunBatch)], access: CurrentAccess) -> RunsChanged:
         """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
         self._refresh()
         seen = self._control.seen_by(access)
         return _runs_changed(seen.runs.delete(seen.references.runs(named.runs), files=named.files))
 
-    def restore(self, named: Annotated[RunsNamed, request_body(RunsNamed)], access: CurrentAccess) -> RunsChanged:
+    def restore(self, named: Annotated[RunBatch, request_body(RunBatch)], access: CurrentAccess) -> RunsChanged:
         """Take runs out of the bin."""
         self._refresh()
         seen = self._control.seen_by(access)
         return _runs_changed(seen.runs.restore(seen.references.runs(named.runs)))
 
-    def register(self, new: Annotated[NewRun, request_body(NewRun)], access: CurrentAccess) -> Run:
+    def register(self, new: Annotated[NewRun, request_body(NewRun)], access: CurrentAccess) -> RunRecord:
         """Give a run that is about to begin its number, and a name where it has none."""
         return self._control.seen_by(access).register(new)
 
-    def heartbeat(self, uid: Identifier, access: CurrentAccess) -> HeartbeatAnswer:
+    def heartbeat(self, uid: Identifier, access: CurrentAccess) -> HeartbeatResponse:
         """A sign of life of a run."""
-        return HeartbeatAnswer(status=self._control.seen_by(access).heartbeat(uid))
+        return HeartbeatResponse(status=self._control.seen_by(access).heartbeat(uid))
 
     def fields(self, workspaces: Workspaces, access: CurrentAccess) -> FieldNames:
         """Names of all hyperparameters and metrics that runs have, and of the tags of the newest 10,000 runs."""
@@ -241,7 +241,7 @@ class RunRoutes:
         )
 
     def retain(
-        self, asked: Annotated[RetentionAsked, request_body(RetentionAsked)], access: CurrentAccess
+        self, asked: Annotated[RetentionRequest, request_body(RetentionRequest)], access: CurrentAccess
     ) -> RetentionResult:
         """Delete what a rule names, or with `dry_run` tell what that would be. Runs that are not over stay."""
         self._refresh()
@@ -257,8 +257,8 @@ def _fields(columns: Sequence[str]) -> tuple[Sequence[str] | None, Sequence[str]
     if not columns:
         return None, None
     fields = [parse_field(text) for text in columns]
-    hparams = [field.name for field in fields if isinstance(field, Hparam)]
-    return hparams, [field.name for field in fields if isinstance(field, Metric)]
+    hparams = [field.name for field in fields if isinstance(field, HparamField)]
+    return hparams, [field.name for field in fields if isinstance(field, MetricField)]
 
 
 def _runs_changed(edited: EditResult) -> RunsChanged:
@@ -280,8 +280,8 @@ class SelectionRoutes:
         return operations.routes
 
     def resolve(
-        self, asked: Annotated[SelectionAsked, request_body(SelectionAsked)], access: CurrentAccess
-    ) -> Selected:
+        self, asked: Annotated[SelectionRequest, request_body(SelectionRequest)], access: CurrentAccess
+    ) -> SelectionResult:
         """The runs that a selection means now; see docs/selections.md."""
         if not -_DAY_MINUTES < asked.zone < _DAY_MINUTES:
             raise InvalidValue(f"zone={asked.zone} is no zone", hint="write minutes east of Greenwich, as 120")
@@ -297,7 +297,7 @@ class SelectionRoutes:
         selections = self._control.seen_by(access).selections
         settled = selections.settle(selection, in_bin=asked.in_bin, exact=asked.exact)
         resolved = selections.resolve(settled, in_bin=asked.in_bin)
-        return Selected(
+        return SelectionResult(
             words=settled.words,
             where=settled.where,
             key=settled.key,

@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from aboard import __version__
 from aboard.api import VERSION
-from aboard.api.server import Health, Readiness, ReindexAsked, ReindexState, ServerInfo, StoreAdded, StoreStatus
+from aboard.api.server import Health, Readiness, ReindexRequest, ReindexState, ServerInfo, StoreRequest, StoreStatus
 from aboard.api.wire import Page
 from aboard.errors import AboardError, Forbidden
 from aboard.model.times import now
@@ -59,14 +59,16 @@ class ServerRoutes:
         """The stores that the server follows."""
         return Page(tuple(self._control.seen_by(access).stores()))
 
-    def add_store(self, asked: Annotated[StoreAdded, request_body(StoreAdded)], access: CurrentAccess) -> StoreStatus:
+    def add_store(
+        self, asked: Annotated[StoreRequest, request_body(StoreRequest)], access: CurrentAccess
+    ) -> StoreStatus:
         """Follow another store; only the server of one person does that."""
         added = self._control.seen_by(access).add_store(asked.uri)
         self._remember(added.uri)
         return added
 
     def reindex(
-        self, asked: Annotated[ReindexAsked, request_body(ReindexAsked)], access: CurrentAccess
+        self, asked: Annotated[ReindexRequest, request_body(ReindexRequest)], access: CurrentAccess
     ) -> ReindexState:
         """Begin to read all runs of a store anew."""
         state = self._control.seen_by(access).reindex(asked.store)

@@ -16,7 +16,7 @@ from aboard.errors import Forbidden, InvalidType, InvalidValue, MissingPackage
 from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_class, executor_from, executor_names, has_ports, parse_executor
 from aboard.model.board_settings import ProcessSettings, parse_process_settings
-from aboard.model.boards import Board
+from aboard.model.boards import BoardRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class BoardExecutors:
         settled = parse_executor(own[name])[1] if name in own else {}
         return kind(**{**settled, **asked})
 
-    def of(self, board: Board) -> Executor:
+    def of(self, board: BoardRecord) -> Executor:
         """The executor of a board; those that were made before there was a choice do not say which."""
         return self.made(parse_process_settings(board.settings).executor or self.default)
 

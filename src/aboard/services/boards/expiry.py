@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import UnknownName
-from aboard.model.boards import Board
+from aboard.model.boards import BoardRecord
 from aboard.model.times import duration_text, now
 from aboard.services.boards.hosting import Hosting, touch_seconds
 from aboard.services.periodic_task import PeriodicTask
@@ -24,7 +24,7 @@ class BoardExpiry:
         self,
         catalog: Catalog,
         hosting: Hosting,
-        ended: Callable[[Board, str], None],
+        ended: Callable[[BoardRecord, str], None],
         process_used_at: Callable[[str], float | None],
         *,
         clock: Callable[[], datetime] = now,
@@ -63,13 +63,13 @@ class BoardExpiry:
                 rest = min(rest, left)
         return max(rest, _SHORTEST_REST)
 
-    def _left(self, board: Board) -> float:
+    def _left(self, board: BoardRecord) -> float:
         """Seconds until a board ends, if nobody uses it."""
         at = self._clock()
         ends = [moment for moment in (board.expires, self._idle_end(board)) if moment is not None]
         return min((moment - at).total_seconds() for moment in ends) if ends else _LONGEST_REST
 
-    def _used(self, board: Board) -> datetime:
+    def _used(self, board: BoardRecord) -> datetime:
         """When it was used last; that nobody could use it while no server ran does not count."""
         used = max(board.last_used or board.created, board.started or board.created, self._began)
         hosted = self._hosting.find(board.id)
@@ -78,14 +78,14 @@ class BoardExpiry:
             used = max(used, self._clock() - timedelta(seconds=time.monotonic() - at))
         return used
 
-    def _idle_end(self, board: Board) -> datetime | None:
+    def _idle_end(self, board: BoardRecord) -> datetime | None:
         if board.idle_timeout is None:
             return None
         # Another process may have answered for it, and writes that down a little later.
         late = timedelta(seconds=touch_seconds(board)) if self._catalog.is_shared else timedelta()
         return self._used(board) + board.idle_timeout + late
 
-    def _end(self, board: Board) -> None:
+    def _end(self, board: BoardRecord) -> None:
         idle_end = self._idle_end(board)
         try:
             if board.expires is not None and board.expires <= self._clock():

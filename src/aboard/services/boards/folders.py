@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from aboard.errors import AboardError, Forbidden, InvalidValue, StorageUnavailable, StoreError
-from aboard.model.templates import Value
+from aboard.model.templates import TemplateValue
 from aboard.reader.collection import Follower, RunCollection
 from aboard.reader.index import IndexCache
 from aboard.reader.mirror.discovery import StoreScope
@@ -199,7 +199,7 @@ class BoardFolders:
         with self._lock:
             return {self._names[uri]: folder.root for uri, folder in self._taken.items()}
 
-    def columns_of(self, name: str) -> Mapping[str, Value] | None:
+    def columns_of(self, name: str) -> Mapping[str, TemplateValue] | None:
         """What a store says of one of its runs; None for those of plain folders."""
         with self._lock:
             for uri, folder in self._taken.items():

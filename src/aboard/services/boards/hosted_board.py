@@ -19,10 +19,10 @@ from aboard.board.provider import BoardMetadata, SampleLimits
 from aboard.board.sources import JoinedRuns, RunSource
 from aboard.catalog.catalog import Catalog
 from aboard.model.board_settings import parse_settings
-from aboard.model.boards import Board
+from aboard.model.boards import BoardRecord
 from aboard.model.names import folded
 from aboard.model.selections import SelectedRun
-from aboard.model.templates import BOARD_FIELDS, NameTemplate, Value
+from aboard.model.templates import BOARD_FIELDS, NameTemplate, TemplateValue
 from aboard.reader.run import RunReader, indexes_of
 from aboard.services.boards.folders import BoardFolders, OpenFolders
 from aboard.services.boards.selection import BoardRefreshIntervals, BoardSelection, logdir_columns, run_columns
@@ -44,14 +44,17 @@ class BoardRuns:
         self._pool = pool
         self._lock = threading.Lock()
         self._shown: dict[str, _Shown] = {}
-        self._columns: Mapping[str, Mapping[str, Value]] = {}
+        self._columns: Mapping[str, Mapping[str, TemplateValue]] = {}
         self._logdirs: list[Mapping[str, RunReader]] = []
         self._runs: Mapping[str, RunReader] = MappingProxyType({})
         self._unfollowed = 0
         self._is_closed = False
 
     def show(
-        self, selected: Sequence[SelectedRun], columns: Mapping[str, Mapping[str, Value]], stores: Container[str]
+        self,
+        selected: Sequence[SelectedRun],
+        columns: Mapping[str, Mapping[str, TemplateValue]],
+        stores: Container[str],
     ) -> None:
         """Show these runs from now on, of those that are in one of `stores`."""
         wanted = {run.uid: run for run in selected if run.store in stores}
@@ -93,7 +96,7 @@ class BoardRuns:
                 self._runs = MappingProxyType(found)
             return self._runs
 
-    def columns_of(self, key: str) -> Mapping[str, Value]:
+    def columns_of(self, key: str) -> Mapping[str, TemplateValue]:
         """What the name of a logdir may show."""
         uid, _, logdir = key.partition("/")
         return logdir_columns(self._columns.get(uid, {}), logdir)
@@ -133,7 +136,7 @@ class HostedBoard:
 
     def __init__(
         self,
-        board: Board,
+        board: BoardRecord,
         catalog: Catalog,
         pool: OpenRuns,
         folders: OpenFolders,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, Conflict, UnknownName
-from aboard.model.boards import Board, LineLevel
+from aboard.model.boards import BoardRecord, LineLevel
 from aboard.model.names import run_name
 from aboard.model.people import Access
 from aboard.model.states import UnitState
@@ -55,7 +55,7 @@ class Hosting:
         folders: OpenFolders,
         stores: Callable[[], Container[str]],
         *,
-        on_change: Callable[[Board, str], None],
+        on_change: Callable[[BoardRecord, str], None],
         plugins: Collection[str] | None,
         default_template: str,
         intervals: BoardRefreshIntervals | None = None,
@@ -113,7 +113,7 @@ class Hosting:
         finally:
             hosted.let_go()
 
-    def open(self, board: Board, access: Access) -> HostedBoard:
+    def open(self, board: BoardRecord, access: Access) -> HostedBoard:
         """Open a board that this person may see."""
         check_seen(board, (), access)
         check_running(board)
@@ -129,7 +129,7 @@ class Hosting:
                     self._opening.pop(board.id, None)
         return found
 
-    def _opened(self, board: Board) -> HostedBoard:
+    def _opened(self, board: BoardRecord) -> HostedBoard:
         # Here: TensorBoard takes a second and 50 MB, and a server without boards needs neither.
         from aboard.services.boards.hosted_board import HostedBoard
 
@@ -170,7 +170,7 @@ class Hosting:
             with contextlib.suppress(RuntimeError):  # the server is ending
                 self._threads.submit(self._look_again, hosted, at_once=True)
 
-    def change(self, board: Board) -> None:
+    def change(self, board: BoardRecord) -> None:
         """Make an open board what it was changed into; whoever asks meanwhile gets an answer from one or the other."""
         hosted = self._open.get(board.id)
         if hosted is None:
@@ -230,7 +230,7 @@ class Hosting:
         except Exception:
             _log.exception("Looking at the board %s failed", hosted.board.name)
 
-    def _become(self, hosted: HostedBoard, board: Board) -> HostedBoard:
+    def _become(self, hosted: HostedBoard, board: BoardRecord) -> HostedBoard:
         """The open board as `board` is: the same one, or another in its place where it is made of something else."""
         if _made_of(board) == _made_of(hosted.board):
             hosted.board = board
@@ -271,13 +271,13 @@ class Hosting:
         hosted.reported_problems = problems
 
 
-def check_seen(board: Board, shown: Iterable[str], access: Access) -> None:
+def check_seen(board: BoardRecord, shown: Iterable[str], access: Access) -> None:
     """Refuse a board as if it were not there, unless all workspaces that it shows may be looked at."""
     if not is_seen(board, access) or not all(access.sees(one) for one in shown):
         raise UnknownName(f"there is no board {board.id!r}", hint="`aboard board list` shows what there is")
 
 
-def check_running(board: Board) -> None:
+def check_running(board: BoardRecord) -> None:
     """Refuse a board that cannot be looked at now."""
     if board.state is not UnitState.RUNNING:
         hint = f"start it again: aboard board start-again {board.id[:8]}" if board.state.is_ended else "wait a moment"
@@ -285,17 +285,17 @@ def check_running(board: Board) -> None:
         raise Conflict(f"the board {board.name} is {board.state}{over}", hint=hint)
 
 
-def is_seen(board: Board, access: Access) -> bool:
+def is_seen(board: BoardRecord, access: Access) -> bool:
     """Whether this person may look at all that the board names and has shown."""
     return access.sees(board.workspace) and all(access.sees(one) for one in workspaces_of(board))
 
 
-def _made_of(board: Board) -> tuple[object, ...]:
+def _made_of(board: BoardRecord) -> tuple[object, ...]:
     """What an open board was made of: where this is another, it has to be opened anew."""
     return board.workspace, board.sources, board.where, board.template, board.description, board.settings, board.scope
 
 
-def touch_seconds(board: Board) -> float:
+def touch_seconds(board: BoardRecord) -> float:
     """How much later than it happened the last use of a board may be written down."""
     if board.idle_timeout is None:
         return _TOUCH_SECONDS

@@ -11,15 +11,15 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from aboard.api.boards import BoardChange, BoardReading, NewBoard
-from aboard.catalog.boards import Admitted, only_board
+from aboard.catalog.boards import AdmissionResult, only_board
 from aboard.catalog.catalog import Catalog
-from aboard.catalog.paging import Cursor, Page, check_limit
+from aboard.catalog.paging import Cursor, ResultPage, check_limit
 from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.board_settings import parse_process_settings, parse_settings
-from aboard.model.boards import Board, BoardKind, BoardLimits, BoardLine, LineLevel, pet_name
+from aboard.model.boards import BoardKind, BoardLimits, BoardLine, BoardRecord, LineLevel, pet_name
 from aboard.model.names import check_workspace_name, folded
 from aboard.model.people import Access, Role
-from aboard.model.selections import Folder, SelectedRun, Selection, parse_selection
+from aboard.model.selections import LogLocation, SelectedRun, Selection, parse_selection
 from aboard.model.states import UnitState
 from aboard.model.templates import BOARD_FIELDS, NameTemplate
 from aboard.model.times import now, parse_duration, time_text
@@ -37,7 +37,7 @@ class BoardChangePublisher:
     def __init__(self, changes: ChangeBus) -> None:
         self._changes = changes
 
-    def tell(self, board: Board, changed: str) -> None:
+    def tell(self, board: BoardRecord, changed: str) -> None:
         """Publish a change; `board` is as it is now."""
         facts = {
             "id": board.id,
@@ -51,7 +51,7 @@ class BoardChangePublisher:
         self._changes.tell("board", board.workspace, facts, beside=tuple(sorted(workspaces_of(board))))
 
 
-Key = Callable[[Board], str]
+Key = Callable[[BoardRecord], str]
 
 
 def _moment(name: str) -> Key:
@@ -72,8 +72,8 @@ SORTED_BY = tuple(_ORDERS)
 
 
 def page_of(
-    boards: Sequence[Board], *, sort_by: str, descending: bool, limit: int, after: str | None = None
-) -> Page[Board]:
+    boards: Sequence[BoardRecord], *, sort_by: str, descending: bool, limit: int, after: str | None = None
+) -> ResultPage[BoardRecord]:
     """One page of boards; `after` is what `next` of the page before said. Of equals the one with the smaller id."""
     check_limit(limit)
     if sort_by not in _ORDERS:
@@ -89,9 +89,9 @@ def page_of(
         ranked = [one for one in ranked if (one[:2] < last if descending else one[:2] > last)]
     items = [board for *_, board in ranked[:limit]]
     if len(ranked) <= limit:
-        return Page(items, None)
+        return ResultPage(items, None)
     value, board_id, _ = ranked[limit - 1]
-    return Page(items, Cursor(0, f"{value}\0{board_id}", 0).text(order))
+    return ResultPage(items, Cursor(0, f"{value}\0{board_id}", 0).text(order))
 
 
 _DAY_MINUTES = 24 * 60
@@ -120,14 +120,14 @@ class BoardService:
         hosting: Hosting,
         folders: OpenFolders,
         rules: BoardRules,
-        preview: Callable[[Board], list[dict[str, Any]]],
-        changed: Callable[[Board, str], None],
+        preview: Callable[[BoardRecord], list[dict[str, Any]]],
+        changed: Callable[[BoardRecord, str], None],
     ) -> None:
         """`preview` says what a process would be; `changed` is told of a board and of what was done with it."""
         self._catalog, self._hosting, self._folders, self._rules = catalog, hosting, folders, rules
         self._preview, self._changed = preview, changed
 
-    def create(self, new: NewBoard, access: Access) -> tuple[Admitted, ResolvedSelection]:
+    def create(self, new: NewBoard, access: Access) -> tuple[AdmissionResult, ResolvedSelection]:
         """Make a board, or open the one again that this person has of just the same; and what it shows."""
         board, resolved = self._planned(new, access, may_add_workspace=True)
         for uri in resolved.folders:
@@ -151,7 +151,9 @@ class BoardService:
             )
         return self._preview(board), resolved
 
-    def _planned(self, new: NewBoard, access: Access, *, may_add_workspace: bool) -> tuple[Board, ResolvedSelection]:
+    def _planned(
+        self, new: NewBoard, access: Access, *, may_add_workspace: bool
+    ) -> tuple[BoardRecord, ResolvedSelection]:
         """The board that is meant, after all checks; it is in no catalog."""
         kind = BoardKind.PROCESS if new.executor else new.kind
         settings = self._settings(new, kind)
@@ -161,7 +163,7 @@ class BoardService:
         if new.must_find:
             check_found(settled, resolved)
         workspace = self._workspace(new, resolved, access, may_add=may_add_workspace)
-        board = Board(
+        board = BoardRecord(
             id=str(uuid.uuid4()),
             name=pet_name(self._catalog.boards.names()),
             workspace=workspace,
@@ -196,7 +198,7 @@ class BoardService:
         """Where boards may run as processes, the server's own choice first; none: nowhere."""
         return self._rules.executors.names if self._rules.has_processes else []
 
-    def get(self, text: str, access: Access) -> Board:
+    def get(self, text: str, access: Access) -> BoardRecord:
         """The board whose id begins so, or that has this name."""
         return only_board(text, [board for board in self._catalog.boards.matching(text) if is_seen(board, access)])
 
@@ -212,14 +214,14 @@ class BoardService:
         descending: bool = False,
         limit: int = 50,
         after: str | None = None,
-    ) -> Page[Board]:
+    ) -> ResultPage[BoardRecord]:
         """One page of boards: this person's own, those of one owner, or everybody's."""
         whose = None if everybody else (owner if owner is not None else access.name)
         found = self._catalog.boards.list(workspaces=workspaces, owner=whose, states=states, seen=access.seen)
         seen = [board for board in found if is_seen(board, access)]
         return page_of(seen, sort_by=sort_by, descending=descending, limit=limit, after=after)
 
-    def start(self, text: str, access: Access) -> Board:
+    def start(self, text: str, access: Access) -> BoardRecord:
         """Start a board that has ended; one that runs stays as it is."""
         board = self._own(text, access)
         started = self._catalog.boards.admission.start(board.id, self._rules.limits, actor=access.name)
@@ -227,7 +229,7 @@ class BoardService:
             self._record(access, "start", started)
         return started
 
-    def stop(self, text: str, access: Access, *, kill: bool = False) -> Board:
+    def stop(self, text: str, access: Access, *, kill: bool = False) -> BoardRecord:
         """Stop a board; one that has ended stays as it is."""
         board = self._own(text, access)
         word = "killed" if kill else "stopped"
@@ -239,7 +241,7 @@ class BoardService:
             self._record(access, "kill" if kill else "stop", ended)
         return ended
 
-    def change(self, text: str, change: BoardChange, access: Access) -> Board:
+    def change(self, text: str, change: BoardChange, access: Access) -> BoardRecord:
         """Describe a board otherwise, or give it another template or lifetime."""
         board = self._own(text, access)
         if change.template:
@@ -262,7 +264,7 @@ class BoardService:
         self._record(access, "change", kept)
         return kept
 
-    def delete(self, text: str, access: Access) -> Board:
+    def delete(self, text: str, access: Access) -> BoardRecord:
         """Forget a board and its log; one that runs is stopped before."""
         board = self.stop(text, access)
         self._catalog.boards.delete(board.id)
@@ -313,7 +315,7 @@ class BoardService:
             board.id, head=head, tail=tail, after=after, before=before, behind=behind, level=level
         )
 
-    def _own(self, text: str, access: Access) -> Board:
+    def _own(self, text: str, access: Access) -> BoardRecord:
         """A board that this person may change: its owner, and who administers its workspace."""
         board = self.get(text, access)
         if board.owner != access.name and not access.may(Role.ADMIN, board.workspace):
@@ -337,7 +339,7 @@ class BoardService:
         for uri in resolved.folders:
             self._folders.check(uri)
         for entry in selection.entries:
-            if isinstance(entry, Folder) and "?" in entry.uri:
+            if isinstance(entry, LogLocation) and "?" in entry.uri:
                 hint = "give the server its own way to the bucket, or make the bucket's runs a store of it"
                 raise InvalidValue("a signature in the address of a bucket would be kept with the board", hint=hint)
         seen = tuple(run for run in resolved.runs if access.sees(run.workspace))
@@ -356,7 +358,7 @@ class BoardService:
                 raise
             return self._catalog.workspaces.add(name).name if may_add else name
 
-    def _record(self, access: Access, action: str, board: Board) -> None:
+    def _record(self, access: Access, action: str, board: BoardRecord) -> None:
         self._catalog.audit.record(access.name, f"board.{action}", f"board {board.id}", {"name": board.name})
         self._changed(board, action)
 

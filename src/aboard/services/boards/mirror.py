@@ -23,9 +23,17 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, DamagedDocument, InvalidValue, StorageUnavailable
 from aboard.events.file_names import is_profile
 from aboard.foundation.files import opened_file, opened_folder, read_all
-from aboard.model.boards import Board
+from aboard.model.boards import BoardRecord
 from aboard.model.selections import SelectedRun
-from aboard.model.templates import BOARD_FIELDS, DistinctNames, Field, NameTemplate, Value, Wish, short_form
+from aboard.model.templates import (
+    BOARD_FIELDS,
+    DistinctNames,
+    NameRequest,
+    NameTemplate,
+    TemplateField,
+    TemplateValue,
+    short_form,
+)
 from aboard.reader.roots import Root
 from aboard.services.boards.folders import OpenFolders, short_names
 from aboard.services.boards.selection import BoardSelection, logdir_columns, run_columns
@@ -164,13 +172,17 @@ class MirrorNames:
         self._distinct = DistinctNames()
         self._given: dict[str, str] = _read(file)
 
-    def give(self, logdirs: Iterable[tuple[str, str]], columns: Mapping[str, Mapping[str, Value]]) -> dict[str, str]:
+    def give(
+        self, logdirs: Iterable[tuple[str, str]], columns: Mapping[str, Mapping[str, TemplateValue]]
+    ) -> dict[str, str]:
         """The folder of each logdir, by `uid/logdir`. `logdirs` are pairs of uid and logdir."""
-        wishes: dict[str, Wish] = {}
+        wishes: dict[str, NameRequest] = {}
         for uid, logdir in logdirs:
             own = logdir_columns(columns.get(uid, {}), logdir)
             apart = "_".join(short_form(own.get(column)) for column in self._apart)
-            wishes[f"{uid}/{logdir}"] = Wish(self._template.render(lambda field, own=own: _value(field, own)), apart)
+            wishes[f"{uid}/{logdir}"] = NameRequest(
+                self._template.render(lambda field, own=own: _value(field, own)), apart
+            )
         taken = set(self._given.values())
         new = {key: name for key, name in self._distinct.give(wishes).items() if key not in self._given}
         for key, name in sorted(new.items()):
@@ -205,7 +217,7 @@ def safe_path(name: str) -> str:
     return "/".join(kept) or "run"
 
 
-def _value(field: Field, columns: Mapping[str, Value]) -> Value:
+def _value(field: TemplateField, columns: Mapping[str, TemplateValue]) -> TemplateValue:
     if not field.group:
         return columns.get(field.key)
     statistic = f".{field.statistic}" if field.statistic else ""
@@ -232,7 +244,7 @@ class BoardMirror:
     def __init__(
         self,
         place: Path,
-        board: Board,
+        board: BoardRecord,
         catalog: Catalog,
         folders: OpenFolders,
         stores: Callable[[], Mapping[str, Store]],

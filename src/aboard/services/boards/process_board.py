@@ -22,7 +22,7 @@ from aboard.errors import AboardError, CatalogUnavailable, Conflict, ExecutorUna
 from aboard.executors.registry import executor_of
 from aboard.foundation.files import make_private_folder
 from aboard.model.board_settings import parse_process_settings
-from aboard.model.boards import Board, BoardUnit, LineLevel
+from aboard.model.boards import BoardRecord, BoardUnit, LineLevel
 from aboard.model.names import folded
 from aboard.model.states import UnitState
 from aboard.model.units import Endpoint, UnitHandle, UnitStatus
@@ -60,7 +60,7 @@ class ProcessBoard:
         self,
         folder: Path,
         catalog: Catalog,
-        make_mirror: Callable[[Path, Board], BoardMirror],
+        make_mirror: Callable[[Path, BoardRecord], BoardMirror],
         executors: BoardExecutors,
     ) -> None:
         self._folder, self._catalog, self._make_mirror, self._executors = folder, catalog, make_mirror, executors
@@ -72,7 +72,7 @@ class ProcessBoard:
         self._pause = _FIRST_PAUSE
         self._starting_since = time.monotonic()
 
-    def step(self, board: Board, unit: BoardUnit) -> bool:
+    def step(self, board: BoardRecord, unit: BoardUnit) -> bool:
         """Bring a board of this host one step further with its unit; whether its state has changed."""
         unit = self._newest(unit)
         try:
@@ -100,7 +100,7 @@ class ProcessBoard:
         self._unit = unit
         return unit
 
-    def _start(self, board: Board, unit: BoardUnit) -> bool:
+    def _start(self, board: BoardRecord, unit: BoardUnit) -> bool:
         unit = self._described(board, unit)
         if not self._may_ask(unit):
             return False
@@ -118,7 +118,7 @@ class ProcessBoard:
             self._pause = min(self._pause * _PAUSE_GROWS, _ELSEWHERE_SECONDS)
         return True
 
-    def _brought_up(self, board: Board, unit: BoardUnit) -> bool:
+    def _brought_up(self, board: BoardRecord, unit: BoardUnit) -> bool:
         handle = handle_of(unit)
         if handle is None:
             handle = self._submitted(board, unit)
@@ -139,7 +139,7 @@ class ProcessBoard:
             return self._fail(board, unit, f"it did not answer within {_START_SECONDS:.0f} s")
         return False
 
-    def _check_plugins(self, board: Board, unit: BoardUnit, endpoint: Endpoint) -> None:
+    def _check_plugins(self, board: BoardRecord, unit: BoardUnit, endpoint: Endpoint) -> None:
         """Say what is missing where TensorBoard cannot show the traces of its runs."""
         if self._mirror is None or not self._mirror.has_profiles or _lists_profiles(endpoint, board.id):
             return
@@ -150,7 +150,7 @@ class ProcessBoard:
         )
         self._catalog.board_lines.add(board.id, said, LineLevel.WARNING)
 
-    def _described(self, board: Board, unit: BoardUnit) -> BoardUnit:
+    def _described(self, board: BoardRecord, unit: BoardUnit) -> BoardUnit:
         """The unit with all that is needed to find it, which is in the catalog before it is submitted."""
         if unit.executor:
             return unit
@@ -160,7 +160,7 @@ class ProcessBoard:
         self._pause = _FIRST_PAUSE
         return self._note(replace(unit, executor=executor.name, options=executor.options, mirror=mirror))
 
-    def _submitted(self, board: Board, unit: BoardUnit) -> UnitHandle:
+    def _submitted(self, board: BoardRecord, unit: BoardUnit) -> UnitHandle:
         make_private_folder(self._folder)
         executor, logs = executor_for(unit), self._refresh(board, unit).logs
         place = TensorBoardLocation(executor=executor, logs=logs, home=self._folder, rules=self._executors)
@@ -172,7 +172,7 @@ class ProcessBoard:
             raise _TakenOver(f"nobody wants the unit {unit.unit} any more")
         return handle
 
-    def _wait(self, board: Board, status: UnitStatus) -> None:
+    def _wait(self, board: BoardRecord, status: UnitStatus) -> None:
         """In a queue; the time to start begins behind it."""
         self._starting_since = time.monotonic()
         said = "waits for its turn" + (f": {status.message}" if status.message else "")
@@ -180,7 +180,7 @@ class ProcessBoard:
             self._reported_wait = said
             self._catalog.board_lines.add(board.id, said)
 
-    def _unavailable(self, board: Board, unit: BoardUnit, error: AboardError) -> bool:
+    def _unavailable(self, board: BoardRecord, unit: BoardUnit, error: AboardError) -> bool:
         """One that runs goes on meanwhile; one that is to start is not waited for for ever."""
         self._complain(f"The board {board.name} stays as it is: {error}")
         is_late = time.monotonic() - self._starting_since > _START_SECONDS
@@ -194,7 +194,7 @@ class ProcessBoard:
             self._reported_trouble = said
             _log.warning("%s", said)
 
-    def _look_after(self, board: Board, unit: BoardUnit) -> bool:
+    def _look_after(self, board: BoardRecord, unit: BoardUnit) -> bool:
         unit = self._described(board, unit)
         if self._may_ask(unit):
             handle = handle_of(unit)
@@ -215,7 +215,7 @@ class ProcessBoard:
             self._refresh(board, unit)
         return False
 
-    def _has_ended(self, board: Board, unit: BoardUnit, handle: UnitHandle, status: UnitStatus) -> bool:
+    def _has_ended(self, board: BoardRecord, unit: BoardUnit, handle: UnitHandle, status: UnitStatus) -> bool:
         unit = self._take_output(board, unit, handle)
         if status.exit_code == UNSEEN:
             reason = (
@@ -227,7 +227,7 @@ class ProcessBoard:
         state = UnitState.LOST if status.state is UnitState.LOST else UnitState.FAILED
         return self._fail(board, unit, status.message or f"its process ended{code}", state)
 
-    def _fail(self, board: Board, unit: BoardUnit, reason: str, state: UnitState = UnitState.FAILED) -> bool:
+    def _fail(self, board: BoardRecord, unit: BoardUnit, reason: str, state: UnitState = UnitState.FAILED) -> bool:
         """Nothing may go on running of a board that failed."""
         if not self._is_ended(unit, _KILL_GRACE):
             # The catalog says what it is at once; the unit is noted until it is gone.
@@ -236,7 +236,7 @@ class ProcessBoard:
             return True
         return self._gone(unit, state, exit_status=str(state), reason=reason)
 
-    def _end(self, board: Board, unit: BoardUnit) -> bool:
+    def _end(self, board: BoardRecord, unit: BoardUnit) -> bool:
         """Of a board that is to stop, has ended, or waits to be started anew."""
         if not self._is_ended(unit, _KILL_GRACE if board.exit_status == "killed" else None):
             return False
@@ -272,7 +272,7 @@ class ProcessBoard:
         self._mirror = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _refresh(self, board: Board, unit: BoardUnit) -> BoardMirror:
+    def _refresh(self, board: BoardRecord, unit: BoardUnit) -> BoardMirror:
         began = time.monotonic()
         if self._mirror is None:
             self._mirror = self._make_mirror(Path(unit.mirror), board)
@@ -286,13 +286,13 @@ class ProcessBoard:
         self._next_refresh = time.monotonic() + max(_MIRROR_SECONDS, took * _SHARE)
         return self._mirror
 
-    def _note_shown(self, board: Board, mirror: BoardMirror) -> None:
+    def _note_shown(self, board: BoardRecord, mirror: BoardMirror) -> None:
         """What the process has once read it may go on showing: who may not see a workspace of then is kept out."""
         shown = tuple(sorted({*board.shown, *(folded(run.workspace) for run in mirror.selected)}))
         if (shown, len(mirror.selected)) != (board.shown, board.run_count):
             self._catalog.boards.note_shown(board.id, shown, len(mirror.selected))
 
-    def _take_output(self, board: Board, unit: BoardUnit, handle: UnitHandle) -> BoardUnit:
+    def _take_output(self, board: BoardRecord, unit: BoardUnit, handle: UnitHandle) -> BoardUnit:
         """What the process printed becomes lines of the board's log, each once."""
         data = b""
         with contextlib.suppress(AboardError):

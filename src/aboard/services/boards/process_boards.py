@@ -26,7 +26,7 @@ from aboard.errors import AboardError, CatalogUnavailable, Conflict, ServerUnava
 from aboard.executors.registry import executor_of
 from aboard.foundation.files import make_private_folder
 from aboard.foundation.locks import LockHeld, ProcessLock
-from aboard.model.boards import Board, BoardUnit
+from aboard.model.boards import BoardRecord, BoardUnit
 from aboard.model.ids import new_uid
 from aboard.model.people import Access
 from aboard.model.states import UnitState
@@ -66,7 +66,7 @@ class ProcessOptions:
 class ProxyTarget:
     """Where the process of a board answers, as of a moment."""
 
-    board: Board
+    board: BoardRecord
     endpoint: Endpoint | None
     at: float
 
@@ -96,7 +96,7 @@ class ProcessBoards:
         folders: OpenFolders,
         stores: Callable[[], Mapping[str, Store]],
         options: ProcessOptions,
-        on_change: Callable[[Board, str], None],
+        on_change: Callable[[BoardRecord, str], None],
     ) -> None:
         self._catalog, self._folders, self._stores, self._options = catalog, folders, stores, options
         self._on_change = on_change
@@ -130,7 +130,7 @@ class ProcessBoards:
             make_private_folder(self._place)
             self._task.start()
 
-    def preview(self, board: Board) -> list[dict[str, Any]]:
+    def preview(self, board: BoardRecord) -> list[dict[str, Any]]:
         """What the executor of a board that was never made would be given; no folder is made for it either."""
         assert self._place is not None
         executor = self._executors.of(board)
@@ -211,7 +211,7 @@ class ProcessBoards:
         self.use(board.id)
         return target
 
-    def _endpoint(self, board: Board) -> Endpoint | None:
+    def _endpoint(self, board: BoardRecord) -> Endpoint | None:
         if self._place is None or not board.unit:
             return None
         way = self._ways.get(board.id)
@@ -251,7 +251,7 @@ class ProcessBoards:
         moving = not own <= boards.keys() or any(board.state is not UnitState.RUNNING for board in boards.values())
         return _REST if moving else min(_QUIET_REST, _REST * 4 if boards else _QUIET_REST)
 
-    def _board_of(self, unit: BoardUnit, boards: Mapping[str, Board]) -> Board | None:
+    def _board_of(self, unit: BoardUnit, boards: Mapping[str, BoardRecord]) -> BoardRecord | None:
         """The board that has this unit; None when no board has it any more."""
         known = boards.get(unit.board_id)
         if known is not None and known.unit == unit.unit:
@@ -262,7 +262,7 @@ class ProcessBoards:
             return board if board.unit == unit.unit else None
         return None
 
-    def _units(self, boards: Mapping[str, Board]) -> Sequence[BoardUnit]:
+    def _units(self, boards: Mapping[str, BoardRecord]) -> Sequence[BoardUnit]:
         """All units, read after the boards: what a board has is among them."""
         units = self._catalog.boards.units.list()
         known = {unit.unit for unit in units}
@@ -271,13 +271,13 @@ class ProcessBoards:
             self._catalog.boards.units.add_missing(board)
         return self._catalog.boards.units.list() if missing else units
 
-    def _look_after(self, unit: BoardUnit, board: Board | None) -> None:
+    def _look_after(self, unit: BoardUnit, board: BoardRecord | None) -> None:
         kept = self._take(unit.board_id)
         if kept is not None and not kept.is_busy:
             kept.is_busy = True
             self._threads.submit(self._step, kept, unit, board)
 
-    def _step(self, kept: _Kept, unit: BoardUnit, board: Board | None) -> None:
+    def _step(self, kept: _Kept, unit: BoardUnit, board: BoardRecord | None) -> None:
         name = unit.board_id if board is None else board.name
         try:
             if board is None:
@@ -343,7 +343,7 @@ class ProcessBoards:
             found = self._kept[board_id] = _Kept(board, lock)
             return found
 
-    def _mirror(self, folder: Path, board: Board) -> BoardMirror:
+    def _mirror(self, folder: Path, board: BoardRecord) -> BoardMirror:
         options = self._options
         return BoardMirror(
             folder,
@@ -389,7 +389,7 @@ class ProcessBoards:
         finally:
             kept.is_busy = False
 
-    def _close_ways(self, boards: Mapping[str, Board]) -> None:
+    def _close_ways(self, boards: Mapping[str, BoardRecord]) -> None:
         """Tunnels to units of other hosts end with them."""
         for board_id, way in list(self._ways.items()):
             board = boards.get(board_id)
@@ -401,7 +401,7 @@ class ProcessBoards:
         with contextlib.suppress(AboardError):  # also of what is ended just now, and looked after elsewhere
             executor_of(handle).forget(handle)
 
-    def _note_uses(self, boards: Mapping[str, Board]) -> None:
+    def _note_uses(self, boards: Mapping[str, BoardRecord]) -> None:
         """Write down when boards were used: not at every request, but before it would make a difference."""
         for board_id, used in list(self._used.items()):
             board = boards.get(board_id)

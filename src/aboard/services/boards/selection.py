@@ -12,24 +12,24 @@ from datetime import datetime
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.runs.selections import SelectedRuns
 from aboard.errors import UnknownName
-from aboard.model.boards import Board
+from aboard.model.boards import BoardRecord
 from aboard.model.names import folded, run_name
 from aboard.model.people import Access
 from aboard.model.query.parser import parse_query
-from aboard.model.query.tree import Among, Column, Comparison, conditions
-from aboard.model.runs import Run
+from aboard.model.query.tree import Among, ColumnField, FieldComparison, conditions
+from aboard.model.runs import RunRecord
 from aboard.model.selections import (
-    Entry,
-    Folder,
+    LogLocation,
     NumberKind,
-    Numbers,
+    NumberRange,
     SelectedRun,
     Selection,
+    SelectionEntry,
     hint_for_nothing,
     is_wild,
     parse_word,
 )
-from aboard.model.templates import NameTemplate, Value
+from aboard.model.templates import NameTemplate, TemplateValue
 from aboard.model.times import time_text
 from aboard.services.runs.references import References, ResolvedSelection, Selections
 
@@ -42,7 +42,7 @@ def selections_of(catalog: Catalog, access: Access) -> Selections:
 
 def check_found(settled: Selection, resolved: ResolvedSelection) -> None:
     """Refuse what selects nothing, as long as no experiment or store is meant, whose runs will come."""
-    awaited = {str(one) for one in settled.entries if isinstance(one, Folder) or _is_experiment(one)}
+    awaited = {str(one) for one in settled.entries if isinstance(one, LogLocation) or _is_experiment(one)}
     missed = [word for word in resolved.empty if word not in awaited]
     if not missed:
         return
@@ -52,22 +52,22 @@ def check_found(settled: Selection, resolved: ResolvedSelection) -> None:
     raise UnknownName(f"there is no run like {missed[0]!r}", hint=hint_for_nothing(missed[0]))
 
 
-def _is_experiment(entry: Entry) -> bool:
-    return isinstance(entry, Numbers) and entry.kind is NumberKind.EXPERIMENT and entry.is_one
+def _is_experiment(entry: SelectionEntry) -> bool:
+    return isinstance(entry, NumberRange) and entry.kind is NumberKind.EXPERIMENT and entry.is_one
 
 
-def kept_selection(board: Board) -> Selection:
+def kept_selection(board: BoardRecord) -> Selection:
     """The selection that a board keeps, which was settled: its words mean the same to everybody."""
     return Selection(where=board.where).with_entries([parse_word(source) for source in board.sources])
 
 
-def named_numbers(board: Board, kind: NumberKind) -> tuple[int, ...]:
+def named_numbers(board: BoardRecord, kind: NumberKind) -> tuple[int, ...]:
     """The runs or experiments that a board names one by one."""
     entries = kept_selection(board).entries
-    return tuple(one.first for one in entries if isinstance(one, Numbers) and one.kind is kind and one.is_one)
+    return tuple(one.first for one in entries if isinstance(one, NumberRange) and one.kind is kind and one.is_one)
 
 
-def workspaces_of(board: Board) -> frozenset[str]:
+def workspaces_of(board: BoardRecord) -> frozenset[str]:
     """Folded names of the workspaces that a board names or has shown: who may not see all of them may not see it."""
     return _named_workspaces(board.sources, board.where, board.scope).union(board.shown)
 
@@ -76,11 +76,13 @@ def workspaces_of(board: Board) -> frozenset[str]:
 def _named_workspaces(sources: tuple[str, ...], where: str, scope: tuple[str, ...] | None) -> frozenset[str]:
     """Only those that its maker could see: others are perhaps not there, and their names reveal nothing."""
     entries = [parse_word(source) for source in sources]
-    named = {entry.workspace for entry in entries if not isinstance(entry, Folder) and not is_wild(entry.workspace)}
+    named = {
+        entry.workspace for entry in entries if not isinstance(entry, LogLocation) and not is_wild(entry.workspace)
+    }
     for condition in conditions(parse_query(where)) if where else ():
-        if isinstance(condition.field, Column) and condition.field.name == "workspace":
+        if isinstance(condition.field, ColumnField) and condition.field.name == "workspace":
             values = condition.values if isinstance(condition, Among) else ()
-            values = (condition.value,) if isinstance(condition, Comparison) else values
+            values = (condition.value,) if isinstance(condition, FieldComparison) else values
             named |= {value for value in values if isinstance(value, str)}
     found = frozenset(folded(name) for name in named if name)
     return found if scope is None else found.intersection(scope)
@@ -89,7 +91,7 @@ def _named_workspaces(sources: tuple[str, ...], where: str, scope: tuple[str, ..
 class BoardSelection:
     """The selection of one board. Of workspaces that its maker could not look into, it never finds anything."""
 
-    def __init__(self, board: Board, catalog: Catalog) -> None:
+    def __init__(self, board: BoardRecord, catalog: Catalog) -> None:
         self._selection = kept_selection(board)
         seen = catalog.seen_by(None if board.scope is None else frozenset(board.scope))
         self._selections = Selections(seen, References(seen))
@@ -108,11 +110,11 @@ _KNOWN_AT_ONCE = frozenset({"workspace", "run", "logdir", "path", "number", "uid
 
 def run_columns(
     selected: Sequence[SelectedRun], template: NameTemplate, catalog: SelectedRuns
-) -> Mapping[str, Mapping[str, Value]]:
+) -> Mapping[str, Mapping[str, TemplateValue]]:
     """The columns of each run, by uid. The catalog is only asked for what the template wants and nobody knows yet."""
     shows_workspace = any(field.key == "workspace" and not field.group for field in template.fields)
     names = Counter(_called(run, shows_workspace=shows_workspace) for run in selected)
-    columns: dict[str, dict[str, Value]] = {}
+    columns: dict[str, dict[str, TemplateValue]] = {}
     for run in selected:
         # Two runs of one name would be told apart by a number that says nothing; that of the run says which it is.
         is_alone = names[_called(run, shows_workspace=shows_workspace)] == 1
@@ -132,7 +134,7 @@ def run_columns(
     return columns
 
 
-def logdir_columns(run: Mapping[str, Value], logdir: str) -> Mapping[str, Value]:
+def logdir_columns(run: Mapping[str, TemplateValue], logdir: str) -> Mapping[str, TemplateValue]:
     """The columns of one logdir of a run; the run itself is called as the run is."""
     name = str(run.get("run") or "")
     return {**run, "logdir": logdir.rpartition("/")[2] or name, "path": logdir or name}
@@ -142,14 +144,14 @@ def _called(run: SelectedRun, *, shows_workspace: bool) -> tuple[str, str]:
     return (run.workspace if shows_workspace else "", run.name)
 
 
-def _described(selected: Sequence[SelectedRun], template: NameTemplate, catalog: SelectedRuns) -> Iterable[Run]:
+def _described(selected: Sequence[SelectedRun], template: NameTemplate, catalog: SelectedRuns) -> Iterable[RunRecord]:
     hparams = [field.key for field in template.fields if field.group == "hparams"]
     metrics = [field.key for field in template.fields if field.group == "metrics"]
     return catalog.described((run.number for run in selected), hparams, metrics)
 
 
-def _more(run: Run) -> dict[str, Value]:
-    found: dict[str, Value] = {
+def _more(run: RunRecord) -> dict[str, TemplateValue]:
+    found: dict[str, TemplateValue] = {
         "experiment": run.experiment,
         "user": run.user or None,
         "host": run.host or None,
@@ -172,7 +174,7 @@ def _moment(at: datetime | None) -> str | None:
     return None if at is None else time_text(at)[:19]
 
 
-def _plain(value: object) -> Value:
+def _plain(value: object) -> TemplateValue:
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 

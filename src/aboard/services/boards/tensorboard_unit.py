@@ -15,7 +15,7 @@ from aboard.errors import AboardError, UnknownName
 from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_of, make_executor
 from aboard.model.board_settings import ProcessSettings, parse_process_settings
-from aboard.model.boards import Board, BoardUnit
+from aboard.model.boards import BoardRecord, BoardUnit
 from aboard.model.ids import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Mount, Port, Resources, UnitHandle, UnitSpec
@@ -48,7 +48,7 @@ class TensorBoardLocation:
     rules: BoardExecutors
 
 
-def tensorboard_unit(board: Board, unit: str, place: TensorBoardLocation) -> UnitSpec:
+def tensorboard_unit(board: BoardRecord, unit: str, place: TensorBoardLocation) -> UnitSpec:
     """The unit of a board. Its process gets nothing of the server's environment, which may hold secrets, and no GPU.
 
     The server ends it in time; where there is none any more, it ends a little later by itself.
@@ -78,7 +78,7 @@ def prefix_of(board_id: str) -> str:
     return f"/boards/{board_id}"
 
 
-def _process(board: Board, settings: ProcessSettings, place: TensorBoardLocation) -> tuple[str, ...]:
+def _process(board: BoardRecord, settings: ProcessSettings, place: TensorBoardLocation) -> tuple[str, ...]:
     here = place.rules.own_program
     if place.executor.is_here:
         kept = [f"{name}={os.environ[name]}" for name in _KEPT_VARIABLES if os.environ.get(name)]
@@ -91,7 +91,7 @@ def _process(board: Board, settings: ProcessSettings, place: TensorBoardLocation
     return ("/bin/sh", "-c", _ELSEWHERE, str(place.logs), *program, *flags)
 
 
-def _contained(board: Board, settings: ProcessSettings, place: TensorBoardLocation) -> tuple[str, ...]:
+def _contained(board: BoardRecord, settings: ProcessSettings, place: TensorBoardLocation) -> tuple[str, ...]:
     logs = _LOGS_INSIDE if place.executor.takes_mounts else str(place.logs)
     program = tuple(shlex.split(place.rules.program)) or ("tensorboard",)
     looking = ("/bin/sh", "-c", _IN_POD, logs) if not place.executor.takes_mounts else ()
@@ -107,7 +107,7 @@ def _mounts(settings: ProcessSettings, place: TensorBoardLocation) -> tuple[Moun
     return (Mount(source=str(place.logs), target=_LOGS_INSIDE, read_only=True), *settings.mounts)
 
 
-def _flags(board: Board, settings: ProcessSettings, logs: str, host: str) -> list[str]:
+def _flags(board: BoardRecord, settings: ProcessSettings, logs: str, host: str) -> list[str]:
     port = Port(name=PORT)
     flags = [f"--logdir={logs}", f"--host={host}", f"--port=$({port.variable})", f"--path_prefix={prefix_of(board.id)}"]
     if not any(one.startswith("--reload_interval=") for one in settings.arguments):
@@ -117,7 +117,7 @@ def _flags(board: Board, settings: ProcessSettings, logs: str, host: str) -> lis
     return [*flags, *settings.arguments]
 
 
-def board_preview(board: Board, place: TensorBoardLocation) -> list[dict[str, Any]]:
+def board_preview(board: BoardRecord, place: TensorBoardLocation) -> list[dict[str, Any]]:
     """The documents for one TensorBoard. The executor is asked nothing, and no unit is written down."""
     unit = tensorboard_unit(board, new_uid(), place)
     # The program is a line of the server's settings, in which anything may stand.

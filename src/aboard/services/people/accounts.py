@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from aboard.api.people import Change, Members, NewPerson, NewToken, Person, PersonChange, RoleChange, TokenMade
+from aboard.api.people import AuditChange, CreatedToken, Members, NewPerson, NewToken, Person, PersonChange, RoleChange
 from aboard.api.wire import Page
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, Forbidden, InvalidValue, UnknownName
@@ -116,7 +116,7 @@ class AccountService:
             return self._catalog.tokens.list(self._people.get(person).name)
         return self._catalog.tokens.list(self._access.name)
 
-    def make_token(self, new: NewToken) -> TokenMade:
+    def make_token(self, new: NewToken) -> CreatedToken:
         """Create a token for the caller or, as an administrator, for another person.
 
         One's own token ends with the token that created it. One for somebody else does not: it is theirs, and must
@@ -137,7 +137,7 @@ class AccountService:
         token, text = self._catalog.tokens.issue(owner, name, scopes=scopes, expires=expires, parent=parent)
         details = {"person": owner, "name": name, "scopes": list(scopes), "by_token": by_token}
         self._record("add", f"token {token.id}", details)
-        return TokenMade(token=token, text=text)
+        return CreatedToken(token=token, text=text)
 
     def revoke_token(self, token_id: str) -> Token:
         """Revoke a token of the caller, or any token as an administrator, by id or name.
@@ -176,12 +176,14 @@ class AccountService:
             self._access.name, lifetime=_CODE_LIFETIME, challenge=challenge, token_id=self._access.token_id or None
         )
 
-    def changes(self, *, actor: str | None, target: str | None, limit: int, after: str | None) -> Page[Change]:
+    def changes(self, *, actor: str | None, target: str | None, limit: int, after: str | None) -> Page[AuditChange]:
         """A page of the record, newest first."""
         self._access.check_administrator()
         page = self._catalog.audit.list(actor=actor, target=target, limit=limit, after=after)
         items = [
-            Change(id=one.id, at=one.at, actor=one.actor, action=one.action, target=one.target, details=one.details)
+            AuditChange(
+                id=one.id, at=one.at, actor=one.actor, action=one.action, target=one.target, details=one.details
+            )
             for one in page.items
         ]
         return Page(tuple(items), page.next)

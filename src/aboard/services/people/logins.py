@@ -17,9 +17,9 @@ from datetime import timedelta
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.credentials import BOARD_ORIGIN, digest
 from aboard.errors import CatalogUnavailable, Conflict, Forbidden
-from aboard.model.boards import Board
+from aboard.model.boards import BoardRecord
 from aboard.model.names import folded
-from aboard.model.people import Access, Role, Session, User, most_of
+from aboard.model.people import Access, Role, Session, User, highest_role
 
 _KEPT_SECONDS = 1.0
 _KEPT_WITHOUT_CATALOG_SECONDS = 300.0
@@ -152,7 +152,7 @@ class Logins:
         self.forget()
         return self._begin(user.name, origin)
 
-    def code_for_board(self, access: Access, board: Board) -> str:
+    def code_for_board(self, access: Access, board: BoardRecord) -> str:
         """A code that opens one board for a person, once and within a minute, and nothing else."""
         challenge = digest(_board_verifier(board))
         return self._catalog.login_codes.issue(
@@ -268,7 +268,7 @@ class Logins:
             name=user.name,
             is_administrator=user.is_administrator,
             roles={folded(workspace): role for workspace, role in roles.items()},
-            most=most_of(scopes),
+            most=highest_role(scopes),
             token_id=token_id,
         )
 
@@ -305,6 +305,6 @@ class Logins:
         return known[0] if known is not None and time.monotonic() - known[1] < _KEPT_SECONDS else None
 
 
-def _board_verifier(board: Board) -> str:
+def _board_verifier(board: BoardRecord) -> str:
     """Known to servers alone, so that nobody can make anything else of a code for a board."""
     return f"board {board.id} {board.secret}"

@@ -10,7 +10,7 @@ from typing import cast
 
 from aboard.api.runs import Comparison, Difference
 from aboard.model.hparams import HparamValue
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import time_text
 
 _COLUMNS = (
@@ -21,7 +21,7 @@ _COLUMNS = (
 _OF_THE_MOMENT = frozenset({"pid", "token", "claimed", "number"})
 
 
-def compare(first: Run, second: Run) -> Comparison:
+def compare(first: RunRecord, second: RunRecord) -> Comparison:
     """Both runs, the fields that differ, and the hyperparameters that do not."""
     one, other = _fields(first), _fields(second)
     names = [*one, *(name for name in other if name not in one)]
@@ -41,7 +41,7 @@ def compare(first: Run, second: Run) -> Comparison:
     )
 
 
-def _fields(run: Run) -> dict[str, HparamValue]:
+def _fields(run: RunRecord) -> dict[str, HparamValue]:
     found = {name: _plain(getattr(run, name)) for name in _COLUMNS}
     found |= {f"hparams.{name}": value for name, value in sorted(run.hparams.items())}
     for name, metric in sorted(run.metrics.items()):

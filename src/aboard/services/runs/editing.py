@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from aboard.api.runs import RunChange, RunProblem
-from aboard.catalog.catalog import Catalog, SeenCatalog
+from aboard.catalog.catalog import Catalog, VisibleCatalog
 from aboard.errors import AboardError, Conflict, InvalidValue, UnknownName
 from aboard.model.names import check_name, run_name
 from aboard.model.people import Access, Role
-from aboard.model.runs import Note, Run
+from aboard.model.runs import Note, RunRecord
 from aboard.model.times import now
 from aboard.services.runs.references import References
 from aboard.services.stores.indexing import RunIndexer
@@ -29,7 +29,7 @@ from aboard.store.run.loading import load_run
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
 
-Edit = Callable[[Run], Run]
+Edit = Callable[[RunRecord], RunRecord]
 """Gets what `run.json` says and returns what it shall say."""
 _AT_ONCE = 16
 
@@ -38,7 +38,7 @@ _AT_ONCE = 16
 class EditResult:
     """Runs as they are now, and problems of those that were not changed."""
 
-    runs: list[Run]
+    runs: list[RunRecord]
     problems: list[RunProblem]
 
 
@@ -54,13 +54,13 @@ class RunEditor:
     ) -> None:
         self._catalog, self._indexer, self._open_store, self._forget = catalog, indexer, open_store, forget
 
-    def folder_of(self, run: Run) -> RunFolder:
+    def folder_of(self, run: RunRecord) -> RunFolder:
         """Where the files of a run are."""
         if not run.store:
             raise _not_there(run)
         return RunFolder(self._open_store(run.store), run.uid)
 
-    def edit(self, run: Run, change: Edit) -> Run:
+    def edit(self, run: RunRecord, change: Edit) -> RunRecord:
         """Change one run, in the store and in the catalog."""
         folder = self.folder_of(run)
         with self._indexer.alone(run.uid):
@@ -75,10 +75,10 @@ class RunEditor:
             self._indexer.put(loaded.run or replace(changed, store=run.store), was_known=True)
         return self._catalog.runs.by_uid(run.uid)
 
-    def edit_all(self, runs: Sequence[Run], change: Edit) -> EditResult:
+    def edit_all(self, runs: Sequence[RunRecord], change: Edit) -> EditResult:
         """Change many runs, several at a time. What fails for one is told and does not keep the others from it."""
 
-        def attempt(run: Run) -> Run | RunProblem:
+        def attempt(run: RunRecord) -> RunRecord | RunProblem:
             try:
                 return self.edit(run, change)
             except AboardError as error:
@@ -89,7 +89,7 @@ class RunEditor:
         with self._indexer.changing(run.uid for run in runs), ThreadPoolExecutor(_AT_ONCE) as threads:
             return collect_results(threads.map(attempt, runs))
 
-    def delete_files(self, run: Run) -> None:
+    def delete_files(self, run: RunRecord) -> None:
         """Delete everything of a run; the document by which it is known goes last, so that nothing is left nameless."""
         folder = self.folder_of(run)
         with self._indexer.alone(run.uid):
@@ -98,28 +98,28 @@ class RunEditor:
             self._forget(run.uid)
 
 
-def collect_results(results: Iterable[Run | RunProblem]) -> EditResult:
+def collect_results(results: Iterable[RunRecord | RunProblem]) -> EditResult:
     """Edited runs and problems, separated."""
     edited = EditResult([], [])
     for one in results:
-        if isinstance(one, Run):
+        if isinstance(one, RunRecord):
             edited.runs.append(one)
         else:
             edited.problems.append(one)
     return edited
 
 
-def problem_of(run: Run, error: AboardError) -> RunProblem:
+def problem_of(run: RunRecord, error: AboardError) -> RunProblem:
     """What went wrong with one of several runs."""
     return RunProblem(run=run_name(run.number or 0), code=error.code, message=error.message)
 
 
-def is_live(run: Run) -> bool:
+def is_live(run: RunRecord) -> bool:
     """Whether more is expected of a run."""
     return not run.status.is_ended and run.heartbeat is not None
 
 
-def _not_there(run: Run) -> AboardError:
+def _not_there(run: RunRecord) -> AboardError:
     name = run_name(run.number or 0)
     if run.heartbeat is None and not run.attempts:
         return Conflict(f"{name} has not reached its store yet", hint="try again when it has begun")
@@ -133,7 +133,7 @@ _LONGEST_TAG = 250
 class RunEdits:
     """Edits of runs by one user. Permissions are checked before the first run is touched."""
 
-    def __init__(self, access: Access, catalog: SeenCatalog, references: References, editor: RunEditor) -> None:
+    def __init__(self, access: Access, catalog: VisibleCatalog, references: References, editor: RunEditor) -> None:
         self._access, self._catalog, self._references, self._editor = access, catalog, references, editor
 
     def change(self, asked: RunChange) -> EditResult:
@@ -149,7 +149,7 @@ class RunEdits:
         self._record("change", edited.runs, _given_fields(checked))
         return edited
 
-    def delete(self, runs: Sequence[Run], *, files: bool) -> EditResult:
+    def delete(self, runs: Sequence[RunRecord], *, files: bool) -> EditResult:
         """Put runs into the bin; with `files` they are gone for good."""
         self._check(Role.ADMIN if files else Role.EDITOR, runs)
         if files:
@@ -159,7 +159,7 @@ class RunEdits:
         self._record("delete", edited.runs, {})
         return edited
 
-    def restore(self, runs: Sequence[Run]) -> EditResult:
+    def restore(self, runs: Sequence[RunRecord]) -> EditResult:
         """Take runs out of the bin."""
         self._check(Role.EDITOR, runs)
         edited = self._editor.edit_all(runs, lambda run: replace(run, deleted=None))
@@ -167,11 +167,11 @@ class RunEdits:
         self._record("restore", edited.runs, {})
         return EditResult([replace(run, deleted=None) for run in edited.runs], edited.problems)
 
-    def _check(self, role: Role, runs: Sequence[Run]) -> None:
+    def _check(self, role: Role, runs: Sequence[RunRecord]) -> None:
         for workspace in {run.workspace for run in runs}:
             self._access.check(role, workspace)
 
-    def _delete_files(self, runs: Sequence[Run]) -> EditResult:
+    def _delete_files(self, runs: Sequence[RunRecord]) -> EditResult:
         for run in runs:
             if is_live(run):
                 raise Conflict(
@@ -182,7 +182,7 @@ class RunEdits:
         self._record("delete files", edited.runs, {})
         return edited
 
-    def _without_files(self, run: Run) -> Run | RunProblem:
+    def _without_files(self, run: RunRecord) -> RunRecord | RunProblem:
         """First into the bin: a run whose files are half gone is not shown as if it were whole."""
         number = run.number or 0
         try:
@@ -213,12 +213,12 @@ class RunEdits:
             raise InvalidValue("nothing is to be changed", hint="give a name, workspace, experiment, tags or a note")
         return asked
 
-    def _record(self, action: str, runs: Sequence[Run], details: dict[str, object]) -> None:
+    def _record(self, action: str, runs: Sequence[RunRecord], details: dict[str, object]) -> None:
         for run in runs:
             self._catalog.audit.record(self._access.name, action, run_name(run.number or 0), details)
 
 
-def _with_changes(run: Run, asked: RunChange, note: Note | None) -> Run:
+def _with_changes(run: RunRecord, asked: RunChange, note: Note | None) -> RunRecord:
     run = replace(run, notes=(*run.notes, note) if note else run.notes, name=asked.name or run.name)
     run = with_tags(run, asked.set_tags, asked.remove_tags)
     if asked.workspace is not None:

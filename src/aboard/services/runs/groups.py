@@ -21,13 +21,13 @@ from aboard.api.groups import (
 )
 from aboard.api.runs import RunProblem
 from aboard.api.wire import on_all_pages
-from aboard.catalog.catalog import SeenCatalog
+from aboard.catalog.catalog import VisibleCatalog
 from aboard.errors import Forbidden, StoreError
-from aboard.model.groups import Experiment, SavedView, Workspace
+from aboard.model.groups import ExperimentRecord, SavedView, Workspace
 from aboard.model.names import experiment_name
 from aboard.model.people import Access, Role
-from aboard.model.query.tree import Column, ColumnKind, Comparison, Order, Query
-from aboard.model.runs import Run
+from aboard.model.query.tree import ColumnField, ColumnKind, FieldComparison, Operator, Query
+from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.services.runs.editing import Edit, RunEditor
 from aboard.services.runs.references import References
@@ -40,12 +40,12 @@ class GroupEdits:
     """Edits of workspaces and experiments by one user."""
 
     def __init__(
-        self, access: Access, catalog: SeenCatalog, references: References, indexer: RunIndexer, editor: RunEditor
+        self, access: Access, catalog: VisibleCatalog, references: References, indexer: RunIndexer, editor: RunEditor
     ) -> None:
         self._access, self._catalog, self._references = access, catalog, references
         self._indexer, self._editor = indexer, editor
 
-    def add_experiment(self, asked: NewExperiment) -> Experiment:
+    def add_experiment(self, asked: NewExperiment) -> ExperimentRecord:
         """Make an experiment."""
         self._access.check(Role.EDITOR, self._catalog.workspaces.get(asked.workspace).name)
         made = self._catalog.experiments.add(asked.workspace, asked.name, description=asked.description)
@@ -59,7 +59,7 @@ class GroupEdits:
         self._record("add", f"workspace {made.name}")
         return made
 
-    def change_experiment(self, text: str, asked: ExperimentChange) -> Experiment:
+    def change_experiment(self, text: str, asked: ExperimentChange) -> ExperimentRecord:
         """Rename an experiment, describe it, or give it other tags."""
         experiment = self._experiment(text)
         number, name = experiment.number, asked.name
@@ -72,7 +72,7 @@ class GroupEdits:
         self._record("change", experiment_name(number))
         return self._catalog.experiments.get(number)
 
-    def delete_experiment(self, text: str) -> Experiment:
+    def delete_experiment(self, text: str) -> ExperimentRecord:
         """Put an experiment into the bin, with its runs."""
         number = self._experiment(text).number
         runs = self._runs_of(number, in_bin=False)
@@ -81,7 +81,7 @@ class GroupEdits:
         self._record("delete", experiment_name(number))
         return self._catalog.experiments.get(number)
 
-    def restore_experiment(self, text: str) -> Experiment:
+    def restore_experiment(self, text: str) -> ExperimentRecord:
         """Take an experiment out of the bin, and the runs that went with it."""
         found = self._references.experiment_in_bin(text)
         self._access.check(Role.EDITOR, found.workspace)
@@ -125,7 +125,7 @@ class GroupEdits:
         self._record("restore", f"workspace {name}")
         return self._catalog.workspaces.get(name)
 
-    def _experiment(self, text: str) -> Experiment:
+    def _experiment(self, text: str) -> ExperimentRecord:
         found = self._references.experiment(text, exact=True)
         self._access.check(Role.EDITOR, found.workspace)
         return found
@@ -138,15 +138,15 @@ class GroupEdits:
     def _record(self, action: str, target: str) -> None:
         self._catalog.audit.record(self._access.name, action, target)
 
-    def _bin(self, runs: list[Run]) -> None:
+    def _bin(self, runs: list[RunRecord]) -> None:
         at = now()
         self._write(runs, lambda run: replace(run, deleted=run.deleted or at))
 
-    def _unbin(self, runs: list[Run]) -> None:
+    def _unbin(self, runs: list[RunRecord]) -> None:
         back = [run for run in runs if self._catalog.runs.get(run.number or 0).deleted is None]
         self._write(back, lambda run: replace(run, deleted=None))
 
-    def _write(self, runs: list[Run], change: Edit) -> None:
+    def _write(self, runs: list[RunRecord], change: Edit) -> None:
         """What cannot be written now would come back with the next reindexing, so it is told."""
         if not runs:
             return
@@ -155,17 +155,19 @@ class GroupEdits:
         if problems:
             raise _partly(problems, len(runs))
 
-    def _runs_of(self, experiment: int, *, in_bin: bool | None = None) -> list[Run]:
-        return self._all(Comparison(Column("experiment_number", ColumnKind.NUMBER), Order.EQUAL, experiment), in_bin)
+    def _runs_of(self, experiment: int, *, in_bin: bool | None = None) -> list[RunRecord]:
+        return self._all(
+            FieldComparison(ColumnField("experiment_number", ColumnKind.NUMBER), Operator.EQUAL, experiment), in_bin
+        )
 
-    def _runs_in(self, workspace: str, *, in_bin: bool | None = None) -> list[Run]:
-        return self._all(Comparison(Column("workspace", ColumnKind.TEXT), Order.EQUAL, workspace), in_bin)
+    def _runs_in(self, workspace: str, *, in_bin: bool | None = None) -> list[RunRecord]:
+        return self._all(FieldComparison(ColumnField("workspace", ColumnKind.TEXT), Operator.EQUAL, workspace), in_bin)
 
-    def _all(self, where: Query, in_bin: bool | None) -> list[Run]:
+    def _all(self, where: Query, in_bin: bool | None) -> list[RunRecord]:
         bins = (False, True) if in_bin is None else (in_bin,)
         return [run for one in bins for run in self._all_in(where, one)]
 
-    def _all_in(self, where: Query, in_bin: bool) -> Iterator[Run]:
+    def _all_in(self, where: Query, in_bin: bool) -> Iterator[RunRecord]:
         runs = self._catalog.runs
         return on_all_pages(
             lambda after: runs.list(where=where, limit=_PAGE, after=after, in_bin=in_bin, hparams=(), metrics=())
@@ -184,7 +186,7 @@ def _partly(problems: list[RunProblem], count: int) -> StoreError:
 class SavedViewEdits:
     """Edits of saved views by one user."""
 
-    def __init__(self, access: Access, catalog: SeenCatalog) -> None:
+    def __init__(self, access: Access, catalog: VisibleCatalog) -> None:
         self._access, self._catalog = access, catalog
 
     def add(self, asked: NewSavedView) -> SavedView:

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 from aboard.api.runs import RunProblem
 from aboard.errors import AboardError, InvalidValue, StoreUnreachable
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.selections import SelectedRun
 from aboard.reader.collection import RunCollection
 from aboard.reader.index import IndexCache
@@ -409,7 +409,7 @@ def readable_runs(runs: Sequence[SelectedRun], place_of: Callable[[SelectedRun],
     return found
 
 
-def selected_from(run: Run) -> SelectedRun:
+def selected_from(run: RunRecord) -> SelectedRun:
     """As much of a run of the catalog as tells what it is and where its files are."""
     assert run.number is not None, "every run of a catalog has a number"
     return SelectedRun(

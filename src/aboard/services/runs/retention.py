@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from aboard.api.runs import RetentionAsked, RetentionResult
+from aboard.api.runs import RetentionRequest, RetentionResult
 from aboard.api.wire import on_all_pages
-from aboard.catalog.catalog import SeenCatalog
+from aboard.catalog.catalog import VisibleCatalog
 from aboard.errors import AboardError, InvalidValue
 from aboard.model.people import Access, Role
 from aboard.model.query.parser import parse_query
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.services.periodic_task import PeriodicTask
 from aboard.services.runs.editing import RunEdits, is_live
@@ -29,7 +29,7 @@ _PAGE = 1000
 _LONGEST_SECONDS = 100 * 366 * 86400
 
 
-def retain(access: Access, catalog: SeenCatalog, changes: RunEdits, asked: RetentionAsked) -> RetentionResult:
+def retain(access: Access, catalog: VisibleCatalog, changes: RunEdits, asked: RetentionRequest) -> RetentionResult:
     """Delete what a rule names; with `dry_run` only tell it. It is about workspaces in which one may delete so."""
     if not (asked.where or asked.older_than_seconds is not None or asked.keep_newest):
         raise InvalidValue(
@@ -56,11 +56,11 @@ def retain(access: Access, catalog: SeenCatalog, changes: RunEdits, asked: Reten
     )
 
 
-def _chosen(catalog: SeenCatalog, asked: RetentionAsked) -> list[Run]:
+def _chosen(catalog: VisibleCatalog, asked: RetentionRequest) -> list[RunRecord]:
     where = parse_query(asked.where, words=False) if asked.where else None
     before = None if asked.older_than_seconds is None else now() - timedelta(seconds=asked.older_than_seconds)
     seen: Counter[tuple[str, str | None]] = Counter()
-    chosen: list[Run] = []
+    chosen: list[RunRecord] = []
     newest_first = on_all_pages(
         lambda after: catalog.runs.list(
             workspaces=asked.workspaces or None,
@@ -80,7 +80,7 @@ def _chosen(catalog: SeenCatalog, asked: RetentionAsked) -> list[Run]:
     return chosen
 
 
-def _last_heard(run: Run, in_bin: bool) -> datetime:
+def _last_heard(run: RunRecord, in_bin: bool) -> datetime:
     if in_bin and run.deleted is not None:
         return run.deleted
     return run.ended or run.heartbeat or run.started or run.created
@@ -98,8 +98,8 @@ class RetentionTask:
 
     def __init__(
         self,
-        retain: Callable[[RetentionAsked], RetentionResult],
-        rules: Sequence[RetentionAsked],
+        retain: Callable[[RetentionRequest], RetentionResult],
+        rules: Sequence[RetentionRequest],
         *,
         is_ours: Callable[[], bool] = lambda: True,
         first_after: float = _FIRST_AFTER,
@@ -138,7 +138,7 @@ class RetentionTask:
                 chore()
         return rest
 
-    def _apply(self, rule: RetentionAsked) -> None:
+    def _apply(self, rule: RetentionRequest) -> None:
         try:
             result = self._retain(rule)
         except AboardError as error:

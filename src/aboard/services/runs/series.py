@@ -19,7 +19,7 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import SharedTag, SharedTags
 from aboard.board.tag_pattern import TagPattern
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.selections import SelectedRun
 from aboard.reader.run import DataClass, RunReader, Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunLocation
@@ -323,7 +323,7 @@ class WholeSeries(NamedTuple):
 
 
 def run_series(
-    pool: OpenRuns, place: RunLocation, run: Run, tags: Sequence[str], logdirs: Sequence[str]
+    pool: OpenRuns, place: RunLocation, run: RunRecord, tags: Sequence[str], logdirs: Sequence[str]
 ) -> list[WholeSeries]:
     """The named curves, or all; a name that the run does not have is an error that tells the nearest."""
     logdirs = ["" if logdir == "." else logdir for logdir in logdirs]
@@ -345,7 +345,7 @@ def _series(logdir: str, tag: Tag) -> WholeSeries:
     return WholeSeries(logdir, tag.name, tag.run.logdir.scalars(tag.number, False))
 
 
-def _refuse_unknown_names(what: str, asked: Sequence[str], known: set[str], run: Run) -> None:
+def _refuse_unknown_names(what: str, asked: Sequence[str], known: set[str], run: RunRecord) -> None:
     for name in asked:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3) or sorted(known)[:5]

@@ -27,7 +27,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, CatalogUnavailable, UnknownName
 from aboard.model.ids import check_uid, new_uid
 from aboard.model.names import check_name, check_workspace_name
-from aboard.model.runs import Run, run_to_document
+from aboard.model.runs import RunRecord, run_to_document
 from aboard.model.times import now
 from aboard.store.run.listing import RunListing
 from aboard.store.run.loading import LoadedRun, load_run
@@ -44,7 +44,9 @@ _STRIPES = 256
 class RunIndexer:
     """Puts runs into one catalog."""
 
-    def __init__(self, catalog: Catalog, on_put: Callable[[Sequence[Run], bool], None] = lambda _, __: None) -> None:
+    def __init__(
+        self, catalog: Catalog, on_put: Callable[[Sequence[RunRecord], bool], None] = lambda _, __: None
+    ) -> None:
         """`on_put` is called with the runs that were put, and whether they were known before."""
         self._catalog, self._on_put = catalog, on_put
         self._putting = threading.Lock()
@@ -67,14 +69,14 @@ class RunIndexer:
                 done(len(results))
         return results
 
-    def put(self, run: Run, *, was_known: bool = False) -> Run:
+    def put(self, run: RunRecord, *, was_known: bool = False) -> RunRecord:
         """Put a run that the caller has written itself."""
         with self._putting:
             put = self._catalog.runs.put(run)
         self._on_put([put], was_known)
         return put
 
-    def register(self, new: NewRun) -> Run:
+    def register(self, new: NewRun) -> RunRecord:
         """Give a run that is about to begin its number, and a name where it has none."""
         check_uid(new.uid)
         check_workspace_name(new.workspace)
@@ -86,7 +88,7 @@ class RunIndexer:
             return self._catalog.runs.by_uid(new.uid)  # a retry: the first response was lost
         except UnknownName:
             pass
-        run = Run(
+        run = RunRecord(
             uid=new.uid,
             workspace=new.workspace,
             experiment=new.experiment or None,
@@ -98,7 +100,7 @@ class RunIndexer:
         )
         return self.put(run)
 
-    def noticed(self, run: Run) -> None:
+    def noticed(self, run: RunRecord) -> None:
         """Let those know who want to hear of changes, of one that was made in the catalog alone."""
         self._on_put([run], True)
 

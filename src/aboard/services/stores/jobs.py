@@ -21,7 +21,7 @@ from aboard.jobs.cancellation import clean_marks
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecord, JobRecords
 from aboard.jobs.sources import clean_sources
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.model.states import RunState, UnitState
 from aboard.model.times import now, parse_time
 from aboard.model.units import EndReason, UnitStatus
@@ -69,7 +69,7 @@ class JobReconciler:
         self,
         catalog: Catalog,
         records: JobRecords,
-        on_change: Callable[[Run], None],
+        on_change: Callable[[RunRecord], None],
         *,
         intervals: JobCheckIntervals | None = None,
         clock: Callable[[], datetime] = now,
@@ -136,7 +136,7 @@ class JobReconciler:
             self._end(run, state, status)
         return False
 
-    def _run_of(self, record: JobRecord) -> Run | None:
+    def _run_of(self, record: JobRecord) -> RunRecord | None:
         """The run whose newest attempt is this very job: others may have gone on with it since."""
         try:
             named = self._catalog.runs.named(record.workspace, record.run)
@@ -148,7 +148,7 @@ class JobReconciler:
                 return whole
         return None
 
-    def _end(self, run: Run, state: RunState, status: UnitStatus) -> None:
+    def _end(self, run: RunRecord, state: RunState, status: UnitStatus) -> None:
         if run.number is None or (status.ended and self._clock() - status.ended < self._intervals.upload_time):
             return
         words = status.message or (f"exit code {status.exit_code}" if status.exit_code is not None else "")

@@ -22,7 +22,7 @@ from aboard.foundation.documents import fields_of, parse_document, render_docume
 from aboard.model.documents import DocumentFields
 from aboard.model.hparams import HparamValue
 from aboard.model.names import check_name, check_workspace_name, usable_name
-from aboard.model.runs import MetricSummary, Note, Run, run_from_document, run_to_document
+from aboard.model.runs import MetricSummary, Note, RunRecord, run_from_document, run_to_document
 from aboard.model.states import RunState, state_from
 from aboard.model.times import parse_time, time_text
 from aboard.store.run.file_rows import FileRow, row_to_json, rows_from_json
@@ -39,13 +39,13 @@ _FIELDS_OF_OTHER_DOCUMENTS = {
 _REMOVED_TAGS = "removed_tags"
 
 
-def removed_tags(run: Run) -> frozenset[str]:
+def removed_tags(run: RunRecord) -> frozenset[str]:
     """Tags that people have taken away, though the training gave them."""
     named = run.details.get(_REMOVED_TAGS)
     return frozenset(map(str, cast("list[object]", named))) if isinstance(named, list) else frozenset()
 
 
-def with_tags(run: Run, given: Mapping[str, str], removed: Iterable[str]) -> Run:
+def with_tags(run: RunRecord, given: Mapping[str, str], removed: Iterable[str]) -> RunRecord:
     """The run with some tags more and others less."""
     hidden = (removed_tags(run) | frozenset(removed)) - given.keys()
     kept = {name: text for name, text in run.tags.items() if name not in hidden}
@@ -55,7 +55,7 @@ def with_tags(run: Run, given: Mapping[str, str], removed: Iterable[str]) -> Run
     return replace(run, tags={**kept, **given}, details=details)
 
 
-def render_run(run: Run) -> bytes:
+def render_run(run: RunRecord) -> bytes:
     """The bytes of `run.json`."""
     document = run_to_document(run)
     return render_document(
@@ -63,7 +63,7 @@ def render_run(run: Run) -> bytes:
     )
 
 
-def parse_run(data: bytes, where: str = RUN) -> Run:
+def parse_run(data: bytes, where: str = RUN) -> RunRecord:
     """The opposite; raises DamagedDocument.
 
     Names that nobody could select or show, as with a slash, a newline or half a character, become names near to them.
@@ -263,7 +263,7 @@ class Summary:
 
 def render_summary(summary: Summary) -> bytes:
     """The bytes of `summary.json`."""
-    run = Run(**_PLACEHOLDER_RUN, created=_EPOCH, **{name: getattr(summary, name) for name in SUMMARY_FIELDS})
+    run = RunRecord(**_PLACEHOLDER_RUN, created=_EPOCH, **{name: getattr(summary, name) for name in SUMMARY_FIELDS})
     document = run_to_document(run)
     said = {name: document[name] for name in SUMMARY_FIELDS if name in document}
     return render_document(SUMMARY_FORMAT, {**summary.details, **said, "annotations": list(summary.annotations)})

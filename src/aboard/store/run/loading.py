@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from aboard.errors import DamagedDocument
-from aboard.model.runs import Attempt, Run
+from aboard.model.runs import Attempt, RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.store.run.claims import OLD_SECONDS
@@ -24,7 +24,7 @@ class LoadedRun:
     """What could be read of a run, and what could not."""
 
     uid: str
-    run: Run | None
+    run: RunRecord | None
     """None when nobody knows to whom it belongs: `run.json` is missing or damaged."""
     problems: tuple[str, ...] = ()
     manifest: ManifestRead | None = None
@@ -60,7 +60,7 @@ def load_run(folder: RunFolder) -> LoadedRun:
     return LoadedRun(folder.uid, replace(run, store=folder.store.uri), tuple(problems), read)
 
 
-def _with_summary(run: Run, summary: Summary | None) -> Run:
+def _with_summary(run: RunRecord, summary: Summary | None) -> RunRecord:
     """What people said later, in `run.json`, goes before what the training said."""
     if summary is None:
         return run
@@ -79,7 +79,7 @@ def _with_summary(run: Run, summary: Summary | None) -> Run:
     )
 
 
-def _with_attempts(run: Run, claims: list[AttemptClaim], manifest: Manifest | None) -> Run:
+def _with_attempts(run: RunRecord, claims: list[AttemptClaim], manifest: Manifest | None) -> RunRecord:
     attempts = tuple(_attempt(claim, manifest, run) for claim in claims)
     # The summary knows the attempt that wrote it; of several, the first one began the run.
     started = run.started
@@ -105,7 +105,7 @@ def _without_manifest(claim: AttemptClaim) -> RunState:
     return RunState.RUNNING if is_young else RunState.LOST
 
 
-def _attempt(claim: AttemptClaim, manifest: Manifest | None, run: Run) -> Attempt:
+def _attempt(claim: AttemptClaim, manifest: Manifest | None, run: RunRecord) -> Attempt:
     ends = {one.number: (one.status, one.alive) for one in manifest.earlier} if manifest else {}
     if manifest:
         ends[manifest.attempt] = (manifest.status, manifest.alive)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from aboard.errors import DamagedDocument, KeyExists, KeyNotFound, StoreError
 from aboard.model.ids import check_uid
-from aboard.model.runs import Run
+from aboard.model.runs import RunRecord
 from aboard.store.run import layout
 from aboard.store.run.documents import (
     AttemptClaim,
@@ -64,12 +64,12 @@ class RunFolder:
         """A path in words, for errors."""
         return f"{self.key(path)} in {self.store.uri}"
 
-    def read_run(self) -> Run | None:
+    def read_run(self) -> RunRecord | None:
         """What people say about the run."""
         data = self._read(layout.RUN)
         return None if data is None else self._own(parse_run(data, self.where(layout.RUN)))
 
-    def create_run(self, run: Run) -> bool:
+    def create_run(self, run: RunRecord) -> bool:
         """Write `run.json` if there is none yet; whether it was written."""
         try:
             self.store.put(self.key(layout.RUN), render_run(self._own(run)), create_only=True)
@@ -77,7 +77,7 @@ class RunFolder:
             return False
         return True
 
-    def write_run(self, run: Run) -> None:
+    def write_run(self, run: RunRecord) -> None:
         """Change `run.json`, which only the server does."""
         self.store.put(self.key(layout.RUN), render_run(self._own(run)))
 
@@ -160,7 +160,7 @@ class RunFolder:
         except KeyNotFound:
             return None
 
-    def _own(self, run: Run) -> Run:
+    def _own(self, run: RunRecord) -> RunRecord:
         if run.uid != self.uid:
             raise DamagedDocument(f"{self.where(layout.RUN)} is that of another run: {run.uid}.")
         return run

@@ -13,7 +13,7 @@ from aboard.executors import Kubernetes, Local, Slurm
 from aboard.executors.docker import Docker
 from aboard.executors.registry import executor_from
 from aboard.model.board_settings import parse_process_settings
-from aboard.model.boards import Board, BoardKind
+from aboard.model.boards import BoardKind, BoardRecord
 from aboard.model.ids import new_uid
 from aboard.model.times import now
 from aboard.services.boards.executors import BoardExecutors
@@ -143,7 +143,7 @@ def test_a_pod_sees_the_copies_of_its_board_alone_and_asks_for_no_gpu():
     rules = BoardExecutors(is_personal=True, shared_folder=Path("/shared/boards"))
     executor = Kubernetes(namespace="boards", claims=claims)
     logs = rules.mirror_place(executor, Path("/here/board")) / "logs"
-    board = Board(
+    board = BoardRecord(
         id="0" * 36,
         name="calm-cat",
         workspace="ws1",

@@ -16,7 +16,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import ExecutorUnavailable
 from aboard.executors import Local, Slurm
 from aboard.executors.executor import Executor
-from aboard.model.boards import Board, BoardKind
+from aboard.model.boards import BoardKind, BoardRecord
 from aboard.model.ids import new_uid
 from aboard.model.states import UnitState
 from aboard.model.times import now
@@ -69,7 +69,7 @@ class Rounds:
 
     def __init__(self, catalog: Catalog, scheduler: Scheduler, folder: Path, executor: type[Executor]) -> None:
         added = catalog.boards.add(
-            Board(
+            BoardRecord(
                 id=str(uuid.uuid4()),
                 name="calm-otter",
                 workspace="ws1",

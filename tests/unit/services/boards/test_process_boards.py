@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.model.boards import Board, BoardKind, BoardUnit
+from aboard.model.boards import BoardKind, BoardRecord, BoardUnit
 from aboard.model.ids import new_uid
 from aboard.model.states import UnitState
 from aboard.model.times import now
@@ -25,7 +25,7 @@ def test_a_unit_that_another_server_claims_during_a_round_is_not_ended(
 ) -> None:
     steps: list[tuple[str, UnitState | None]] = []
 
-    def step(_: ProcessBoard, board: Board, unit: BoardUnit) -> bool:
+    def step(_: ProcessBoard, board: BoardRecord, unit: BoardUnit) -> bool:
         steps.append((unit.unit, board.state))
         return False
 
@@ -37,7 +37,7 @@ def test_a_unit_that_another_server_claims_during_a_round_is_not_ended(
     monkeypatch.setattr(ProcessBoard, "leave", leave)
     with Catalog.open(tmp_path / "catalog.sqlite") as catalog:
         catalog.workspaces.add("lab")
-        made = Board(
+        made = BoardRecord(
             id=BOARD,
             name="board",
             workspace="lab",

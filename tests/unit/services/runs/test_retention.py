@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.api.runs import RetentionAsked, RetentionResult
+from aboard.api.runs import RetentionRequest, RetentionResult
 from aboard.catalog.catalog import Catalog
 from aboard.errors import InvalidValue, StoreUnreachable, UnknownName
 from aboard.model.people import Access
@@ -35,8 +35,8 @@ def test_rules_are_applied_in_turn_and_again(control: Services, tmp_path: Path) 
     failed, done = store_run(store, status=RunState.FAILED), store_run(store)
     control.look_now()
     rules = [
-        RetentionAsked(where='status == "failed"'),
-        RetentionAsked(in_bin=True, older_than_seconds=0, files=True),
+        RetentionRequest(where='status == "failed"'),
+        RetentionRequest(in_bin=True, older_than_seconds=0, files=True),
     ]
     retention = RetentionTask(control.seen_by(Access.whole(ACTOR)).retain, rules, first_after=0.01, every=0.05)
 
@@ -58,14 +58,14 @@ def test_rules_are_applied_in_turn_and_again(control: Services, tmp_path: Path) 
 def test_a_rule_that_fails_is_told_and_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     applied = threading.Event()
 
-    def retain(asked: RetentionAsked) -> RetentionResult:
+    def retain(asked: RetentionRequest) -> RetentionResult:
         if asked.keep_newest == 1:
             raise StoreUnreachable("s3://x does not answer")
         assert not asked.dry_run
         applied.set()
         return RetentionResult(dry_run=False, items=(), bytes=0)
 
-    rules = [RetentionAsked(keep_newest=1), RetentionAsked(keep_newest=2)]
+    rules = [RetentionRequest(keep_newest=1), RetentionRequest(keep_newest=2)]
     retention = RetentionTask(retain, rules, first_after=0.01, every=60)
     assert applied.wait(60)
     retention.stop()
@@ -74,4 +74,4 @@ def test_a_rule_that_fails_is_told_and_stops_no_other(caplog: pytest.LogCaptureF
 
 def test_a_rule_that_cannot_be_understood_is_refused_at_once() -> None:
     with pytest.raises(InvalidValue, match="hparams"):
-        RetentionTask(lambda asked: pytest.fail("asked"), [RetentionAsked(where="hparams. <")])
+        RetentionTask(lambda asked: pytest.fail("asked"), [RetentionRequest(where="hparams. <")])

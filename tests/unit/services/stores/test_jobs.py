@@ -13,7 +13,7 @@ import pytest
 import aboard
 from aboard.catalog.catalog import Catalog
 from aboard.jobs.records import JobRecords
-from aboard.model.runs import Attempt, Run
+from aboard.model.runs import Attempt, RunRecord
 from aboard.model.states import RunState, UnitState
 from aboard.model.times import now, time_text
 from aboard.model.units import EndReason, UnitStatus
@@ -44,7 +44,7 @@ class Bench:
 
     def __init__(self, catalog: Catalog, home: Path, units: StandInUnits) -> None:
         self._catalog, self._units, self.records = catalog, units, JobRecords(home)
-        self.reported: list[Run] = []
+        self.reported: list[RunRecord] = []
         self.later = 60.0
         self.reconciler = JobReconciler(
             catalog, self.records, self.reported.append, clock=lambda: ENDED + timedelta(seconds=self.later)
@@ -65,7 +65,7 @@ class Bench:
         )
         self._catalog.runs.put_many([make_run(name=name, workspace="default", status=status, attempts=attempts)])
 
-    def run(self, name: str) -> Run:
+    def run(self, name: str) -> RunRecord:
         (found,) = self._catalog.runs.named("default", name)
         return found
 

@@ -9,7 +9,7 @@ import pytest
 
 from aboard.errors import DamagedDocument, InvalidValue, NewerFormat
 from aboard.model.ids import new_uid
-from aboard.model.runs import MetricPoint, MetricSummary, Note, Run
+from aboard.model.runs import MetricPoint, MetricSummary, Note, RunRecord
 from aboard.model.states import RunState
 from aboard.store import open_store
 from aboard.store.run.documents import (
@@ -165,7 +165,7 @@ def test_what_is_no_document_is_told(data):
 
 
 def test_a_run_comes_back():
-    run = Run(
+    run = RunRecord(
         uid=new_uid(),
         workspace="lab",
         name="best",
@@ -202,7 +202,7 @@ def test_a_summary_comes_back():
 
 
 def test_create_only_documents_have_one_writer(folder):
-    run = Run(uid=folder.uid, workspace="lab", created=TIME)
+    run = RunRecord(uid=folder.uid, workspace="lab", created=TIME)
     assert folder.create_run(run)
     assert not folder.create_run(run)
     claim = AttemptClaim(number=1, token="mine", claimed=TIME)
@@ -210,7 +210,7 @@ def test_create_only_documents_have_one_writer(folder):
     assert folder.create_attempt(claim)  # its answer was lost
     assert not folder.create_attempt(AttemptClaim(number=1, token="yours", claimed=TIME))
     with pytest.raises(DamagedDocument, match="another run"):
-        folder.create_run(Run(uid=new_uid(), workspace="lab", created=TIME))
+        folder.create_run(RunRecord(uid=new_uid(), workspace="lab", created=TIME))
     with pytest.raises(InvalidValue):
         RunFolder(folder.store, "../x")
 
@@ -223,7 +223,7 @@ def test_attempts_are_counted_as_numbers(folder):
 
 
 def test_a_run_is_put_together(folder):
-    folder.create_run(Run(uid=folder.uid, workspace="lab", created=TIME, tags={"a": "people"}))
+    folder.create_run(RunRecord(uid=folder.uid, workspace="lab", created=TIME, tags={"a": "people"}))
     for number in (1, 2):
         folder.create_attempt(AttemptClaim(number=number, token="t", claimed=TIME, host=f"host{number}"))
     folder.write_manifest(MANIFEST)
@@ -239,7 +239,7 @@ def test_a_run_is_put_together(folder):
 
 
 def test_the_last_attempt_has_the_exit_code_of_its_run(folder):
-    folder.create_run(Run(uid=folder.uid, workspace="lab", created=TIME))
+    folder.create_run(RunRecord(uid=folder.uid, workspace="lab", created=TIME))
     for number in (1, 2):
         folder.create_attempt(AttemptClaim(number=number, token="t", claimed=TIME))
     folder.write_manifest(replace(MANIFEST, status=RunState.FAILED, sealed=True))
@@ -250,7 +250,7 @@ def test_the_last_attempt_has_the_exit_code_of_its_run(folder):
 
 def test_a_resumed_run_started_with_its_first_attempt(folder):
     first, second, end = (TIME + timedelta(hours=hours) for hours in (1, 5, 7))
-    folder.create_run(Run(uid=folder.uid, workspace="lab", created=TIME))
+    folder.create_run(RunRecord(uid=folder.uid, workspace="lab", created=TIME))
     for number, claimed in enumerate((first, second), 1):
         folder.create_attempt(AttemptClaim(number=number, token="t", claimed=claimed))
     folder.write_manifest(replace(MANIFEST, alive=end))
@@ -260,7 +260,7 @@ def test_a_resumed_run_started_with_its_first_attempt(folder):
 
 
 def test_a_run_of_one_attempt_started_with_its_command(folder):
-    folder.create_run(Run(uid=folder.uid, workspace="lab", created=TIME))
+    folder.create_run(RunRecord(uid=folder.uid, workspace="lab", created=TIME))
     folder.create_attempt(AttemptClaim(number=1, token="t", claimed=TIME))
     begun = TIME + timedelta(seconds=3)
     folder.write_summary(Summary(started=begun))
@@ -269,7 +269,7 @@ def test_a_run_of_one_attempt_started_with_its_command(folder):
 
 @pytest.mark.parametrize("path", ["manifest.json", "summary.json", "attempts/1.json"])
 def test_one_damaged_document_hides_no_other(folder, path):
-    folder.create_run(Run(uid=folder.uid, workspace="lab", created=TIME))
+    folder.create_run(RunRecord(uid=folder.uid, workspace="lab", created=TIME))
     folder.create_attempt(AttemptClaim(number=1, token="t", claimed=TIME))
     folder.write_manifest(MANIFEST)
     folder.write_summary(Summary(hparams={"lr": 0.1}))
