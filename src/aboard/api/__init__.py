@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What server and client say to each other: plain dataclasses, and how they stand in JSON."""
+"""Requests and responses of the HTTP API: plain dataclasses, one file per resource, and their JSON form."""
 
 VERSION = 1
 """Stands in every address, as in `/api/v1/runs`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked and told about boards."""
+"""Requests and responses about boards."""
 
 from __future__ import annotations
 

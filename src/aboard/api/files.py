@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told about files of runs, their console logs, and values that are no numbers."""
+"""Responses about files of runs, their console logs, and media: images, audio, histograms and texts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked and told about people, their roles and tokens, logins, and the record of changes."""
+"""Requests and responses about people, their roles and tokens, logins, and the audit log."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedToken:
-    """A token and its text, which is told this once."""
+    """A new token and its text, which is shown only once."""
 
     token: Token
     text: str
@@ -84,7 +84,7 @@ class CreatedToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginMethods:
-    """How people log in here; told to everybody."""
+    """How people log in to this server; readable without a login."""
 
     mode: str
     """personal, tokens, header or oidc."""
@@ -93,7 +93,7 @@ class LoginMethods:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginLinkRequest:
-    """An address is wanted that logs a browser in, once."""
+    """A request for an address that logs a browser in once."""
 
     path: str = "/"
     """Where the browser goes then."""
@@ -101,14 +101,14 @@ class LoginLinkRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginLink:
-    """The path of such an address, for a few minutes."""
+    """The path of an address that logs a browser in once; it expires after a few minutes."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginCodeExchange:
-    """A code that a browser brought to a program on the same machine, and what proves that the program asked for it."""
+    """A login code that a browser passed to a local program, with the verifier that proves who requested it."""
 
     code: str
     verifier: str
@@ -118,7 +118,7 @@ class LoginCodeExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditChange:
-    """An entry in the record of changes."""
+    """An entry of the audit log."""
 
     id: int
     at: datetime

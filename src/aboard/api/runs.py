@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked and told about runs, beside the runs themselves (`aboard.model.runs.RunRecord`)."""
+"""Requests and responses about runs, beside the runs themselves (`aboard.model.runs.RunRecord`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RunChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunBatch:
-    """Some runs; `files` is for deletion: with them a run is gone for good."""
+    """Runs to delete or restore; with `files` a deletion is permanent."""
 
     runs: tuple[str, ...]
     files: bool = False
@@ -112,7 +112,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatResponse:
-    """The status of the run that gave a sign of life; an end tells it to stop."""
+    """The status of the run that sent the heartbeat; if it has ended, the sender stops."""
 
     status: RunState
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked and told about selections of runs."""
+"""Requests and responses about selections of runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aboard.model.selections import NumberKind, SelectedRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionRequest:
-    """What a person typed."""
+    """A selection as a person typed it."""
 
     words: tuple[str, ...] = ()
     where: str = ""
@@ -27,7 +27,7 @@ class SelectionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionResult:
-    """What it means now; `words` and `where` mean it again at any later time."""
+    """The runs that a selection means now; `words` and `where` express the same selection at any later time."""
 
     words: tuple[str, ...]
     where: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server tells of itself and of the stores that it follows."""
+"""Responses about the server itself and the stores that it follows."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRequest:
-    """A store that a private server shall follow."""
+    """A request that a local server follow a store."""
 
     uri: str
 
@@ -64,7 +64,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReindexRequest:
-    """A store whose runs are to be read anew, all of them."""
+    """A request to reindex all runs of a store."""
 
     store: str
 

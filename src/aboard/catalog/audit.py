@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of who changed what. It is only added to."""
+"""The audit log: who changed what. Entries are only added."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _NAMED = 5  # of the boards that could be stopped
 
 @dataclass(frozen=True, slots=True)
 class AdmissionResult:
-    """A board that lives, and whether it was there before."""
+    """The board that was created, started or already running, and whether it existed before."""
 
     board: BoardRecord
     reopened: bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The door to a catalog."""
+"""A catalog: opens the database, brings its schema up to date, and gives access to all its tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from aboard.foundation.locks import ProcessLock
 
 
 class VisibleCatalog:
-    """A catalog as somebody sees it who may look at some workspaces: what is elsewhere is as if it did not exist."""
+    """A catalog limited to the workspaces that a user may see; other workspaces are unknown to it."""
 
     def __init__(self, database: Database, seen: VisibleWorkspaces = None, *, few: int = FEW) -> None:
         self._database, self._few = database, few

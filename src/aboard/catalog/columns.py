@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column types that hold the same in SQLite and PostgreSQL."""
+"""Column types that store the same values in SQLite and PostgreSQL. Released migrations use them."""
 
 from __future__ import annotations
 

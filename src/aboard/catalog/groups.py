@@ -277,7 +277,7 @@ class GroupUsage:
 
 
 class StorageUsage:
-    """Adds up the runs of a catalog."""
+    """Sums up runs and bytes of a catalog by group."""
 
     def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen

@@ -17,7 +17,7 @@ LONGEST_PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ResultPage(Generic[_T]):
-    """Some entries, and what to ask for to get those after them; None at the end."""
+    """Some entries, and the cursor of the page after them; None at the end."""
 
     items: Sequence[_T]
     next: str | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""People and their roles in workspaces."""
+"""Users of the catalog and their roles in workspaces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved views: kept by workspace, under names that are taken once there."""
+"""Saved views in the catalog; their names are unique in a workspace."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the newest schema. Migrations make them; a test holds the two together.
+"""The tables of the newest schema. Migrations create them; a test compares the two.
 
 Numbers of experiments and runs are the keys of their tables, counted up and never given twice. Names of hyperparameters
 and metrics are kept once per workspace in `fields`, so that an index which begins with a field holds just the values of

@@ -36,7 +36,7 @@ class PurgedRun:
 
 
 class Trash:
-    """Deletes, restores and purges."""
+    """Moves to the trash, restores and purges."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One frozen settings object from flags, environment and file; standard library only."""
+"""Settings from flags, environment and file as one frozen object, and stored logins. Standard library only."""

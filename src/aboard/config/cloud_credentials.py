@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells whether two processes have the same credentials for a cloud, without either of them showing its own."""
+"""Compares the cloud credentials of two processes by digests, without revealing them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers at which a person has logged in, with a token for each: a file that its owner alone can read."""
+"""Stored logins: one token per server, in a file that only its owner can read."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def as_group_role(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SettingDeclaration:
-    """One setting. `path` leads to it in `Settings`, where its default stands."""
+    """One setting. `path` is its place in `Settings`, which holds the default."""
 
     key: str
     about: str

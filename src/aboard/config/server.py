@@ -69,7 +69,7 @@ class LoginSettings:
 
 @dataclass(frozen=True, slots=True)
 class BoardHostSettings:
-    """How many boards there may be, where 0 stands for any number; and where those may run that are processes."""
+    """Limits on boards, where 0 means no limit, and where boards may run that are processes."""
 
     limit_per_person: int = 100
     process_limit_per_person: int = 5

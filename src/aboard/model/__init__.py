@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Value types that every part of aboard may use: they import nothing but each other and the errors."""
+"""Values and rules without I/O, for every part of aboard. They import only each other and the errors."""

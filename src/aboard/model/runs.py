@@ -2,9 +2,9 @@
 """The record of a run with its attempts, metric summaries and notes, and the JSON document it is stored as.
 
 The document is `run.json` with the summary of the metrics and the attempts. Fields that aboard does not know are kept
-in `Run.details` and written back. `tags` may be a mapping or a list of bare names, `note` a single text or `notes` a
-list of texts or mappings; `files` may be a manifest's rows, `alive` stands for `heartbeat`, and `claimed` for an
-attempt's `started`.
+in `RunRecord.details` and written back. `tags` may be a mapping or a list of bare names, `note` a single text or
+`notes` a list of texts or mappings; `files` may be a manifest's rows, `alive` stands for `heartbeat`, and `claimed` for
+an attempt's `started`.
 """
 
 from __future__ import annotations

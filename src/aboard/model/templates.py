@@ -20,7 +20,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class NameRequest(NamedTuple):
-    """The name that a thing should have, and what is appended when another one wants it too."""
+    """A requested name, and what is appended when it is requested more than once."""
 
     name: str
     apart: str
@@ -84,7 +84,7 @@ _PIECES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
 
 @dataclass(frozen=True, slots=True)
 class TemplateField:
-    """What stands between two braces."""
+    """A field in braces."""
 
     group: str
     """`hparams`, `metrics` or `tags`; empty for a column of the run."""

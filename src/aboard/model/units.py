@@ -252,7 +252,7 @@ def state_after(reason: EndReason) -> UnitState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceUsage:
-    """What a unit takes of its machine at this moment, with all its processes."""
+    """What a unit uses of its machine now, with all its processes."""
 
     processes: int
     memory: int

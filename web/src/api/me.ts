@@ -23,5 +23,5 @@ export function may(person: Me, role: Role, workspace: string): boolean {
 
 /** Whether there is a login that a browser can end: the server of one person knows who it is. */
 export async function hasLogin(): Promise<boolean> {
-  return ["tokens", "oidc"].includes((await ask<Told["LoginWays"]>("login")).mode);
+  return ["tokens", "oidc"].includes((await ask<Told["LoginMethods"]>("login")).mode);
 }

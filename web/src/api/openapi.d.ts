@@ -1445,6 +1445,23 @@ export interface components {
             /** @description Runs whose annotations cannot be read. */
             problems: components["schemas"]["RunProblem"][];
         };
+        /** @description An entry of the audit log. */
+        AuditChange: {
+            id: components["schemas"]["WholeNumber"];
+            /** Format: date-time */
+            at: string;
+            actor: string;
+            action: string;
+            target: string;
+            details?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description Some entries, and what to give as `after` to get those behind them; None at the end. */
+        AuditChangePage: {
+            items: components["schemas"]["AuditChange"][];
+            next?: string | null;
+        };
         /** @description What is to change; what is None stays as it is. A time of 0 takes a limit away. */
         BoardChange: {
             description?: string | null;
@@ -1533,39 +1550,6 @@ export interface components {
             logdirs?: components["schemas"]["WholeNumber"];
             problems?: string[];
         };
-        /** @description An entry in the record of changes. */
-        Change: {
-            id: components["schemas"]["WholeNumber"];
-            /** Format: date-time */
-            at: string;
-            actor: string;
-            action: string;
-            target: string;
-            details?: {
-                [key: string]: unknown;
-            };
-        };
-        /** @description Some entries, and what to give as `after` to get those behind them; None at the end. */
-        ChangePage: {
-            items: components["schemas"]["Change"][];
-            next?: string | null;
-        };
-        /** @description An address is wanted that logs a browser in, once. */
-        CodeAsked: {
-            /** @description Where the browser goes then. */
-            path?: string;
-        };
-        /** @description The path of such an address, for a few minutes. */
-        CodeMade: {
-            path: string;
-        };
-        /** @description A code that a browser brought to a program on the same machine, and what proves that the program asked for it. */
-        CodeShown: {
-            code: string;
-            verifier: string;
-            /** @description What the token shall be called. */
-            name?: string;
-        };
         /** @description Two runs, and all that is not the same in them. */
         Comparison: {
             first: components["schemas"]["Run"];
@@ -1575,6 +1559,11 @@ export interface components {
             same?: {
                 [key: string]: boolean | components["schemas"]["WholeNumber"] | components["schemas"]["Number"] | string | null;
             };
+        };
+        /** @description A new token and its text, which is shown only once. */
+        CreatedToken: {
+            token: components["schemas"]["Token"];
+            text: string;
         };
         /** @description One tag of one logdir of one run: the newest point of each step, in ascending steps. */
         Curve: {
@@ -1658,8 +1647,8 @@ export interface components {
         Health: {
             status: string;
         };
-        /** @description The status of the run that gave a sign of life; an end tells it to stop. */
-        HeartbeatAnswer: {
+        /** @description The status of the run that sent the heartbeat; if it has ended, the sender stops. */
+        HeartbeatResponse: {
             /** @enum {string} */
             status: "created" | "queued" | "running" | "preempted" | "completed" | "failed" | "cancelled" | "lost";
         };
@@ -1695,8 +1684,24 @@ export interface components {
             /** @description What is not UTF-8 is replaced. */
             text: string;
         };
-        /** @description How people log in here; told to everybody. */
-        LoginWays: {
+        /** @description A login code that a browser passed to a local program, with the verifier that proves who requested it. */
+        LoginCodeExchange: {
+            code: string;
+            verifier: string;
+            /** @description What the token shall be called. */
+            name?: string;
+        };
+        /** @description The path of an address that logs a browser in once; it expires after a few minutes. */
+        LoginLink: {
+            path: string;
+        };
+        /** @description A request for an address that logs a browser in once. */
+        LoginLinkRequest: {
+            /** @description Where the browser goes then. */
+            path?: string;
+        };
+        /** @description How people log in to this server; readable without a login. */
+        LoginMethods: {
             /** @description personal, tokens, header or oidc. */
             mode: string;
             version?: string;
@@ -1859,8 +1864,8 @@ export interface components {
             stores: components["schemas"]["WholeNumber"];
             failing_stores: components["schemas"]["WholeNumber"];
         };
-        /** @description A store whose runs are to be read anew, all of them. */
-        ReindexAsked: {
+        /** @description A request to reindex all runs of a store. */
+        ReindexRequest: {
             store: string;
         };
         /** @description How far a reindexing is. */
@@ -1879,7 +1884,7 @@ export interface components {
             error?: string;
         };
         /** @description Which runs are no longer to be kept. Runs that are not over are never touched. */
-        RetentionAsked: {
+        RetentionRequest: {
             where?: string;
             workspaces?: string[];
             /** @description Since they ended, or were last heard of. */
@@ -1982,6 +1987,11 @@ export interface components {
                 reason?: string;
             }[];
         };
+        /** @description Runs to delete or restore; with `files` a deletion is permanent. */
+        RunBatch: {
+            runs: string[];
+            files?: boolean;
+        };
         /** @description What is to change in some runs; what is None stays as it is. */
         RunChange: {
             /** @description `run343`, a number, a uid, a name, or `workspace/name`. */
@@ -2043,11 +2053,6 @@ export interface components {
             items: components["schemas"]["Run"][];
             problems?: components["schemas"]["RunProblem"][];
         };
-        /** @description Some runs; `files` is for deletion: with them a run is gone for good. */
-        RunsNamed: {
-            runs: string[];
-            files?: boolean;
-        };
         /** @description A place of the page with all that was chosen there. `address` is what follows `/w/<workspace>/`. */
         SavedView: {
             id: components["schemas"]["WholeNumber"];
@@ -2070,20 +2075,6 @@ export interface components {
             items: components["schemas"]["SavedView"][];
             next?: string | null;
         };
-        /** @description What it means now; `words` and `where` mean it again at any later time. */
-        Selected: {
-            words: string[];
-            where: string;
-            /** @description The same for everybody who selects the same. */
-            key: string;
-            /** @description Whether runs that come later may join. */
-            live: boolean;
-            runs: components["schemas"]["SelectedRun"][];
-            /** @description Those of which the server knows no run. */
-            folders?: string[];
-            /** @description Words that select nothing, or the filter if it leaves nothing. */
-            empty?: string[];
-        };
         /** @description One of the runs that a selection means. */
         SelectedRun: {
             number: components["schemas"]["WholeNumber"];
@@ -2100,8 +2091,8 @@ export interface components {
             items: components["schemas"]["SelectedRun"][];
             next?: string | null;
         };
-        /** @description What a person typed. */
-        SelectionAsked: {
+        /** @description A selection as a person typed it. */
+        SelectionRequest: {
             words?: string[];
             where?: string;
             /** @description Minutes east of Greenwich, for times in `where` that say no zone. */
@@ -2116,6 +2107,20 @@ export interface components {
             in_bin?: boolean;
             /** @description `job7` is a number only, and not the name of an experiment when there is no number 7. */
             exact?: boolean;
+        };
+        /** @description The runs that a selection means now; `words` and `where` express the same selection at any later time. */
+        SelectionResult: {
+            words: string[];
+            where: string;
+            /** @description The same for everybody who selects the same. */
+            key: string;
+            /** @description Whether runs that come later may join. */
+            live: boolean;
+            runs: components["schemas"]["SelectedRun"][];
+            /** @description Those of which the server knows no run. */
+            folders?: string[];
+            /** @description Words that select nothing, or the filter if it leaves nothing. */
+            empty?: string[];
         };
         /** @description One curve of a run: every point of a tag in a logdir, which is empty for the run itself. */
         Series: {
@@ -2178,8 +2183,8 @@ export interface components {
             wanted: components["schemas"]["WholeNumber"];
             problems?: components["schemas"]["RunProblem"][];
         };
-        /** @description A store that a private server shall follow. */
-        StoreAdded: {
+        /** @description A request that a local server follow a store. */
+        StoreRequest: {
             uri: string;
         };
         /** @description A store, and how well the server knows what is in it. */
@@ -2256,11 +2261,6 @@ export interface components {
             revoked?: string | null;
             /** @description The id of the token that created this one; this one ends with it. */
             parent?: string;
-        };
-        /** @description A token and its text, which is told this once. */
-        TokenMade: {
-            token: components["schemas"]["Token"];
-            text: string;
         };
         /** @description Some entries, and what to give as `after` to get those behind them; None at the end. */
         TokenPage: {
@@ -2600,7 +2600,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RunsNamed"];
+                "application/json": components["schemas"]["RunBatch"];
             };
         };
         responses: {
@@ -2625,7 +2625,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RunsNamed"];
+                "application/json": components["schemas"]["RunBatch"];
             };
         };
         responses: {
@@ -2659,7 +2659,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HeartbeatAnswer"];
+                    "application/json": components["schemas"]["HeartbeatResponse"];
                 };
             };
             default: components["responses"]["Failure"];
@@ -2835,7 +2835,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RetentionAsked"];
+                "application/json": components["schemas"]["RetentionRequest"];
             };
         };
         responses: {
@@ -3299,7 +3299,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SelectionAsked"];
+                "application/json": components["schemas"]["SelectionRequest"];
             };
         };
         responses: {
@@ -3309,7 +3309,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Selected"];
+                    "application/json": components["schemas"]["SelectionResult"];
                 };
             };
             default: components["responses"]["Failure"];
@@ -4091,7 +4091,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["StoreAdded"];
+                "application/json": components["schemas"]["StoreRequest"];
             };
         };
         responses: {
@@ -4116,7 +4116,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ReindexAsked"];
+                "application/json": components["schemas"]["ReindexRequest"];
             };
         };
         responses: {
@@ -4194,7 +4194,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LoginWays"];
+                    "application/json": components["schemas"]["LoginMethods"];
                 };
             };
             default: components["responses"]["Failure"];
@@ -4209,7 +4209,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["CodeShown"];
+                "application/json": components["schemas"]["LoginCodeExchange"];
             };
         };
         responses: {
@@ -4219,7 +4219,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TokenMade"];
+                    "application/json": components["schemas"]["CreatedToken"];
                 };
             };
             default: components["responses"]["Failure"];
@@ -4234,7 +4234,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["CodeAsked"];
+                "application/json": components["schemas"]["LoginLinkRequest"];
             };
         };
         responses: {
@@ -4244,7 +4244,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CodeMade"];
+                    "application/json": components["schemas"]["LoginLink"];
                 };
             };
             default: components["responses"]["Failure"];
@@ -4484,7 +4484,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TokenMade"];
+                    "application/json": components["schemas"]["CreatedToken"];
                 };
             };
             default: components["responses"]["Failure"];
@@ -4538,7 +4538,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ChangePage"];
+                    "application/json": components["schemas"]["AuditChangePage"];
                 };
             };
             default: components["responses"]["Failure"];

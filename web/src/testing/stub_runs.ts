@@ -103,10 +103,10 @@ export class StubRuns {
       });
     });
     server.on("post", "/api/v1/runs/delete", ({ body }) =>
-      this.each((body as Told["RunsNamed"]).runs, () => ({ deleted: new Date().toISOString() })),
+      this.each((body as Told["RunBatch"]).runs, () => ({ deleted: new Date().toISOString() })),
     );
     server.on("post", "/api/v1/runs/restore", ({ body }) => {
-      const uids = (body as Told["RunsNamed"]).runs;
+      const uids = (body as Told["RunBatch"]).runs;
       for (const run of this.runs) if (uids.includes(run.uid)) delete run.deleted;
       return this.each(uids, () => ({}));
     });

@@ -79,7 +79,7 @@ class CountedValue:
 
 
 class FieldValueCounts:
-    """The values in a catalog. Of many runs the newest are looked at, and none that is in the bin."""
+    """The values of a field and how many runs have them, of the newest runs that are not in the trash."""
 
     def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen

@@ -66,7 +66,7 @@ from aboard.model.query.tree import (
 
 @dataclass(frozen=True, slots=True)
 class RunScope:
-    """Workspaces, or all of them; and the numbers that their hyperparameters and metrics have."""
+    """The workspaces that a query is about, or all of them, and the ids of the fields that it uses there."""
 
     workspaces: tuple[int, ...] | None
     in_bin: bool = False

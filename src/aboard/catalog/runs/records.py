@@ -25,7 +25,7 @@ from aboard.model.states import RunState
 
 @dataclass(frozen=True, slots=True)
 class NameIds:
-    """The keys of everything that some runs name."""
+    """Database ids of the workspaces, experiments and fields that some runs name."""
 
     workspaces: Mapping[str, int]  # by folded name
     experiments: Mapping[tuple[int, str], tuple[int, str]]  # key and name, by workspace and folded name

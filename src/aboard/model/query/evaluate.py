@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers a filter for one run in plain Python: for runs that are not in a catalog, or not yet."""
+"""Evaluates a filter for one run in Python, for runs that are not in a catalog, or not yet."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from aboard.model.query.tree import TextSpan, TimeValue, Value
 
 
 class TokenKind(Enum):
-    """The kinds of words."""
+    """The kinds of tokens."""
 
     NAME = auto()  # a dotted name, a keyword, or true, none, now …
     TEXT = auto()
@@ -27,7 +27,7 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueryToken:
-    """A word. A name has its parts, and which of them stood in quotes; a number may have a unit."""
+    """A token. A name has its parts, and which of them were quoted; a number may have a unit."""
 
     kind: TokenKind
     text: str  # as written; of a text what it says

@@ -26,7 +26,7 @@ from aboard.model.times import time_text
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """Where in the text something stands; `end` is the first character after it."""
+    """A span of the filter's text; `end` is the first character after it."""
 
     start: int
     end: int
@@ -107,7 +107,7 @@ Field: TypeAlias = ColumnField | HparamField | MetricField | TagField
 
 @dataclass(frozen=True, slots=True)
 class TimeValue:
-    """A fixed time, or one that moves along with the present: `now - 7d`."""
+    """A fixed time, or one relative to the time of evaluation: `now - 7d`."""
 
     at: datetime | None = None
     offset: timedelta = timedelta()
@@ -121,7 +121,7 @@ Value: TypeAlias = bool | int | float | str | TimeValue
 
 
 class Operator(StrEnum):
-    """How a value and a field are compared."""
+    """A comparison operator."""
 
     EQUAL = "=="
     LESS = "<"
