@@ -66,7 +66,7 @@ class WireSchemas:
             return self._component("Run", lambda: _run(self))
         if dataclasses.is_dataclass(kind):
             plain = cast("type[Any]", kind)
-            return self._component(plain.__name__, lambda: self._fields(plain))
+            return self._component(_name(plain), lambda: self._fields(plain))
         if issubclass(kind, Enum):
             return {"type": "string", "enum": [str(one.value) for one in kind]}
         raise TypeError(f"{kind!r} does not travel")
@@ -76,7 +76,7 @@ class WireSchemas:
             return {"type": "object", "additionalProperties": self.of(inner[1])}
         if dataclasses.is_dataclass(origin):  # a page of something
             page = cast("type[Any]", origin)
-            return self._component(f"{inner[0].__name__}{page.__name__}", lambda: self._fields(page, inner[0]))
+            return self._component(f"{_name(inner[0])}{page.__name__}", lambda: self._fields(page, inner[0]))
         return {"type": "array", "items": self.of(inner[0])}
 
     def _fields(self, kind: type[Any], of: Any = None) -> Schema:
@@ -102,6 +102,11 @@ class WireSchemas:
             self.components[name] = {}  # one that holds others of its kind refers to itself
             self.components[name] = make()
         return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _name(kind: type[Any]) -> str:
+    """The name of a schema: a record of the model is named after its resource, as in Experiment."""
+    return kind.__name__.removesuffix("Record")
 
 
 def _run(schemas: WireSchemas) -> Schema:
