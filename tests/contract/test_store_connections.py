@@ -141,7 +141,7 @@ def test_oss_endpoints(monkeypatch, uri, variables, host, region):
             store.get("x")
         assert [asked.host for asked in proxy.requests] == [f"{host}:443"]
         client: Any = store
-        assert client._client.place.region == region
+        assert client._client.bucket.region == region
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ _OTHER_KINDS = ("images", "audio", "histograms", "text", "graphs", "tensors")
 
 @dataclass(slots=True)
 class ExportResult:
-    """How far an export has come, and what it met."""
+    """What an export has written so far, and what it left out."""
 
     runs: int = 0
     series: int = 0

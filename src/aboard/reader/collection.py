@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RunPosition(NamedTuple):
-    """Where a run stands. Places compare as the paths of folders do, part by part."""
+    """The position of a run in a collection. Positions compare as the paths of folders do, part by part."""
 
     root: int
     parts: str
@@ -40,7 +40,7 @@ class RunPosition(NamedTuple):
 
     @classmethod
     def of(cls, root: int, name: str) -> RunPosition:
-        """The place of a run below the root of this number."""
+        """The position of a run below the root of this number."""
         return cls(root, "" if name == "." else name.replace("/", "\0"), name)
 
 

@@ -156,7 +156,7 @@ def _refuse_mixed_names(roots: dict[str, Root]) -> None:
 class StoredRuns:
     """Names that never collide: of two runs with one name, the second also shows its uid, whoever goes later."""
 
-    class Place(NamedTuple):
+    class Location(NamedTuple):
         """A run by the key of its folder, and the path of a logdir in it; empty for the run itself."""
 
         run: str
@@ -246,25 +246,25 @@ class RunRoot:
 
     def name_of(self, relative: str) -> str:
         """What the runs of a folder are called, which is named from the root."""
-        place = self.place_of(relative)
+        place = self.location_of(relative)
         if place is None:
             return relative
         return self._runs.name_of(place.run, place.logdir)
 
     def columns_of(self, relative: str) -> Mapping[str, TemplateValue] | None:
         """What is known of a run in a store for its name on a board; None for anything else."""
-        place = self.place_of(relative)
+        place = self.location_of(relative)
         return None if place is None else self._runs.columns_of(place.run, place.logdir)
 
-    def place_of(self, relative: str) -> StoredRuns.Place | None:
+    def location_of(self, relative: str) -> StoredRuns.Location | None:
         """The run of a store to which a folder of event files belongs."""
         parts = relative.split("/")
         if parts[0] == _EVENTS and is_uid(self._above):
-            place = StoredRuns.Place("", "/".join(parts[1:]))
+            place = StoredRuns.Location("", "/".join(parts[1:]))
             return place if self._learn(place.run) else None
         for number, part in enumerate(parts[:-1]):
             if is_uid(part) and parts[number + 1] == _EVENTS:
-                place = StoredRuns.Place("/".join(parts[: number + 1]), "/".join(parts[number + 2 :]))
+                place = StoredRuns.Location("/".join(parts[: number + 1]), "/".join(parts[number + 2 :]))
                 return place if self._learn(place.run) else None
         return None
 

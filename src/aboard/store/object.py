@@ -243,12 +243,12 @@ class ObjectStore(Store):
         except (StoreError, _NotModified):
             raise
         except (obstore.exceptions.BaseError, OSError) as error:
-            raise translate(error, self._client.place, action, key) from None
+            raise translate(error, self._client.bucket, action, key) from None
         except BaseException as error:
             if not is_panic(error):
                 raise
             raise StoreError(
-                f"{self._client.place.uri}: could not {action} {key or 'it'}: the obstore library failed ({error}).",
+                f"{self._client.bucket.uri}: could not {action} {key or 'it'}: the obstore library failed ({error}).",
                 hint="Check the URI and the endpoint. If they are right, report this as a bug of obstore.",
             ) from None
 

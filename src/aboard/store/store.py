@@ -113,7 +113,7 @@ Data = bytes | bytearray | memoryview | Path
 
 @dataclass(frozen=True)
 class ObjectInfo:
-    """One object of a store."""
+    """Key, size, time and etag of one object of a store."""
 
     key: str
     size: int

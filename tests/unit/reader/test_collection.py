@@ -17,7 +17,7 @@ import pytest
 from tensorboardX import SummaryWriter as PeerWriter
 
 from aboard import SummaryWriter
-from aboard.reader import collection as run_collection
+from aboard.reader import collection as collection_module
 from aboard.reader.collection import Follower, RunCollection
 from aboard.reader.index import IndexCache
 from support.privileges import folder_of_an_ordinary_user
@@ -255,7 +255,7 @@ def test_what_could_not_be_opened_is_read_later(tmp_path: Path) -> None:
 def test_a_follower_survives_a_failure(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refresh_logdirs, failed = run_collection.refresh_logdirs, threading.Event()
+    refresh_logdirs, failed = collection_module.refresh_logdirs, threading.Event()
 
     def fail_once(*work: Any) -> int:
         if not failed.is_set():
@@ -263,7 +263,7 @@ def test_a_follower_survives_a_failure(
             raise MemoryError
         return refresh_logdirs(*work)
 
-    monkeypatch.setattr(run_collection, "refresh_logdirs", fail_once)
+    monkeypatch.setattr(collection_module, "refresh_logdirs", fail_once)
     log(tmp_path / "a", 1)
     with followed(RunCollection({"": tmp_path})) as collection:
         assert shows(collection, {"a": [1]})
@@ -330,14 +330,14 @@ def test_runs_are_there_before_all_of_them_are(tmp_path: Path, monkeypatch: pyte
         (tmp_path / str(run)).mkdir()
         os.link(file, tmp_path / str(run) / file.name)
     collection = RunCollection({"": tmp_path})
-    refresh_logdirs, seen = run_collection.refresh_logdirs, []
+    refresh_logdirs, seen = collection_module.refresh_logdirs, []
 
     def read_part(*work: Any) -> int:
         changed = refresh_logdirs(*work)
         seen.append(collection.progress)
         return changed
 
-    monkeypatch.setattr(run_collection, "refresh_logdirs", read_part)
+    monkeypatch.setattr(collection_module, "refresh_logdirs", read_part)
     collection.refresh()
     assert len(seen) > 5
     seen.append(collection.progress)

@@ -20,9 +20,13 @@ PLUGINS = [
     "graph_run_metadata", "graph_run_metadata_graph", "graph_keras_model", "of my own", "",
 ]  # fmt: skip
 FIELDS = {
-    ValueKind.SIMPLE_VALUE: "simple_value", ValueKind.IMAGE: "image", ValueKind.HISTOGRAM: "histo", ValueKind.AUDIO: "audio",
-    ValueKind.TENSOR: "tensor", ValueKind.NOTHING: None,
-}  # fmt: skip
+    ValueKind.SIMPLE_VALUE: "simple_value",
+    ValueKind.IMAGE: "image",
+    ValueKind.HISTOGRAM: "histo",
+    ValueKind.AUDIO: "audio",
+    ValueKind.TENSOR: "tensor",
+    ValueKind.NOTHING: None,
+}
 
 
 def migrate_event(event: event_pb2.Event) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingKind:
-    """A kind of finding."""
+    """A kind of finding: how bad it is, and what to do about it."""
 
     severity: Severity
     meaning: str

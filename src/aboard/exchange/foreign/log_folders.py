@@ -23,7 +23,7 @@ STAGES = frozenset({"train", "training", "test", "testing", "val", "valid", "val
 
 @dataclass(frozen=True, kw_only=True)
 class LogFolderRun:
-    """A run as its event files tell it."""
+    """A run as its event files describe it."""
 
     folder: Path
     name: str

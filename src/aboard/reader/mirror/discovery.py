@@ -128,7 +128,7 @@ def _root_in(key: str) -> str | None:
 
 
 class StoreScope:
-    """Answers what there is to read, with as few questions as possible."""
+    """The part of a store that a URI names, listed with as few requests as possible."""
 
     def __init__(self, uri: StoreUri, patience: Patience) -> None:
         self._patience = patience

@@ -65,7 +65,7 @@ _WAIT_SECONDS = 5.0  # for those that answer slowly, before the others are asked
 
 
 class TaskPool:
-    """Threads, and the keys of what somebody is still waiting for."""
+    """Tasks for many runs or folders at once, of which slow ones do not hold up the others."""
 
     def __init__(self) -> None:
         self._threads = LazyThreadPool(_AT_ONCE, "aboard-store")
@@ -109,7 +109,7 @@ class ObjectRange(NamedTuple):
 
 
 class RangeFetcher:
-    """Threads that fetch."""
+    """Fetches ranges of objects on a pool of threads, and hands them out in order."""
 
     def __init__(self) -> None:
         self._threads = LazyThreadPool(_THREADS, "aboard-fetch")

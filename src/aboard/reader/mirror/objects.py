@@ -215,5 +215,5 @@ class ObjectFollower:
         except (StoreError, StorageUnavailable) as error:
             self._failures.failed(copies.key, error)
             return
-        self._failures.well(copies.key)
+        self._failures.succeeded(copies.key)
         self.pending -= 1

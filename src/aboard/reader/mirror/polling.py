@@ -17,7 +17,7 @@ from aboard.errors import AboardError
 
 
 class PollSchedule:
-    """Times of questions, in seconds of the monotonic clock."""
+    """When something is polled next, in seconds of the monotonic clock: soon after a change, less often without one."""
 
     def __init__(
         self, shortest: float, longest: float, growth: float = 1.5, clock: Callable[[], float] = time.monotonic
@@ -27,11 +27,11 @@ class PollSchedule:
         self.due_at = float("-inf")
 
     def is_due(self) -> bool:
-        """Whether it is time."""
+        """Whether it is time to poll."""
         return self._clock() >= self.due_at
 
     def changed(self) -> None:
-        """There was something new: ask again soon."""
+        """There was something new: poll again soon."""
         self._pause = self._shortest
         self._rest()
 
@@ -42,15 +42,15 @@ class PollSchedule:
         self._pause = max(self._shortest, min(self._pause * self._growth, longest))
 
     def at_once(self) -> None:
-        """Ask as soon as possible."""
+        """Poll as soon as possible."""
         self._pause, self.due_at = self._shortest, float("-inf")
 
     def never(self) -> None:
-        """Do not ask again."""
+        """Do not poll again."""
         self.due_at = float("inf")
 
     def _rest(self) -> None:
-        # Many runs must not all be asked in the same moment.
+        # Many runs must not all be polled at the same moment.
         self.due_at = self._clock() + self._pause * random.uniform(0.9, 1.0)
 
 
@@ -59,13 +59,13 @@ _MOST_REPORTED = 20  # of one store: with a thousand damaged runs, the first one
 
 
 class ProblemLog:
-    """The problems of one store, by what they concern."""
+    """The problems of one store by what they concern; each is logged once while it lasts."""
 
     def __init__(self, store: str) -> None:
         self._store = store
         self._lock = threading.Lock()
         self._current: dict[str, str] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     @property
     def current(self) -> list[str]:
@@ -74,15 +74,15 @@ class ProblemLog:
             return list(self._current.values())
 
     def note(self, concerns: str, error: Exception | str) -> None:
-        """Note that something cannot be read, and tell it unless it was told before."""
+        """Note that something cannot be read, and log it unless it was logged before."""
         words = _words(error)
         if concerns not in words and concerns != self._store:
             words = f"{concerns}: {words}"
         with self._lock:
             self._current[concerns] = words
             kind = error.code if isinstance(error, AboardError) else words
-            is_new = (concerns, kind) not in self._told and len(self._told) < _MOST_REPORTED
-            self._told.add((concerns, kind))
+            is_new = (concerns, kind) not in self._reported and len(self._reported) < _MOST_REPORTED
+            self._reported.add((concerns, kind))
         if is_new:
             place = "" if self._store in words else f"{self._store}: "
             _LOG.warning("%s%s (It is tried again, and all else is shown.)", place, words)
@@ -92,7 +92,7 @@ class ProblemLog:
         with self._lock:
             was_there = self._current.pop(concerns, None) is not None
             if was_there:
-                self._told = {told for told in self._told if told[0] != concerns}
+                self._reported = {reported for reported in self._reported if reported[0] != concerns}
         if was_there:
             _LOG.warning("%s: %s can be read again.", self._store, concerns)
 
@@ -121,13 +121,13 @@ class StoreFailures:
         """A round begins."""
         self._count = 0
 
-    def well(self, concerns: str) -> None:
+    def succeeded(self, concerns: str) -> None:
         """Something could be read."""
         self._count = 0
         self._problems.solved(concerns)
 
     def failed(self, concerns: str, error: AboardError) -> None:
-        """Something could not; it is told, unless it is the store that fails."""
+        """Something could not be read; it is logged, unless the store itself fails."""
         self._last = error
         self._count += 1
         if not self.gives_up:
@@ -135,11 +135,11 @@ class StoreFailures:
 
     @property
     def gives_up(self) -> bool:
-        """Whether nothing else is to be asked in this round."""
+        """Whether nothing else is to be tried in this round."""
         return self._count >= _IN_A_ROW or self.is_stopped
 
-    def refuse_if_all_failed(self, asked: int, *, has_anything: bool) -> None:
+    def refuse_if_all_failed(self, tried: int, *, has_anything: bool) -> None:
         """Where everything fails, it is the store, and one error says so."""
-        enough = _IN_A_ROW if has_anything else min(asked, _IN_A_ROW)
-        if asked and self._last is not None and self._count >= enough and not self.is_stopped:
+        enough = _IN_A_ROW if has_anything else min(tried, _IN_A_ROW)
+        if tried and self._last is not None and self._count >= enough and not self.is_stopped:
             raise self._last

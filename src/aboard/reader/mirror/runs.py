@@ -26,7 +26,7 @@ _LISTING_PAUSE, _LONGEST_LISTING_PAUSE = 5.0, 60.0
 
 
 class RunFollower:
-    """`find` lists what is new, `copy` brings it here. `name` is told of each run before its files appear."""
+    """`find` lists what is new, `copy` brings it here. `name` is called with each run before its files appear."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class RunFollower:
             self._failures.failed(run.key, error)
             pace.unchanged(_SILENT_PAUSE)
             return False
-        self._failures.well(run.key)
+        self._failures.succeeded(run.key)
         if is_new:
             pace.changed()
         else:
@@ -205,7 +205,7 @@ class RunFollower:
             self._failures.failed(run.key, error)
             pace.unchanged(_SILENT_PAUSE)
             return
-        self._failures.well(run.key)
+        self._failures.succeeded(run.key)
         if run.is_done:
             pace.never()
         self.pending -= 1

@@ -184,7 +184,7 @@ class StoreMirror(RunRoot):
 
     def columns_of(self, relative: str) -> Mapping[str, TemplateValue] | None:
         columns = super().columns_of(relative)
-        place = self.place_of(relative)
+        place = self.location_of(relative)
         if columns is None or place is None:
             return None
         run = self._followed.get(place.run)

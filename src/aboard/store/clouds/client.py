@@ -51,9 +51,9 @@ METADATA_SERVICE = "http://169.254.169.254"
 
 @dataclass(frozen=True)
 class BucketClient:
-    """A bucket as obstore sees it, and what is particular to its provider."""
+    """The obstore objects of a bucket, and what is particular to its provider."""
 
-    place: BucketContext
+    bucket: BucketContext
     reading: Any
     writing: Any
     """Differs in its patience only."""
@@ -66,12 +66,12 @@ class BucketClient:
     page_size: int = 1000
 
     def __repr__(self) -> str:
-        return f"<Client {self.place.uri}>"
+        return f"<BucketClient {self.bucket.uri}>"
 
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """All that the maker of a client needs."""
+    """What a client is made from: the address, the connection, the timeouts and the environment."""
 
     address: StoreAddress
     connection: Connection

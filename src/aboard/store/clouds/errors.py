@@ -21,7 +21,7 @@ from aboard.errors import StoreError
 
 
 class CredentialProvider:
-    """Asks for credentials, and remembers why there were none: obstore passes on only the text of an error."""
+    """Gives obstore credentials, and keeps the error when there are none: obstore passes on only its text."""
 
     def __init__(self, ask: Callable[[], dict[str, Any]]) -> None:
         self._ask = ask
@@ -70,27 +70,27 @@ _RIGHTS = {
 
 @dataclass(frozen=True)
 class BucketContext:
-    """Which store an error is about."""
+    """The bucket that an error is about."""
 
     kind: str
     uri: str
-    bucket: str
+    name: str
     region: str = ""
     expires: float | None = None
     """When the credentials end, where that is known beforehand."""
-    login: CredentialProvider | None = None
+    credentials: CredentialProvider | None = None
 
 
 @dataclass(frozen=True)
 class ProviderResponse:
-    """What was recognised in the text of an error."""
+    """The parts of a provider's response that were recognised in the text of an error."""
 
     status: int
     code: str
     message: str
     region: str
     transport: str
-    """Empty when the server answered; otherwise what went wrong on the way."""
+    """Empty when the server responded; otherwise the failure of the transport."""
     about_credentials: bool
     first_line: str
 
@@ -102,41 +102,43 @@ class ProviderResponse:
 
 def parse_response(text: str) -> ProviderResponse:
     """Recognise the parts of the text of an obstore error."""
-    said, _, debug = text.partition("\n\nDebug source:")
-    status = re.search(r"status code: (\d{3})", said)
-    code = re.search(r"<Code>([^<]+)</Code>|\(code: (\w+)\)|\"error\"\s*:\s*\"(\w+)\"", said)
-    message = re.search(r"<Message>([^<]*)</Message>|\"error_description\"\s*:\s*\"([^\"]*)\"", said)
-    detail = re.search(r"<AuthenticationErrorDetail>([^<]*)<", said)
-    region = re.search(r"<Region>([^<]+)</Region>|expecting '([^']+)'", said)
-    said_code = _first_group(code)
+    report, _, debug = text.partition("\n\nDebug source:")
+    status = re.search(r"status code: (\d{3})", report)
+    code = re.search(r"<Code>([^<]+)</Code>|\(code: (\w+)\)|\"error\"\s*:\s*\"(\w+)\"", report)
+    message = re.search(r"<Message>([^<]*)</Message>|\"error_description\"\s*:\s*\"([^\"]*)\"", report)
+    detail = re.search(r"<AuthenticationErrorDetail>([^<]*)<", report)
+    region = re.search(r"<Region>([^<]+)</Region>|expecting '([^']+)'", report)
+    code_text = _first_group(code)
     words = " ".join(_first_group(message).split()).split(" RequestId:")[0]
     return ProviderResponse(
-        status=int(status[1]) if status else int(said_code) if said_code.isdigit() else 0,
-        code="" if said_code.isdigit() else said_code,
+        status=int(status[1]) if status else int(code_text) if code_text.isdigit() else 0,
+        code="" if code_text.isdigit() else code_text,
         message=f"{words} {_first_group(detail)}".strip(),
         region=_first_group(region),
-        transport="" if status else _transport(said, debug),
-        about_credentials=bool(_METADATA.search(said)) or "token request" in said,
-        first_line=_without_queries(said.strip().split("\n")[0])[:300],
+        transport="" if status else _transport(report, debug),
+        about_credentials=bool(_METADATA.search(report)) or "token request" in report,
+        first_line=_without_queries(report.strip().split("\n")[0])[:300],
     )
 
 
-def translate(error: BaseException, place: BucketContext, action: str, key: str = "") -> StoreError:
+def translate(error: BaseException, bucket: BucketContext, action: str, key: str = "") -> StoreError:
     """The error of the store for what obstore raised; `action` is read, list, write, create or delete."""
-    if place.login and place.login.failure and "credential provider" in str(error):
-        return type(place.login.failure)(place.login.failure.message, hint=place.login.failure.hint)
-    answer = parse_response(str(error))
+    if bucket.credentials and bucket.credentials.failure and "credential provider" in str(error):
+        return type(bucket.credentials.failure)(
+            bucket.credentials.failure.message, hint=bucket.credentials.failure.hint
+        )
+    response = parse_response(str(error))
     name = type(error).__name__
-    if action == "create" and name in {"AlreadyExistsError", "PreconditionError"} and answer.code not in _NO_BUCKET:
-        return errors.KeyExists(f"{key} exists already in {place.uri}.")
+    if action == "create" and name in {"AlreadyExistsError", "PreconditionError"} and response.code not in _NO_BUCKET:
+        return errors.KeyExists(f"{key} exists already in {bucket.uri}.")
     action = "write" if action == "create" else action
-    for recognise in (_credentials, _missing_bucket_or_wrong_region, _full, _permission, _object_errors, _unreachable):
-        if found := recognise(answer, name, place, action, key):
+    for recognise in (_credentials, _wrong_region, _missing_bucket, _full, _permission, _object_errors, _unreachable):
+        if found := recognise(response, name, bucket, action, key):
             return found
     hint = ""
-    if "object with invalid path" in answer.first_line:
+    if "object with invalid path" in response.first_line:
         hint = "Rename or delete that object, or open a prefix that does not contain it."
-    return StoreError(f"{place.uri}: could not {action} {key or 'it'}: {answer.words}.", hint=hint)
+    return StoreError(f"{bucket.uri}: could not {action} {key or 'it'}: {response.words}.", hint=hint)
 
 
 def is_beyond_end(error: BaseException) -> bool:
@@ -164,98 +166,113 @@ def credentials_hint(kind: str) -> str:
     return _CREDENTIALS[kind]
 
 
-def _credentials(answer: ProviderResponse, _: str, place: BucketContext, action: str, __: str) -> StoreError | None:
-    hint = _CREDENTIALS[place.kind]
-    if answer.about_credentials and (answer.transport or answer.status in {0, 400, 401, 403, 404}):
-        if answer.code == "invalid_grant" or "expired" in answer.message.lower():
-            return errors.CredentialsExpired(f"{place.uri}: the credentials have expired ({answer.words}).", hint=hint)
-        return errors.CredentialsMissing(f"{place.uri}: no usable credentials were found.", hint=hint)
-    refused = answer.code in _REFUSED or "failed to authenticate" in answer.message.lower()
-    if answer.status == 401 and not answer.code:
+def _credentials(response: ProviderResponse, _: str, bucket: BucketContext, action: str, __: str) -> StoreError | None:
+    hint = _CREDENTIALS[bucket.kind]
+    if response.about_credentials and (response.transport or response.status in {0, 400, 401, 403, 404}):
+        if response.code == "invalid_grant" or "expired" in response.message.lower():
+            return errors.CredentialsExpired(
+                f"{bucket.uri}: the credentials have expired ({response.words}).", hint=hint
+            )
+        return errors.CredentialsMissing(f"{bucket.uri}: no usable credentials were found.", hint=hint)
+    refused = response.code in _REFUSED or "failed to authenticate" in response.message.lower()
+    if response.status == 401 and not response.code:
         refused = True
-    if answer.code in _EXPIRED or (refused and _has_ended(answer, place)):
-        return errors.CredentialsExpired(f"{place.uri}: the credentials have expired ({answer.words}).", hint=hint)
+    if response.code in _EXPIRED or (refused and _has_ended(response, bucket)):
+        return errors.CredentialsExpired(f"{bucket.uri}: the credentials have expired ({response.words}).", hint=hint)
     if refused:
-        return errors.CredentialsRefused(f"{place.uri}: the credentials are not accepted ({answer.words}).", hint=hint)
-    if answer.code == "RequestTimeTooSkewed":
         return errors.CredentialsRefused(
-            f"{place.uri}: the clock of this machine is wrong ({answer.words}).", hint="Set it, for example with NTP."
+            f"{bucket.uri}: the credentials are not accepted ({response.words}).", hint=hint
+        )
+    if response.code == "RequestTimeTooSkewed":
+        return errors.CredentialsRefused(
+            f"{bucket.uri}: the clock of this machine is wrong ({response.words}).",
+            hint="Set it, for example with NTP.",
         )
     return None
 
 
-def _has_ended(answer: ProviderResponse, place: BucketContext) -> bool:
-    said = answer.message.lower()
-    known = place.expires is not None and place.expires < time.time()
-    return known or "expired" in said or "not valid in the specified time frame" in said or "lifetime" in said
+def _has_ended(response: ProviderResponse, bucket: BucketContext) -> bool:
+    report = response.message.lower()
+    known = bucket.expires is not None and bucket.expires < time.time()
+    return known or "expired" in report or "not valid in the specified time frame" in report or "lifetime" in report
 
 
-def _missing_bucket_or_wrong_region(
-    answer: ProviderResponse, name: str, place: BucketContext, action: str, _: str
-) -> StoreError | None:
-    if answer.code in _REGION or "incorrectly configured region" in answer.first_line or answer.status in {301, 307}:
-        there = f"in {answer.region}" if answer.region else "in another region"
-        wanted = answer.region or "the region of the bucket"
-        variable = {"oss": "OSS_ENDPOINT", "gs": "GOOGLE_BASE_URL"}.get(place.kind, "AWS_REGION")
+def _wrong_region(response: ProviderResponse, _: str, bucket: BucketContext, __: str, ___: str) -> StoreError | None:
+    if (
+        response.code in _REGION
+        or "incorrectly configured region" in response.first_line
+        or response.status in {301, 307}
+    ):
+        there = f"in {response.region}" if response.region else "in another region"
+        wanted = response.region or "the region of the bucket"
+        variable = {"oss": "OSS_ENDPOINT", "gs": "GOOGLE_BASE_URL"}.get(bucket.kind, "AWS_REGION")
         return errors.WrongRegion(
-            f"{place.uri}: the bucket {place.bucket} is {there}, and {place.region or 'another one'} was asked.",
+            f"{bucket.uri}: the bucket {bucket.name} is {there}, and {bucket.region or 'another one'} was asked.",
             hint=f"Set {variable} to {wanted}.",
         )
-    nowhere = answer.status == 404 and not answer.code and action in {"list", "write"}
-    if answer.code in _NO_BUCKET or nowhere:
-        what = "container" if place.kind == "az" else "bucket"
+    return None
+
+
+def _missing_bucket(
+    response: ProviderResponse, _: str, bucket: BucketContext, action: str, __: str
+) -> StoreError | None:
+    nowhere = response.status == 404 and not response.code and action in {"list", "write"}
+    if response.code in _NO_BUCKET or nowhere:
+        what = "container" if bucket.kind == "az" else "bucket"
         return errors.NoSuchStore(
-            f"{place.uri}: there is no {what} {place.bucket}.",
+            f"{bucket.uri}: there is no {what} {bucket.name}.",
             hint=f"Check the name, the account and the endpoint, or create the {what}; aboard does not create any.",
         )
     return None
 
 
-def _full(answer: ProviderResponse, _: str, place: BucketContext, __: str, ___: str) -> StoreError | None:
-    if answer.code in _FULL or answer.status == 507:
-        return errors.StoreFull(f"{place.uri}: {answer.words}.", hint="Make room, or ask for a larger quota.")
+def _full(response: ProviderResponse, _: str, bucket: BucketContext, __: str, ___: str) -> StoreError | None:
+    if response.code in _FULL or response.status == 507:
+        return errors.StoreFull(f"{bucket.uri}: {response.words}.", hint="Make room, or ask for a larger quota.")
     return None
 
 
-def _permission(answer: ProviderResponse, name: str, place: BucketContext, action: str, key: str) -> StoreError | None:
-    denied = answer.status in {401, 403} or name in {"PermissionDeniedError", "UnauthenticatedError"}
-    if not denied and answer.code not in {"AccessDenied", "AuthorizationPermissionMismatch"}:
+def _permission(
+    response: ProviderResponse, name: str, bucket: BucketContext, action: str, key: str
+) -> StoreError | None:
+    denied = response.status in {401, 403} or name in {"PermissionDeniedError", "UnauthenticatedError"}
+    if not denied and response.code not in {"AccessDenied", "AuthorizationPermissionMismatch"}:
         return None
-    right = _RIGHTS[place.kind][action]
-    what = key or f"everything in {place.bucket}"
-    reason = f" ({answer.words})" if answer.code else ""
+    right = _RIGHTS[bucket.kind][action]
+    what = key or f"everything in {bucket.name}"
+    reason = f" ({response.words})" if response.code else ""
     return errors.AccessDenied(
-        f"{place.uri}: no permission to {action} {what}{reason}.",
+        f"{bucket.uri}: no permission to {action} {what}{reason}.",
         hint=f"The permission is called {right}; credentials that were meant for another bucket give the same answer.",
     )
 
 
 def _object_errors(
-    answer: ProviderResponse, name: str, place: BucketContext, action: str, key: str
+    response: ProviderResponse, name: str, bucket: BucketContext, action: str, key: str
 ) -> StoreError | None:
-    if action in {"read", "delete"} and (answer.status == 404 or name == "FileNotFoundError"):
-        return errors.KeyNotFound(f"There is no {key} in {place.uri}.")
+    if action in {"read", "delete"} and (response.status == 404 or name == "FileNotFoundError"):
+        return errors.KeyNotFound(f"There is no {key} in {bucket.uri}.")
     return None
 
 
-def _unreachable(answer: ProviderResponse, _: str, place: BucketContext, action: str, key: str) -> StoreError | None:
-    if answer.transport:
+def _unreachable(response: ProviderResponse, _: str, bucket: BucketContext, action: str, key: str) -> StoreError | None:
+    if response.transport:
         return errors.StoreUnreachable(
-            f"{place.uri} cannot be reached: {answer.transport}.",
+            f"{bucket.uri} cannot be reached: {response.transport}.",
             hint="Check the network, the endpoint and, behind a proxy, HTTPS_PROXY.",
         )
-    if answer.status >= 500 or answer.status in {408, 429}:
+    if response.status >= 500 or response.status in {408, 429}:
         return errors.StoreUnreachable(
-            f"{place.uri}: the server could not {action} {key or 'it'} ({answer.words}).",
+            f"{bucket.uri}: the server could not {action} {key or 'it'} ({response.words}).",
             hint="The service failed, not your settings; check its status if this lasts.",
         )
     return None
 
 
-def _transport(said: str, debug: str) -> str:
-    """In words, why no answer came; empty if that is not what happened."""
+def _transport(report: str, debug: str) -> str:
+    """In words, why no response came; empty if that is not what happened."""
     if "dns error" in debug or "failed to lookup address" in debug:
-        host = re.search(r"https?://([^/\s:]+)", said)
+        host = re.search(r"https?://([^/\s:]+)", report)
         return f"the name {host[1]} is not known" if host else "its name is not known"
     if "ConnectionRefused" in debug:
         return "the connection was refused"
@@ -270,7 +287,7 @@ def _transport(said: str, debug: str) -> str:
     ):
         return "the connection broke"
     if re.search(
-        r"HTTP error|error sending request|error decoding response body|kind: (Body|Request|Decode)", said + debug
+        r"HTTP error|error sending request|error decoding response body|kind: (Body|Request|Decode)", report + debug
     ):
         return "the connection broke"
     return ""

@@ -52,7 +52,7 @@ class AwsProfile:
     def endpoint(self) -> str:
         return self.values.get("endpoint_url", "")
 
-    def login(self) -> CredentialProvider | None:
+    def credentials(self) -> CredentialProvider | None:
         """Where obstore gets credentials whenever it needs some; None if the profile has none."""
         if self.values.get("aws_access_key_id"):
             static = _static(self.values)
@@ -170,7 +170,7 @@ def make(settings: ClientSettings) -> BucketClient:
         config["metadata_endpoint"] = service
     more = {"credential_provider": provider} if provider and not _anonymous(settings) else {}
     reading, writing = build_both("s3", settings, config, **more)
-    place = BucketContext("s3", address.uri, address.bucket, region, login=provider)
+    place = BucketContext("s3", address.uri, address.bucket, region, credentials=provider)
     return BucketClient(place, reading, writing, writing, bulk_delete=not settings.says_yes("AWS_DISABLE_BULK_DELETE"))
 
 
@@ -245,5 +245,5 @@ def _credentials(settings: ClientSettings, profile: AwsProfile | None) -> Creden
     if connection.key_id:
         return fixed_credentials(connection.key_id, connection.secret, connection.session_token)
     if profile and (connection.profile or not settings.is_set("AWS_ACCESS_KEY_ID", *_OTHER_SOURCES)):
-        return profile.login()
+        return profile.credentials()
     return None

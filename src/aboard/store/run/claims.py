@@ -129,7 +129,7 @@ def withdraw_columns(folder: RunFolder, manifest: Manifest) -> None:
 
 class _Heartbeat(NamedTuple):
     mark: str
-    """Changes with each sign."""
+    """Changes with each heartbeat."""
     time: datetime
     sealed: bool
 
