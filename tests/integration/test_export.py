@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from aboard import SummaryWriter
-from aboard import open as open_runs
+from aboard.reader.opened.runs import open as open_runs
 from support.commands import aboard
 from support.processes import succeed
 
@@ -189,9 +189,10 @@ def test_memory_does_not_grow_with_the_text(tmp_path):
         import sys
         from pathlib import Path
         import aboard
-        from aboard.exchange.export import Exported, export_points
-        from aboard.exchange.formats import FORMATS
+        from aboard.exchange.export import ExportResult
         from aboard.exchange.export import NamePatterns
+        from aboard.exchange.export import export_points
+        from aboard.exchange.formats import FORMATS
 
         def peak():  # not ru_maxrss, which begins with that of the process that started this one
             lines = Path("/proc/self/status").read_text().splitlines()
@@ -203,7 +204,7 @@ def test_memory_does_not_grow_with_the_text(tmp_path):
             columns = [run.scalars[tag].values for run in runs for tag in run.scalars]
             before = peak()
             with open("/dev/null", "wb") as file:
-                done, target = Exported(), FORMATS[form](file, superseded=False)
+                done, target = ExportResult(), FORMATS[form](file, superseded=False)
                 export_points(runs, NamePatterns([]), target, done, superseded=False)
             return done.points, peak() - before
 

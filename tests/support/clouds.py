@@ -35,8 +35,8 @@ def clear_clouds(patch: pytest.MonkeyPatch, home: Path) -> None:
     patch.setenv("AWS_METADATA_ENDPOINT", f"http://{NOBODY_LISTENS}")
     for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
         patch.setenv(name, NOBODY_LISTENS)
-    for module in ("s3_client", "gcs_client", "azure_client", "clients"):
-        patch.setattr(f"aboard.store.{module}.METADATA_SERVICE", f"http://{NOBODY_LISTENS}")
+    for module in ("s3", "gcs", "azure", "client"):
+        patch.setattr(f"aboard.store.clouds.{module}.METADATA_SERVICE", f"http://{NOBODY_LISTENS}")
 
 
 def use(patch: pytest.MonkeyPatch, variables: Mapping[str, str]) -> None:
