@@ -60,9 +60,9 @@ def test_children_of_its_own_keep_their_exit_codes(tmp_path: Path) -> None:
         + """
     import subprocess, time
     import psutil
-    from aboard.run.supervisor import process_tree
-    process_tree._REAP_SECONDS = 0.0
-    reaper = process_tree.OrphanReaper()
+    from aboard.run.supervisor import command as supervised
+    supervised._REAP_SECONDS = 0.0
+    reaper = supervised.OrphanReaper()
     own = [subprocess.Popen(["sh", "-c", f"exit {code}"]) for code in range(1, 6)]
     command = subprocess.Popen(["sh", "-c", "(exit 0 & exit 0) & exit 9"], start_new_session=True)
     def is_over(process):
