@@ -149,7 +149,7 @@ def test_a_watcher_hears_nothing_of_what_it_may_not_see():
     stream = EventStream(changes, access)
     changes.tell("run", "secret", {"name": "hidden"})
     changes.tell("run", "Open", {"name": "shown"})
-    told = stream._told(changes.since(0))
+    told = stream._encode(changes.since(0))
     assert b"shown" in told
     assert b"hidden" not in told
 

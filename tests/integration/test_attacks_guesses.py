@@ -151,11 +151,11 @@ def test_large_bodies_of_strangers_are_not_read(server: TeamServer, path: str, m
     parsed: list[int] = []
     before = operations._decode
 
-    def understood(kind: type[object], content: bytes) -> object:
+    def decode(kind: type[object], content: bytes) -> object:
         parsed.append(len(content))
         return before(kind, content)
 
-    monkeypatch.setattr(operations, "_understood", understood)
+    monkeypatch.setattr(operations, "_decode", decode)
     nested = b'{"code":"x","x":[' + b",".join([b"[]"] * 200_000) + b"]}"
     answer = server.ask(path, "POST", form=nested.decode(), Content_Type="application/json", Origin=server.url)
     assert answer.status == 413
