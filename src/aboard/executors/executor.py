@@ -240,7 +240,7 @@ def running_unit(handle: UnitHandle) -> Conflict:
 
 
 def status_after_revival(executor: Executor, handle: UnitHandle, is_wanted: Callable[[], bool]) -> UnitStatus:
-    """How a unit is doing, started again where it can go on and `is_wanted` does not say otherwise."""
+    """The status of a unit, restarted first if it was killed with its supervisor and `is_wanted` allows it."""
     status = executor.status(handle)
     if not (status.can_go_on and is_wanted() and executor.revive(handle)):
         return status

@@ -26,7 +26,7 @@ class AboardTracker(_tracking.GeneralTracker):
         """Choose the run: `run`, that of the script, of `aboard run`, or a new one, to which `options` belong."""
         super().__init__()
         self.run = choose_run(run, **options)
-        self._numbers = ScalarLogger("Accelerate")
+        self._scalars = ScalarLogger("Accelerate")
 
     @property
     def tracker(self) -> Run:
@@ -41,7 +41,7 @@ class AboardTracker(_tracking.GeneralTracker):
         """Numbers and texts of one step."""
         writer, at = self.run.writer(), step or 0
         texts = {name: value for name, value in values.items() if isinstance(value, str)}
-        self._numbers.log(writer, {name: value for name, value in values.items() if name not in texts}, at)
+        self._scalars.log(writer, {name: value for name, value in values.items() if name not in texts}, at)
         for name, text in texts.items():
             writer.add_text(name, text, at)
 

@@ -31,11 +31,11 @@ class AboardMetricWriter(_interface.MetricWriter):
         super().__init__()
         self.run = choose_run(run, **options)
         self._writer = self.run.writer(stage)
-        self._numbers = ScalarLogger("clu")
+        self._scalars = ScalarLogger("clu")
 
     def write_scalars(self, step: int, scalars: Mapping[str, Any]) -> None:
         """Numbers of one step."""
-        self._numbers.log(self._writer, scalars, int(step))
+        self._scalars.log(self._writer, scalars, int(step))
 
     def write_images(self, step: int, images: Mapping[str, Any]) -> None:
         """Batches of images, NHWC; numbers from 0 to 1, or bytes."""

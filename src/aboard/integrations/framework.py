@@ -118,14 +118,14 @@ class BatchMetrics:
         """How many batches were trained on."""
         self._writer = writer
         self._prefix = f"{self.group}/" if self.group else ""
-        self._numbers = ScalarLogger("batch metrics")
+        self._scalars = ScalarLogger("batch metrics")
 
     def trained(self, metrics: Mapping[str, Any]) -> None:
         """A batch was trained on: a point at step 5 is that of the fifth batch."""
         self.batches += 1
-        self._numbers.log(self._writer, metrics, self.batches, self._prefix)
+        self._scalars.log(self._writer, metrics, self.batches, self._prefix)
 
     def validated(self, metrics: Mapping[str, Any]) -> None:
         """A validation after the batches so far."""
         named = {name if str(name).startswith("val") else f"val_{name}": value for name, value in metrics.items()}
-        self._numbers.log(self._writer, named, self.batches, self._prefix)
+        self._scalars.log(self._writer, named, self.batches, self._prefix)

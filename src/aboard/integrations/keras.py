@@ -62,7 +62,7 @@ class KerasCallback(keras.callbacks.Callback):
         self._histogram_freq = histogram_freq
         self._log_dir = None if log_dir is None else Path(log_dir)
         self.run = choose_run(run, tensorboard_path=self._log_dir, **options)
-        self._numbers = ScalarLogger("Keras")
+        self._scalars = ScalarLogger("Keras")
         self._batches = BatchMetrics(self.run.writer("train"), batch_group) if batch_metrics else None
         self._batch_count = 0
         self._is_fitting = False
@@ -73,7 +73,7 @@ class KerasCallback(keras.callbacks.Callback):
         """A fit begins: what it is asked to do is logged."""
         self._is_fitting = True
         self._offset = None
-        self.run.log_hparams({**self._said_by_keras(), **self._hparams})
+        self.run.log_hparams({**self._fit_hparams(), **self._hparams})
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """A batch was trained on."""
@@ -91,9 +91,9 @@ class KerasCallback(keras.callbacks.Callback):
         validation = {name[4:]: values.pop(name) for name in list(values) if name.startswith("val_")}
         if (rate := self._learning_rate()) is not None:
             values.setdefault("learning_rate", rate)
-        self._numbers.log(self.run.writer("train"), values, number, "epoch_")
+        self._scalars.log(self.run.writer("train"), values, number, "epoch_")
         if validation:
-            self._numbers.log(self.run.writer("validation"), validation, number, "epoch_")
+            self._scalars.log(self.run.writer("validation"), validation, number, "epoch_")
             if self._batches is not None:
                 self._batches.validated(validation)
         if self._histogram_freq and number % self._histogram_freq == 0:
@@ -108,10 +108,10 @@ class KerasCallback(keras.callbacks.Callback):
         """An evaluation of its own has ended."""
         if not self._is_fitting and logs:
             named = {f"evaluation_{name}_vs_iterations": value for name, value in logs.items()}
-            self._numbers.log(self.run.writer("validation"), named, self._batch_count)
+            self._scalars.log(self.run.writer("validation"), named, self._batch_count)
             self.run.flush()
 
-    def _said_by_keras(self) -> dict[str, Any]:
+    def _fit_hparams(self) -> dict[str, Any]:
         told = {name: self.params[name] for name in ("epochs", "steps") if self.params.get(name) is not None}
         optimizer: Any = getattr(self.model, "optimizer", None)
         if optimizer is not None:

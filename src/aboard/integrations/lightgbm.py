@@ -21,7 +21,7 @@ class LightGBMCallback:
     def __init__(self, run: Run | None = None, **options: Any) -> None:
         """Choose the run: `run`, that of the script, of `aboard run`, or a new one, to which `options` belong."""
         self.run = choose_run(run, **options)
-        self._numbers = ScalarLogger("LightGBM")
+        self._scalars = ScalarLogger("LightGBM")
         self._has_told = False
 
     def __call__(self, env: Any) -> None:
@@ -36,6 +36,6 @@ class LightGBMCallback:
                 stage, _, metric = metric.partition(" ")  # noqa: PLW2901
             stages[stage][metric] = value
         for stage, metrics in stages.items():
-            self._numbers.log(self.run.writer(stage), metrics, env.iteration)
+            self._scalars.log(self.run.writer(stage), metrics, env.iteration)
         if env.iteration + 1 == env.end_iteration:
             self.run.flush()

@@ -61,7 +61,7 @@ class AboardLogger(_loggers.Logger):
         self._run = run
         self._options = options
         self._prefix = f"{prefix}-" if prefix else ""
-        self._numbers = ScalarLogger("Lightning")
+        self._scalars = ScalarLogger("Lightning")
         self._writer: SummaryWriter | None = None
 
     @property
@@ -107,7 +107,7 @@ class AboardLogger(_loggers.Logger):
         if _is_first_rank():
             if self._writer is None:
                 self._writer = self.run.writer()
-            self._numbers.log(self._writer, metrics, step or 0, self._prefix)
+            self._scalars.log(self._writer, metrics, step or 0, self._prefix)
 
     def log_graph(self, model: Any, input_array: Any = None) -> None:
         """The graph of the module, by its `example_input_array` unless another one is given."""

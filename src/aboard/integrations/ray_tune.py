@@ -44,7 +44,7 @@ class RayTuneCallback(tune.Callback):
             )
         self._experiment = experiment
         self._options = options
-        self._numbers = ScalarLogger("Ray Tune")
+        self._scalars = ScalarLogger("Ray Tune")
         self._runs: dict[str, Run] = {}
         self._endings: list[threading.Thread] = []
 
@@ -58,7 +58,7 @@ class RayTuneCallback(tune.Callback):
         """A trial has reported numbers."""
         step = result.get("timesteps_total") or result.get("training_iteration") or 0
         shown = {name: value for name, value in result.items() if name not in _ABOUT_THE_TRIAL and _is_shown(value)}
-        self._numbers.log(self._run_of(trial).writer(), shown, step, _PREFIX)
+        self._scalars.log(self._run_of(trial).writer(), shown, step, _PREFIX)
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """A trial is over: by itself, or because the scheduler has stopped it."""

@@ -34,7 +34,7 @@ class TransformersCallback(transformers.TrainerCallback):
         self.run = run
         self._options = options
         self._hparams = dict(hparams or {})
-        self._numbers = ScalarLogger("Trainer")
+        self._scalars = ScalarLogger("Trainer")
         if run is not None:
             choose_run(run, **options)
 
@@ -59,7 +59,7 @@ class TransformersCallback(transformers.TrainerCallback):
         """The Trainer has something to log."""
         if not state.is_world_process_zero or not logs:
             return
-        self._numbers.log(self._begun(args).writer(), tagged(logs), state.global_step)
+        self._scalars.log(self._begun(args).writer(), tagged(logs), state.global_step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Training is over; the run goes on."""

@@ -22,7 +22,7 @@ class XGBoostCallback(xgboost.callback.TrainingCallback):
         """Choose the run: `run`, that of the script, of `aboard run`, or a new one, to which `options` belong."""
         super().__init__()
         self.run = choose_run(run, **options)
-        self._numbers = ScalarLogger("XGBoost")
+        self._scalars = ScalarLogger("XGBoost")
 
     def before_training(self, model: Any) -> Any:
         """Parameters of the booster are hyperparameters; of several folds those of the first."""
@@ -34,7 +34,7 @@ class XGBoostCallback(xgboost.callback.TrainingCallback):
         """A round is over."""
         for stage, metrics in evals_log.items():
             newest = {name: _newest(values) for name, values in metrics.items()}
-            self._numbers.log(self.run.writer(stage), newest, epoch)
+            self._scalars.log(self.run.writer(stage), newest, epoch)
         return False
 
     def after_training(self, model: Any) -> Any:

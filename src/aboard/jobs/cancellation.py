@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run hears that its job was cancelled: by a file beside the job's record, or by a key in the store.
+"""Marks by which a run learns that its job was cancelled: a file beside the job's record, or a key in the store.
 
-`aboard run` looks for the one of the two that its variables name when it is asked to end.
+`aboard run` looks for the mark that its variables name when it receives a request to end.
 """
 
 from __future__ import annotations

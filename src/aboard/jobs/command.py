@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command of a job: what a person wrote, with values of hyperparameters in it, behind `aboard run`."""
+"""The command of a job: the words of the user with values of hyperparameters filled in, and names made from them."""
 
 from __future__ import annotations
 

@@ -167,60 +167,60 @@ class PreparedJob:
 
 
 class JobPreparation:
-    """Makes jobs of what is asked for; everything that can be wrong is found before anything is submitted."""
+    """Turns a request into jobs. Everything that can be wrong is found before anything is submitted."""
 
-    def __init__(self, asked: JobRequest, *, copies: bool = True) -> None:
-        """With `copies=False` nothing is written: for looking at what would be."""
+    def __init__(self, request: JobRequest, *, copies: bool = True) -> None:
+        """With `copies=False` nothing is written: for a dry run."""
         self._copies = copies
-        self.settings: Settings = client_settings({"workspace": asked.workspace})
+        self.settings: Settings = client_settings({"workspace": request.workspace})
         self.records = JobRecords(self.settings.home)
-        self.executor = executor_from(asked.executor, self.settings.executor or "local")
-        self._asked = asked
+        self.executor = executor_from(request.executor, self.settings.executor or "local")
+        self._request = request
         store = parse_uri(self.settings.store)
         kept = str(store.path) if store.path is not None else store.uri
-        self._side: ExecutionSite = execution_site(self.executor, self.settings, kept, asked.program)
+        self._site: ExecutionSite = execution_site(self.executor, self.settings, kept, request.program)
         self._store = kept
-        self._words = split_command(asked.command)
+        self._words = split_command(request.command)
         self._sent = self._source_to_send()
-        self._commit = _commit_of(asked.source_dir)
+        self._commit = _commit_of(request.source_dir)
 
     def prepared(self, hparams: Mapping[str, object], name: str | None, group: str = "") -> PreparedJob:
         """A job with these hyperparameters, alone or one of a sweep; all jobs of a sweep run in one source folder."""
-        asked, unit = self._asked, new_uid()
+        request, unit = self._request, new_uid()
         values = flat_hparams(hparams)
         words = fill_in_hparams(self._words, values)
         run = default_run_name(words, unit) if name is None else check_name(name, "a run")
         workspace = check_workspace_name(self.settings.workspace)
-        experiment = check_name(asked.experiment, "an experiment") if asked.experiment else ""
+        experiment = check_name(request.experiment, "an experiment") if request.experiment else ""
         # A TensorBoard that the executor keeps reads a folder of its own.
         mirror: str = getattr(self.executor, "tensorboard_log_dir", "")
-        options = _run_options(asked, run, workspace, experiment, self._commit, mirror)
-        if asked.restarts and not self.executor.restarts_failures:
-            options.append(f"--restarts={asked.restarts}")
-        if not self._side.keeps_disk:
+        options = _run_options(request, run, workspace, experiment, self._commit, mirror)
+        if request.restarts and not self.executor.restarts_failures:
+            options.append(f"--restarts={request.restarts}")
+        if not self._site.keeps_disk:
             options.append("--must-ship")
-        timeout = None if asked.timeout is None else parse_duration(asked.timeout, "timeout").total_seconds()
+        timeout = None if request.timeout is None else parse_duration(request.timeout, "timeout").total_seconds()
         mark = self.records.cancel_mark(unit)
         spec = UnitSpec(
             id=unit,
             name=unit_name_from(run),
-            command=(*self._side.program, *options, "--", *words),
-            image=asked.image,
+            command=(*self._site.program, *options, "--", *words),
+            image=request.image,
             source=self._source(group or unit),
             environment={
-                **self._side.environment,
+                **self._site.environment,
                 HPARAMS: json.dumps(hparams_to_json(values)),
                 **({SOURCE_KEY: self._sent.key} if self._sent is not None else {}),
-                **mark_variables(unit, mark, shares_files=self._side.shares_files),
+                **mark_variables(unit, mark, shares_files=self._site.shares_files),
                 **({TIMEOUT_VARIABLE: f"{timeout:g}"} if timeout is not None else {}),
-                **asked.environment,
+                **request.environment,
             },
-            mounts=(*self._side.mounts, *asked.mounts),
-            resources=_resources(asked),
-            service_account=asked.service_account,
+            mounts=(*self._site.mounts, *request.mounts),
+            resources=_resources(request),
+            service_account=request.service_account,
             timeout=timeout,
-            grace=asked.grace + _FLUSH_SECONDS,
-            restarts=asked.restarts,
+            grace=request.grace + _FLUSH_SECONDS,
+            restarts=request.restarts,
             labels={JOB_LABEL: unit},
         )
         record = JobRecord(
@@ -240,32 +240,32 @@ class JobPreparation:
         """Have the source where these units find it: in the store, or copied to the place of the job or sweep."""
         if self._sent is not None:
             self._sent.send(self._store, units)
-        elif self._asked.source_dir is not None:
+        elif self._request.source_dir is not None:
             bring_source(
-                _absolute_folder(self._asked.source_dir), self._copy_for(owner), copies=self._side.shares_files
+                _absolute_folder(self._request.source_dir), self._copy_for(owner), copies=self._site.shares_files
             )
 
     def _source_to_send(self) -> PackedSource | None:
-        given = self._asked.source_dir
-        if given is None or self._side.shares_files or self.executor.brings_source:
+        given = self._request.source_dir
+        if given is None or self._site.shares_files or self.executor.brings_source:
             return None
         return PackedSource.of(_absolute_folder(given))
 
     def _source(self, owner: str) -> str:
         """The source folder as a unit finds it."""
         if not self._copies:
-            return "" if self._asked.source_dir is None else str(_absolute_folder(self._asked.source_dir))
+            return "" if self._request.source_dir is None else str(_absolute_folder(self._request.source_dir))
         copy = self._copy_for(owner)
-        return source_for(self.executor, self._asked.source_dir, copy, shares=self._side.shares_files)
+        return source_for(self.executor, self._request.source_dir, copy, shares=self._site.shares_files)
 
     def _copy_for(self, owner: str) -> Path:
         return self.records.place(owner) / "source"
 
 
-def plan_job(asked: JobRequest) -> tuple[Executor, list[UnitSpec]]:
+def plan_job(request: JobRequest) -> tuple[Executor, list[UnitSpec]]:
     """What `submit_job` would submit, and where to; nothing is sent, written or asked."""
-    preparing = JobPreparation(asked, copies=False)
-    return preparing.executor, [preparing.prepared(asked.hparams, asked.name).spec]
+    preparing = JobPreparation(request, copies=False)
+    return preparing.executor, [preparing.prepared(request.hparams, request.name).spec]
 
 
 @contextlib.contextmanager
@@ -324,8 +324,8 @@ def write_prepared(one: PreparedJob, records: JobRecords) -> None:
     records.write(one.record)
 
 
-def _run_options(asked: JobRequest, run: str, workspace: str, experiment: str, commit: str, mirror: str) -> list[str]:
-    tags = {**({"commit": commit} if commit else {}), **asked.tags}
+def _run_options(request: JobRequest, run: str, workspace: str, experiment: str, commit: str, mirror: str) -> list[str]:
+    tags = {**({"commit": commit} if commit else {}), **request.tags}
     return [
         "run",
         f"--name={run}",
@@ -333,7 +333,7 @@ def _run_options(asked: JobRequest, run: str, workspace: str, experiment: str, c
         *([f"--experiment={experiment}"] if experiment else []),
         *(f"--tag={name}={value}" if value else f"--tag={name}" for name, value in tags.items()),
         *([f"--mirror={mirror}"] if mirror else []),
-        f"--grace={asked.grace:g}",
+        f"--grace={request.grace:g}",
     ]
 
 
@@ -341,9 +341,9 @@ def _absolute_folder(source_dir: str | os.PathLike[str]) -> Path:
     return Path(source_dir).expanduser().absolute()
 
 
-def _resources(asked: JobRequest) -> Resources:
-    memory = parse_size(asked.memory) if isinstance(asked.memory, str) else asked.memory
-    return Resources(cpus=asked.cpus, memory=memory, gpus=asked.gpus, gpu_type=asked.gpu_type)
+def _resources(request: JobRequest) -> Resources:
+    memory = parse_size(request.memory) if isinstance(request.memory, str) else request.memory
+    return Resources(cpus=request.cpus, memory=memory, gpus=request.gpus, gpu_type=request.gpu_type)
 
 
 def _commit_of(source_dir: str | os.PathLike[str] | None) -> str:

@@ -9,12 +9,7 @@ from datetime import timedelta
 
 from aboard.executors.executor import Executor
 from aboard.jobs.job import Job
-from aboard.jobs.submission import (
-    JobPreparation,
-    JobRequest,
-    submit_prepared,
-    undo_if_refused,
-)
+from aboard.jobs.submission import JobPreparation, JobRequest, submit_prepared, undo_if_refused
 from aboard.model.units import Mount
 
 
@@ -93,10 +88,10 @@ def submit(
     )
 
 
-def submit_job(asked: JobRequest) -> Job:
+def submit_job(request: JobRequest) -> Job:
     """Submit one job."""
-    preparing = JobPreparation(asked)
-    one = preparing.prepared(asked.hparams, asked.name)
+    preparing = JobPreparation(request)
+    one = preparing.prepared(request.hparams, request.name)
     with undo_if_refused([one], preparing.records):
         preparing.bring_source(one.spec.id, [one.spec.id])
         record = submit_prepared(one, preparing.executor, preparing.records)

@@ -96,10 +96,10 @@ class Sweep:
         return f"Sweep(experiment={self.experiment!r}, jobs={len(self.jobs)})"
 
 
-def plan_sweep(asked: JobRequest, hparams: HparamSets, at_once: int | None) -> tuple[Executor, list[UnitSpec]]:
+def plan_sweep(request: JobRequest, hparams: HparamSets, at_once: int | None) -> tuple[Executor, list[UnitSpec]]:
     """What `submit_sweep` would submit, and where to; nothing is sent, written or asked."""
     group = new_uid()
-    named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
+    named = replace(request, experiment=request.experiment or f"sweep-{group[-8:].lower()}")
     preparing, prepared = _prepare(named, hparams, at_once, group, copies=False)
     return preparing.executor, [one.spec for one in prepared]
 
@@ -120,10 +120,10 @@ def _prepare(
     return preparing, prepared
 
 
-def submit_sweep(asked: JobRequest, hparams: HparamSets, at_once: int | None) -> Sweep:
-    """Submit the jobs of a sweep; those values that `asked` has itself hold for all."""
+def submit_sweep(request: JobRequest, hparams: HparamSets, at_once: int | None) -> Sweep:
+    """Submit the jobs of a sweep; those values that `request` has itself hold for all."""
     group = new_uid()
-    named = replace(asked, experiment=asked.experiment or f"sweep-{group[-8:].lower()}")
+    named = replace(request, experiment=request.experiment or f"sweep-{group[-8:].lower()}")
     preparing, prepared = _prepare(named, hparams, at_once, group)
     try:
         with undo_if_refused(prepared, preparing.records):
@@ -199,7 +199,7 @@ def sweep(
     `at_once` says how many run at a time: on Slurm all that fit, elsewhere one for each two processors. The rest is as
     for `submit`; runs are called `NAME-0`, `NAME-1` and so on, after `name` or the experiment.
     """
-    asked = JobRequest(
+    request = JobRequest(
         command=command,
         source_dir=source_dir,
         executor=executor,
@@ -220,4 +220,4 @@ def sweep(
         restarts=restarts,
         program=program,
     )
-    return submit_sweep(asked, hparams, at_once)
+    return submit_sweep(request, hparams, at_once)
