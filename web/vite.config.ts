@@ -4,13 +4,13 @@ import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin, type Rolldown } from "vite";
 
-const MAIN = fileURLToPath(new URL("src/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("src/app/main.ts", import.meta.url));
 const server = process.env["ABOARD_SERVER"] ?? "http://127.0.0.1:8080";
 
 const FIRST = "page";
 let first: Set<string> | undefined;
 
-/** The name of the file of all modules that `main.ts` cannot do without; others are divided as they are asked for. */
+/** The name of the file of all modules that `app/main.ts` cannot do without; others are divided as they are asked for. */
 function firstChunk(id: string, context: Rolldown.ChunkingContext): string | null {
   if (!first) {
     first = new Set([MAIN]);

@@ -24,7 +24,7 @@ const { output } = await build({
   build: {
     write: false,
     target: "es2022",
-    lib: { entry: new URL("../src/early.ts", import.meta.url).pathname, formats: ["iife"], name: "early" },
+    lib: { entry: new URL("../src/app/prefetch.ts", import.meta.url).pathname, formats: ["iife"], name: "early" },
   },
 }).then((built) => (Array.isArray(built) ? built[0] : built));
 const early = output[0].code.trim();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes curves as the server does (docs/series.md), for answers of a stub server.
-import { COLUMNS_TYPE, type Problem } from "../api/columns";
+import { COLUMNS_TYPE, type Problem } from "../data/columns";
 
 /** A curve of a run; steps beyond 2^53 are given as bigint. */
 export interface PlainCurve {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream of changes for component tests: takes the place of `EventSource`.
-import type { FeedMessage } from "../api/event_feed";
+import type { FeedMessage } from "../data/event_feed";
 
 const open = new Set<StubEventSource>();
 let changes = 1;

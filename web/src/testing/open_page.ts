@@ -2,13 +2,13 @@
 // The whole page in a component test: mounted at an address, against a stub server.
 import { mount, tick, unmount } from "svelte";
 import { onTestFinished, vi } from "vitest";
-import { connection } from "../api/connection.svelte";
-import App from "../shell/App.svelte";
-import { notices } from "../shell/notices.svelte";
-import { help } from "../shell/shortcuts.svelte";
-import "../theme/theme.css";
-import { applyTheme, theme } from "../theme/theme.svelte";
+import App from "../app/App.svelte";
+import { connection } from "../data/connection.svelte";
+import { notices } from "../ui/notices.svelte";
+import { help } from "../ui/shortcuts.svelte";
+import { applyTheme, theme } from "../ui/theme.svelte";
 import type { StubServer } from "./stub_server";
+import "../ui/theme.css";
 
 let mounted: Record<string, unknown> | undefined;
 let target: HTMLElement | undefined;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boards of a stub server.
-import type { Board } from "../api/boards";
-import type { Told } from "../api/wire";
+import type { Board } from "../data/boards";
+import type { Told } from "../model/wire";
 import type { StubRuns } from "./stub_runs";
 
 export function makeBoard(id: string, facts: Partial<Board> = {}): Board {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of runs on a stub server. The newest one below log/ is what a run printed.
-import type { Run } from "../api/wire";
+import type { Run } from "../model/wire";
 import type { StubRuns } from "./stub_runs";
 import { refuse } from "./stub_server";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures, sounds, texts and histograms of a stub server. Pictures themselves come from vitest.config.ts: an <img> does not
 // ask `fetch`.
-import type { Run } from "../api/wire";
+import type { Run } from "../model/wire";
 import type { StubMedia } from "./stub_curves";
 import type { StubRuns } from "./stub_runs";
 import { refuse, type StubRequest } from "./stub_server";

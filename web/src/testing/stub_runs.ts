@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs and their curves in memory, and a stub server that answers for them as the real one does.
-import type { Annotation } from "../api/annotations";
-import type { Run, RunsChanged, Told, WireValue } from "../api/wire";
+import type { Annotation } from "../data/annotations";
+import type { Run, RunsChanged, Told, WireValue } from "../model/wire";
 import { columnsResponse, type PlainCurve } from "./encoded_columns";
 import { makeCurves, makeRun, type RunFacts } from "./run_fixtures";
 import { compare, pointsOf, sharedTags, type StubMedia } from "./stub_curves";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server for component tests: answers requests of the page from handlers, whose answers have the types of the API.
-import type { paths } from "../api/openapi";
-import type { Told } from "../api/wire";
+import type { paths } from "../model/openapi";
+import type { Told } from "../model/wire";
 
 type Method = "get" | "post" | "patch" | "delete" | "head";
 /** The JSON of a route; a route that answers with something else has a `Response`. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saved views of a stub server.
-import type { SavedView } from "../api/saved_views";
-import type { Told } from "../api/wire";
+import type { SavedView } from "../data/saved_views";
+import type { Told } from "../model/wire";
 import type { StubRuns } from "./stub_runs";
 import { refuse } from "./stub_server";
 

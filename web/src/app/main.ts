@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first script that runs: puts the page into the document.
+import { mount } from "svelte";
+import "../ui/theme.css";
+import { earlyAnswers } from "../data/prefetch";
+import { applyTheme } from "../ui/theme.svelte";
+import App from "./App.svelte";
+
+const NEAR = 80; // milliseconds; a frame without charts costs more than waiting so long for them
+
+applyTheme();
+const target = document.getElementById("page");
+await earlyAnswers(NEAR);
+if (target) mount(App, { target });

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in the document itself: asks for what the first view will need while the page is on its way.
+import { addressOf } from "../data/address";
+import { askEarly } from "../data/prefetch";
+import { COMPARE_VIEW } from "../model/compare_view";
+import { readState } from "../model/query_codec";
+import { routeOf } from "../model/routes";
+import { openingQuery } from "../views/compare/opening_query";
+
+const route = routeOf(location.pathname);
+if (route.kind === "compare") {
+  const query = openingQuery(route.workspace, readState(COMPARE_VIEW, new URLSearchParams(location.search)));
+  if (query) askEarly(addressOf("charts", query));
+}

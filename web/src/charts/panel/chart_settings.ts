@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all charts of a comparison have in common.
+import type { Annotation } from "../../data/annotations";
+import type { Asking } from "../../data/curve_store.svelte";
+import type { SharedTag } from "../../data/shared_tags.svelte";
+import type { Span } from "../drawing/value_range";
+import type { LineOptions } from "../lines/chart_lines";
+import type { RunLook } from "../lines/run_styles";
+
+export interface ChartSettings {
+  /** The runs that are plotted. */
+  numbers: readonly number[];
+  looks: ReadonlyMap<string, RunLook>;
+  tags: readonly SharedTag[];
+  lines: LineOptions;
+  /** So many points of each curve are asked for. */
+  points: number;
+  /** Whether the means of what points stand for are asked for too. */
+  means: boolean;
+  windows: Asking["windows"];
+  zoom: Span | null;
+  /** Whether a zoom means another part of each run, which is asked for by itself. */
+  zoomsByRun: boolean;
+  /** How one gets to see the points that are not there. */
+  zoomHint: string;
+  onzoom: (zoom: Span | null) => void;
+  logX: boolean;
+  logY: boolean;
+  /** Charts that have the other scale. */
+  rescaled: readonly string[];
+  onrescale: (tag: string) => void;
+  onlarge: (tag: string) => void;
+  outliers: boolean;
+  bands: boolean;
+  /** Whether points are drawn that later attempts replaced; none where runs are grouped. */
+  superseded: boolean | undefined;
+  onsuperseded: () => void;
+  xmetric: string;
+  height: number;
+  /** What trainings said, by the uid of the run. */
+  annotations: ReadonlyMap<string, readonly Annotation[]>;
+  /** Changes when there is something new to ask for. */
+  news: number;
+}
+
+const [LEAST_POINTS, MOST_POINTS, ALL_POINTS] = [200, 1000, 60_000];
+
+/** Fewer for each of many curves: what is sent and drawn stays bounded. */
+export function pointsFor(runs: number, isSmoothed: boolean): number {
+  const most = MOST_POINTS * (isSmoothed ? 4 : 1);
+  return Math.max(LEAST_POINTS, Math.min(most, Math.floor(ALL_POINTS / Math.max(1, runs))));
+}
+
+/** Whether lines are made of more than the points that are drawn: smoothed ones, and the centres of groups. */
+export function needsMeans({ smoothing, group }: { smoothing: string; group: string }): boolean {
+  return smoothing !== "none" || group !== "";
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Curves for the charts that are seen: what several charts want at one moment is asked for at once.
+import type { Curve } from "../model/curve";
+import { ApiError } from "./request";
+import { curvesAddress, type CurveWindow, fetchCurves } from "./series";
+
+export interface Asking {
+  tag: string;
+  runs: readonly number[];
+  points: number;
+  /** Whether points of reduced curves also tell the means of what they stand for. */
+  means: boolean;
+  /** As of the question to the server. */
+  windows: readonly CurveWindow[];
+  /** The points that later attempts replaced, instead of the newest ones. */
+  superseded?: boolean;
+}
+
+interface Waiting {
+  asking: Asking;
+  done: (curves: Curve[]) => void;
+  failed: (error: unknown) => void;
+}
+
+const MOST_TAGS = 24;
+const MOST_LETTERS = 7500; // of one address: servers and proxies take 8 kB
+
+const FIRST = 3; // charts that are drawn before all else is seen; more of them would hold up the first
+const FRESH = 5000; // milliseconds: what nobody took by then is asked for again
+
+class SeriesStore {
+  private waiting: Waiting[] = [];
+  private isPlanned = false;
+  private begun = new Map<string, Curve[]>();
+  private first = new Set<string>();
+
+  /** Curves that came before anybody asked. */
+  begin(asking: Omit<Asking, "tag">, tags: readonly string[], curves: readonly Curve[]): void {
+    const begun = new Map(tags.map((tag) => [keyOf({ tag, ...asking }), curves.filter((curve) => curve.tag === tag)]));
+    this.begun = begun;
+    this.first = new Set([...begun.keys()].slice(0, FIRST));
+    setTimeout(() => begun.clear(), FRESH);
+  }
+
+  /** Whether it is of the first charts, which need not wait until the browser says that they are seen. */
+  isFirst(asking: Asking): boolean {
+    return this.first.has(keyOf(asking));
+  }
+
+  /** The curves of a tag; runs that do not have it are not among them. */
+  curves(asking: Asking): Promise<Curve[]> {
+    const begun = this.begun.size ? this.begun.get(keyOf(asking)) : undefined;
+    if (begun) {
+      this.begun.delete(keyOf(asking));
+      this.first.delete(keyOf(asking));
+      return Promise.resolve(begun);
+    }
+    return new Promise((done, failed) => {
+      this.waiting.push({ asking, done, failed });
+      if (this.isPlanned) return;
+      this.isPlanned = true;
+      // Charts come into sight one after the other, within one turn of the browser.
+      setTimeout(() => this.send());
+    });
+  }
+
+  private send(): void {
+    this.isPlanned = false;
+    const groups = new Map<string, Waiting[]>();
+    for (const one of this.waiting) {
+      const { tag: _, ...rest } = one.asking;
+      const key = JSON.stringify(rest);
+      groups.set(key, [...(groups.get(key) ?? []), one]);
+    }
+    this.waiting = [];
+    for (const group of groups.values()) {
+      for (const some of inParts(group)) void this.fetch(some);
+    }
+  }
+
+  private async fetch(group: Waiting[]): Promise<void> {
+    const first = group[0]?.asking;
+    if (!first) return;
+    try {
+      const tags = [...new Set(group.map((one) => one.asking.tag))];
+      const { tag: _, ...rest } = first;
+      const { items } = await fetchCurves({ ...rest, tags });
+      for (const one of group) one.done(items.filter((curve) => curve.tag === one.asking.tag));
+    } catch (error) {
+      // One that is refused, as a tag that no run has any more, takes no other with it.
+      if (group.length > 1 && error instanceof ApiError && error.status >= 400 && error.status < 500)
+        for (const one of group) void this.fetch([one]);
+      else for (const one of group) one.failed(error);
+    }
+  }
+}
+
+/** As few questions about the same runs as the number of tags and the length of an address allow. */
+function inParts(group: readonly Waiting[]): Waiting[][] {
+  const [first] = group;
+  if (!first) return [];
+  const room = MOST_LETTERS - curvesAddress({ ...first.asking, tags: [] }).length;
+  const parts: Waiting[][] = [];
+  let letters = Infinity;
+  for (const one of group) {
+    const more = new URLSearchParams({ tag: one.asking.tag }).toString().length + 1;
+    letters += more;
+    const last = parts.at(-1);
+    if (last && last.length < MOST_TAGS && letters <= room) last.push(one);
+    else {
+      parts.push([one]);
+      letters = more;
+    }
+  }
+  return parts;
+}
+
+function keyOf({ tag, runs, points, means, windows, superseded = false }: Asking): string {
+  return JSON.stringify([tag, runs, points, means, windows, superseded]);
+}
+
+export const seriesStore = new SeriesStore();

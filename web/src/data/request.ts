@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks the server, and turns what goes wrong into words.
+import { addressOf, type Query } from "./address";
+import { connection } from "./connection.svelte";
+import { live } from "./live.svelte";
+import { takeEarly } from "./prefetch";
+
+export { addressOf, PREFIX, type Query } from "./address";
+
+/** Something that the server refused or could not do; the place in a query where there is one. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint = "",
+    readonly start?: number,
+    readonly end?: number,
+  ) {
+    super(message);
+    this.name = "ApiError";
+  }
+}
+
+const AWAY = [502, 503, 504]; // what proxies answer for a server that is not there
+const UNKNOWN = "unknown";
+
+export interface Asked {
+  query?: Query;
+  method?: "GET" | "HEAD" | "POST" | "PATCH" | "DELETE";
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+export async function ask<T>(path: string, asked: Asked = {}): Promise<T> {
+  const answer = await send(path, asked);
+  return (await answer.json()) as T;
+}
+
+/** The answer itself, for what is not JSON. */
+export async function send(path: string, asked: Asked = {}): Promise<Response> {
+  const { method = "GET", body, query = {}, signal } = asked;
+  const options: RequestInit = { method, headers: { Accept: "application/json, */*" } };
+  if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers = { ...options.headers, "Content-Type": "application/json" };
+  }
+  if (signal) options.signal = signal;
+  let answer: Response;
+  try {
+    const address = addressOf(path, query);
+    answer = await ((method === "GET" && takeEarly(address)) || fetch(address, options));
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw unreachable();
+  }
+  if (answer.ok) {
+    connection.answered();
+    live.knows(answer.headers.get("X-Changes"));
+    return answer;
+  }
+  const refused = await refusal(answer);
+  signal?.throwIfAborted();
+  // The server itself says what is wrong, except where an answer has no body.
+  const isAway = AWAY.includes(answer.status) && refused.code === UNKNOWN;
+  if (isAway && method !== "HEAD") throw unreachable();
+  if (!isAway) connection.answered();
+  if (answer.status === 401 && connection.state !== "login") {
+    connection.loginNeeded();
+    live.loginEnded();
+  }
+  throw refused;
+}
+
+function unreachable(): ApiError {
+  connection.lost();
+  return new ApiError(0, "unreachable", "The server does not answer", "It is asked again until it does.");
+}
+
+async function refusal(answer: Response): Promise<ApiError> {
+  const { status } = answer;
+  try {
+    const said = ((await answer.json()) as { error: Record<string, unknown> }).error;
+    if (typeof said["code"] !== "string") throw new Error("not an error of the API");
+    const place = (name: string): number | undefined => (typeof said[name] === "number" ? said[name] : undefined);
+    const message = String(said["problem"] ?? said["message"]);
+    return new ApiError(status, said["code"], message, String(said["hint"] ?? ""), place("start"), place("end"));
+  } catch {
+    return new ApiError(status, UNKNOWN, `The server answered with status ${status}`);
+  }
+}
+
+/** What went wrong, for a person. */
+export function wordsOf(error: unknown): { message: string; hint: string } {
+  if (error instanceof ApiError) return { message: error.message, hint: error.hint };
+  return { message: error instanceof Error ? error.message : String(error), hint: "" };
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points of runs, and which tags they have.
+import type { Told, Whole } from "../model/wire";
+import { COLUMNS_TYPE, type Curves, readColumns } from "./columns";
+import { addressOf, ask, type Query, send } from "./request";
+
+/** A part of a curve, by steps or by seconds since 1970. */
+export interface CurveWindow {
+  fromStep?: number;
+  toStep?: number;
+  since?: number;
+  until?: number;
+}
+
+export interface CurvesAsked {
+  runs: readonly (number | string)[];
+  tags?: readonly string[];
+  pattern?: string;
+  logdirs?: readonly string[];
+  /** One for all runs, or one for each in their order; those have the same kinds of edges. */
+  windows?: readonly CurveWindow[];
+  points: number;
+  /** Whether points of reduced curves also tell the means of what they stand for. */
+  means?: boolean;
+  /** The points that later attempts replaced, instead of the newest ones. */
+  superseded?: boolean;
+}
+
+function queryOf(asked: CurvesAsked): Query {
+  const { windows = [] } = asked;
+  return {
+    run: asked.runs,
+    tag: asked.tags,
+    pattern: asked.pattern,
+    logdir: asked.logdirs,
+    from_step: windows.flatMap(({ fromStep }) => whole(fromStep, Math.floor) ?? []),
+    to_step: windows.flatMap(({ toStep }) => whole(toStep, Math.ceil) ?? []),
+    since: windows.flatMap(({ since }) => since ?? []),
+    until: windows.flatMap(({ until }) => until ?? []),
+    points: asked.points,
+    means: asked.means,
+    superseded: asked.superseded || undefined,
+  };
+}
+
+// Text, because a long step would be written with an exponent.
+function whole(step: number | undefined, round: (value: number) => number): string | undefined {
+  if (step === undefined || !Number.isFinite(step)) return undefined;
+  const limit = 2n ** 63n - 1n;
+  const exact = BigInt(round(step));
+  return String(exact > limit ? limit : exact < -limit ? -limit : exact);
+}
+
+export function fetchCurves(asked: CurvesAsked): Promise<Curves> {
+  return askForColumns("series", columnsQuery(asked));
+}
+
+/** Where these curves are asked for. */
+export function curvesAddress(asked: CurvesAsked): string {
+  return addressOf("series", columnsQuery(asked));
+}
+
+function columnsQuery(asked: CurvesAsked): Query {
+  return { ...queryOf(asked), format: "columns" };
+}
+
+/** Curves, and what else stands in the head of the answer. */
+export async function askForColumns(path: string, query: Query): Promise<Curves> {
+  const answer = await send(path, { query });
+  const type = answer.headers.get("content-type") ?? "";
+  if (!type.startsWith(COLUMNS_TYPE))
+    throw new Error(`the server answered with ${type || "nothing"} instead of columns`);
+  return readColumns(await answer.arrayBuffer());
+}
+
+/** Every point of some curves as CSV, for who wants a file. */
+export function csvAddress(asked: Omit<CurvesAsked, "points">): string {
+  return addressOf("series", { ...queryOf({ ...asked, points: 0 }), points: "0", format: "csv" });
+}
+
+/** A tag that at least one of some runs has. */
+export type SharedTag = Whole<Told["SharedTag"]>;
+
+/** In the order of their charts. */
+export type SharedTags = Whole<Told["SharedTags"]>;
+
+export function sharedTags(runs: readonly (number | string)[]): Promise<SharedTags> {
+  return ask("tags", { query: { run: runs } });
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The columns of a table that nobody has chosen any for: what tells its runs apart.
+import type { FieldNames } from "../data/runs";
+import { writtenField } from "./fields";
+
+const MOST_METRICS = 3;
+const MOST_HPARAMS = 4;
+const TELLING =
+  /(val|valid|test|eval)[/_.]?.*(loss|acc|score|f1|reward|error|err|auc|bleu|map)|accuracy|loss|reward|score/i;
+
+export function autoColumns(fields: Pick<FieldNames, "hparams" | "metrics">): string[] {
+  const telling = [...fields.metrics].sort((one, other) => rank(one) - rank(other) || one.localeCompare(other));
+  return [
+    "status",
+    "experiment",
+    ...telling
+      .slice(0, MOST_METRICS)
+      .map((name) =>
+        writtenField({ kind: "metric", name, part: /acc|reward|score|f1|auc|bleu|map/i.test(name) ? "max" : "min" }),
+      ),
+    ...fields.hparams.slice(0, MOST_HPARAMS).map((name) => writtenField({ kind: "hparam", name })),
+    "tags",
+    "user",
+    "created",
+    "duration",
+  ];
+}
+
+function rank(name: string): number {
+  if (/^(system|hw)\//.test(name)) return 9;
+  const isHeldOut = /(val|valid|test|eval)/i.test(name);
+  if (TELLING.test(name)) return isHeldOut ? 0 : 1;
+  return isHeldOut ? 2 : 3;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short messages at the edge of the page: what was done, and what went wrong.
+import { wordsOf } from "../data/request";
+
+export interface Notice {
+  id: number;
+  message: string;
+  hint: string;
+  bad: boolean;
+  undo?: (() => void) | undefined;
+}
+
+class NoticeList {
+  items = $state<Notice[]>([]);
+  private next = 1;
+
+  say(message: string, undo?: () => void): void {
+    this.add({ message, hint: "", bad: false, undo }, undo ? 10_000 : 5000);
+  }
+
+  fail(error: unknown): void {
+    this.add({ ...wordsOf(error), bad: true }, 15_000);
+  }
+
+  close(id: number): void {
+    this.items = this.items.filter((one) => one.id !== id);
+  }
+
+  private add(notice: Omit<Notice, "id">, milliseconds: number): void {
+    const id = this.next++;
+    this.items = [...this.items.slice(-3), { id, ...notice }];
+    setTimeout(() => this.close(id), milliseconds);
+  }
+}
+
+export const notices = new NoticeList();

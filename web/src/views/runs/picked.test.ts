@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+import { expect, test } from "vitest";
+import type { Run } from "../../model/wire";
+import { Picked } from "./picked.svelte";
+
+const RUNS = ["a", "b", "c", "d", "e"].map((uid) => ({ uid }) as Run);
+const [a, , c, d, e] = RUNS as [Run, Run, Run, Run, Run];
+
+function order(picked: Picked): string {
+  return picked.runs.map((run) => run.uid).join("");
+}
+
+test("a range stands in the order of the table behind what was selected before", () => {
+  const picked = new Picked();
+  picked.toggle(e);
+  picked.toggle(a);
+  picked.add([d]); // clicked with Shift
+  expect(order(picked)).toBe("ead");
+  picked.add(RUNS.slice(0, 4), d);
+  expect(order(picked)).toBe("eabcd");
+});
+
+test("a run that was selected before the range keeps its place", () => {
+  const picked = new Picked();
+  picked.toggle(c);
+  picked.add(RUNS.slice(0, 3));
+  expect(order(picked)).toBe("cab");
+});
