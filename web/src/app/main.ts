@@ -2,7 +2,7 @@
 // The first script that runs: puts the page into the document.
 import { mount } from "svelte";
 import "../ui/theme.css";
-import { earlyAnswers } from "../data/prefetch";
+import { waitForPrefetched } from "../data/prefetch";
 import { applyTheme } from "../ui/theme.svelte";
 import App from "./App.svelte";
 
@@ -10,5 +10,5 @@ const NEAR = 80; // milliseconds; a frame without charts costs more than waiting
 
 applyTheme();
 const target = document.getElementById("page");
-await earlyAnswers(NEAR);
+await waitForPrefetched(NEAR);
 if (target) mount(App, { target });

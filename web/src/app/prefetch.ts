@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in the document itself: asks for what the first view will need while the page is on its way.
-import { addressOf } from "../data/address";
-import { askEarly } from "../data/prefetch";
+import { apiUrl } from "../data/address";
+import { prefetch } from "../data/prefetch";
 import { COMPARE_VIEW } from "../model/compare_view";
 import { readState } from "../model/query_codec";
 import { routeOf } from "../model/routes";
@@ -10,5 +10,5 @@ import { openingQuery } from "../views/compare/opening_query";
 const route = routeOf(location.pathname);
 if (route.kind === "compare") {
   const query = openingQuery(route.workspace, readState(COMPARE_VIEW, new URLSearchParams(location.search)));
-  if (query) askEarly(addressOf("charts", query));
+  if (query) prefetch(apiUrl("charts", query));
 }

@@ -14,9 +14,15 @@ const LOADERS: Partial<Record<Route["kind"], Loader>> = {
   boards: () => import("../views/boards/BoardsPage.svelte"),
   board: () => import("../views/boards/BoardPage.svelte"),
 };
+/** The tabs of a comparison that are views themselves; charts come with the page. */
+export const COMPARE_TABS: Record<string, Loader> = {
+  differences: () => import("../views/compare/DifferencesTab.svelte"),
+  media: () => import("../views/media/MediaTab.svelte"),
+  parameters: () => import("../views/parameters/ParametersTab.svelte"),
+};
 const loaded = new Map<string, Promise<Component<any>>>();
 
-export function viewOf(kind: Route["kind"]): Component<any> | Promise<Component<any>> | undefined {
+export function findView(kind: Route["kind"]): Component<any> | Promise<Component<any>> | undefined {
   if (kind === "runs") return RunsPage;
   if (kind === "compare") return ComparePage;
   const loader = LOADERS[kind];

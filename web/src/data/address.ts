@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses of the API.
+import { BASE } from "../model/routes";
 
-/** The path below which the server is reached, which it writes into the document. */
-export const BASE =
-  typeof document === "undefined" ? "" : (document.documentElement.dataset["base"] ?? "").replace(/^\.|\/$/g, "");
 export const PREFIX = `${BASE}/api/v1`;
 export type Query = Record<string, string | number | boolean | readonly (string | number)[] | undefined | null>;
 
-export function addressOf(path: string, query: Query = {}): string {
+export function apiUrl(path: string, query: Query = {}): string {
   const written = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined || value === null || value === "" || value === false) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Annotations of the plotted runs. They come behind the charts; those of a run that has ended are asked for once.
-import type { Run } from "../model/wire";
-import { type Annotation, annotationsOf } from "./annotations";
+import type { Annotation, Run, Schemas } from "../model/wire";
+import { fetchJson } from "./request";
 
 const LATER = 500; // milliseconds in which the charts have the server for themselves
 const AT_ONCE = 100;
@@ -26,7 +26,7 @@ export class AnnotationList {
     for (let at = 0; at < runs.length; at += AT_ONCE) {
       const some = runs.slice(at, at + AT_ONCE);
       try {
-        this.take(some, (await annotationsOf(some.map((run) => run.uid))).items);
+        this.take(some, (await fetchAnnotations(some.map((run) => run.uid))).items);
       } catch {
         return; // the charts tell what is wrong with the server
       }
@@ -41,4 +41,8 @@ export class AnnotationList {
     // Most runs have none, and then nothing is drawn anew.
     if (!isSame) this.byRun = new Map([...this.byRun, ...found]);
   }
+}
+
+export function fetchAnnotations(uids: readonly string[]): Promise<Schemas["Annotations"]> {
+  return fetchJson("annotations", { query: { run: uids } });
 }

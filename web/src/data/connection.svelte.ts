@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the server answers. While it does not, it is asked for a sign of life, and views look again when it is back.
-import { BASE, PREFIX } from "./address";
+import { BASE } from "../model/routes";
+import { PREFIX } from "./address";
 
 export type State = "well" | "lost" | "login";
 

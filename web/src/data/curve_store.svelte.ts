@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves for the charts that are seen: what several charts want at one moment is asked for at once.
-import type { Curve } from "../model/curve";
-import { ApiError } from "./request";
-import { curvesAddress, type CurveWindow, fetchCurves } from "./series";
-
-export interface Asking {
-  tag: string;
-  runs: readonly number[];
-  points: number;
-  /** Whether points of reduced curves also tell the means of what they stand for. */
-  means: boolean;
-  /** As of the question to the server. */
-  windows: readonly CurveWindow[];
-  /** The points that later attempts replaced, instead of the newest ones. */
-  superseded?: boolean;
-}
+import type { Curve, CurveRequest } from "../model/curve";
+import { ApiError } from "../model/errors";
+import { csvUrl, type CurvesQuery, curvesUrl, fetchCurves } from "./series";
 
 interface Waiting {
-  asking: Asking;
+  asking: CurveRequest;
   done: (curves: Curve[]) => void;
   failed: (error: unknown) => void;
 }
@@ -28,14 +16,14 @@ const MOST_LETTERS = 7500; // of one address: servers and proxies take 8 kB
 const FIRST = 3; // charts that are drawn before all else is seen; more of them would hold up the first
 const FRESH = 5000; // milliseconds: what nobody took by then is asked for again
 
-class SeriesStore {
+class CurveStore {
   private waiting: Waiting[] = [];
   private isPlanned = false;
   private begun = new Map<string, Curve[]>();
   private first = new Set<string>();
 
   /** Curves that came before anybody asked. */
-  begin(asking: Omit<Asking, "tag">, tags: readonly string[], curves: readonly Curve[]): void {
+  begin(asking: Omit<CurveRequest, "tag">, tags: readonly string[], curves: readonly Curve[]): void {
     const begun = new Map(tags.map((tag) => [keyOf({ tag, ...asking }), curves.filter((curve) => curve.tag === tag)]));
     this.begun = begun;
     this.first = new Set([...begun.keys()].slice(0, FIRST));
@@ -43,12 +31,12 @@ class SeriesStore {
   }
 
   /** Whether it is of the first charts, which need not wait until the browser says that they are seen. */
-  isFirst(asking: Asking): boolean {
+  isFirst(asking: CurveRequest): boolean {
     return this.first.has(keyOf(asking));
   }
 
   /** The curves of a tag; runs that do not have it are not among them. */
-  curves(asking: Asking): Promise<Curve[]> {
+  curves(asking: CurveRequest): Promise<Curve[]> {
     const begun = this.begun.size ? this.begun.get(keyOf(asking)) : undefined;
     if (begun) {
       this.begun.delete(keyOf(asking));
@@ -62,6 +50,11 @@ class SeriesStore {
       // Charts come into sight one after the other, within one turn of the browser.
       setTimeout(() => this.send());
     });
+  }
+
+  /** The URL of every point of some tags as CSV. */
+  csvUrl(query: Omit<CurvesQuery, "points">): string {
+    return csvUrl(query);
   }
 
   private send(): void {
@@ -99,7 +92,7 @@ class SeriesStore {
 function inParts(group: readonly Waiting[]): Waiting[][] {
   const [first] = group;
   if (!first) return [];
-  const room = MOST_LETTERS - curvesAddress({ ...first.asking, tags: [] }).length;
+  const room = MOST_LETTERS - curvesUrl({ ...first.asking, tags: [] }).length;
   const parts: Waiting[][] = [];
   let letters = Infinity;
   for (const one of group) {
@@ -115,8 +108,8 @@ function inParts(group: readonly Waiting[]): Waiting[][] {
   return parts;
 }
 
-function keyOf({ tag, runs, points, means, windows, superseded = false }: Asking): string {
+function keyOf({ tag, runs, points, means, windows, superseded = false }: CurveRequest): string {
   return JSON.stringify([tag, runs, points, means, windows, superseded]);
 }
 
-export const seriesStore = new SeriesStore();
+export const curveStore = new CurveStore();

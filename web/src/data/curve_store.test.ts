@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test, vi } from "vitest";
-import { seriesStore } from "./curve_store.svelte";
+import { curveStore } from "./curve_store.svelte";
 
 test("no question is longer than proxies take, however many runs are compared", async () => {
   const asked: string[] = [];
@@ -14,7 +14,7 @@ test("no question is longer than proxies take, however many runs are compared", 
     (_, at) => `a/rather (long) name of a tag ${"of many words ".repeat(12)}${at}`,
   );
   const windows = [{ fromStep: 1, toStep: 2 }];
-  await Promise.allSettled(tags.map((tag) => seriesStore.curves({ tag, runs, points: 200, windows, means: false })));
+  await Promise.allSettled(tags.map((tag) => curveStore.curves({ tag, runs, points: 200, windows, means: false })));
   const found = asked.flatMap((address) => new URL(address, "http://server").searchParams.getAll("tag"));
   expect(found.sort()).toEqual(tags.sort());
   expect(Math.max(...asked.map((address) => address.length))).toBeLessThan(8000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Live updates: tells views that runs or boards have changed. All tabs of a browser share one stream.
-import { later } from "../model/idle";
-import { addressOf } from "./address";
+import { whenIdle } from "../model/idle";
+import { apiUrl } from "./address";
 import { connection } from "./connection.svelte";
 import { EventFeed, type FeedListener, type FeedMessage } from "./event_feed";
 import type { TabMessage } from "./event_worker";
@@ -62,10 +62,10 @@ export class Live {
 
   private on(kind: string, listener: Listener): () => void {
     this.listeners.set(listener, kind);
-    later(() => this.follow());
+    whenIdle(() => this.follow());
     return () => {
       this.listeners.delete(listener);
-      later(() => this.follow()); // the next view goes on with the same stream
+      whenIdle(() => this.follow()); // the next view goes on with the same stream
     };
   }
 
@@ -118,7 +118,7 @@ export class Live {
 }
 
 function join(after: string, listener: FeedListener): Joined {
-  const address = addressOf("events");
+  const address = apiUrl("events");
   if (!("SharedWorker" in globalThis)) return joinAlone(address, after, listener);
   const worker = new SharedWorker(new URL("./event_worker.ts", import.meta.url), { type: "module" });
   const send = (message: TabMessage): void => worker.port.postMessage(message);

@@ -26,7 +26,7 @@ class Arrived extends Response {
   }
 }
 
-export function askEarly(address: string): void {
+export function prefetch(address: string): void {
   const asked = (globalThis.aboardEarly ??= new Map<string, Promise<Response>>());
   const answer = fetch(address, { headers: { Accept: "application/json, */*" } }).then(
     async (begun) => new Arrived(begun, await begun.arrayBuffer()),
@@ -37,14 +37,14 @@ export function askEarly(address: string): void {
 }
 
 /** Waits until everything that was asked early is answered or has failed, but not longer than so many milliseconds. */
-export async function earlyAnswers(most: number): Promise<void> {
+export async function waitForPrefetched(most: number): Promise<void> {
   const asked = globalThis.aboardEarly;
   if (!asked?.size) return;
   await Promise.race([Promise.allSettled(asked.values()), new Promise((go) => setTimeout(go, most))]);
 }
 
 /** The answer to a question that was asked early, once. */
-export function takeEarly(address: string): Promise<Response> | undefined {
+export function takePrefetched(address: string): Promise<Response> | undefined {
   const answer = globalThis.aboardEarly?.get(address);
   globalThis.aboardEarly?.delete(address);
   return answer;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ApiError } from "../model/errors";
 import { connection } from "./connection.svelte";
-import { ApiError, ask, send } from "./request";
+import { fetchJson, sendRequest } from "./request";
 
 const ERROR = JSON.stringify({ error: { code: "store_unreachable", problem: "the bucket does not answer" } });
 let status = 200;
@@ -39,7 +40,7 @@ test.each([502, 503, 504])(
   async (code) => {
     const before = connection.returns;
     [status, body, isAlive] = [code, "<h1>Bad Gateway</h1>", false];
-    expect((await failure(ask("runs"))).code).toBe("unreachable");
+    expect((await failure(fetchJson("runs"))).code).toBe("unreachable");
     await vi.advanceTimersByTimeAsync(20_000);
     expect(connection.state).toBe("lost");
     expect(connection.returns).toBe(before);
@@ -52,19 +53,19 @@ test.each([502, 503, 504])(
 
 test.each([502, 503])("the server itself may answer %d, and is there", async (code) => {
   [status, body] = [code, ERROR];
-  const failed = await failure(ask("runs"));
+  const failed = await failure(fetchJson("runs"));
   expect([failed.code, failed.message]).toEqual(["store_unreachable", "the bucket does not answer"]);
   expect(connection.state).toBe("well");
 });
 
 test("JSON of somebody else is no error of the API", async () => {
   [status, body] = [503, JSON.stringify({ error: "no healthy upstream" })];
-  expect((await failure(ask("runs"))).code).toBe("unreachable");
+  expect((await failure(fetchJson("runs"))).code).toBe("unreachable");
 });
 
 test("an answer without a body says nothing about who gave it", async () => {
   [status, body] = [503, ""];
-  expect((await failure(send("runs/a/media/content", { method: "HEAD" }))).status).toBe(503);
+  expect((await failure(sendRequest("runs/a/media/content", { method: "HEAD" }))).status).toBe(503);
   expect(connection.state).toBe("well");
 });
 
@@ -72,7 +73,7 @@ test("a server that answers signs of life but no question is asked less and less
   [status, body] = [503, ""];
   const before = connection.returns;
   for (let second = 0; second < 60; second++) {
-    if (connection.state === "well") await failure(ask("runs"));
+    if (connection.state === "well") await failure(fetchJson("runs"));
     await vi.advanceTimersByTimeAsync(1000);
   }
   expect(connection.returns - before).toBeLessThan(20);
@@ -82,9 +83,9 @@ test("requests that succeed beside one that fails do not make the page ask in a 
   const before = connection.returns;
   for (let round = 0; round < 50; round++) {
     [status, body] = [503, ""];
-    await failure(ask("files"));
+    await failure(fetchJson("files"));
     [status, body] = [200, "{}"];
-    await ask("runs");
+    await fetchJson("runs");
     await vi.advanceTimersByTimeAsync(10);
   }
   expect(connection.returns - before).toBe(1);

@@ -1,44 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the server, and turns what goes wrong into words.
-import { addressOf, type Query } from "./address";
+import { ApiError } from "../model/errors";
+import { apiUrl, type Query } from "./address";
 import { connection } from "./connection.svelte";
 import { live } from "./live.svelte";
-import { takeEarly } from "./prefetch";
-
-export { addressOf, PREFIX, type Query } from "./address";
-
-/** Something that the server refused or could not do; the place in a query where there is one. */
-export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    message: string,
-    readonly hint = "",
-    readonly start?: number,
-    readonly end?: number,
-  ) {
-    super(message);
-    this.name = "ApiError";
-  }
-}
+import { takePrefetched } from "./prefetch";
 
 const AWAY = [502, 503, 504]; // what proxies answer for a server that is not there
 const UNKNOWN = "unknown";
 
-export interface Asked {
+export interface RequestOptions {
   query?: Query;
   method?: "GET" | "HEAD" | "POST" | "PATCH" | "DELETE";
   body?: unknown;
   signal?: AbortSignal;
 }
 
-export async function ask<T>(path: string, asked: Asked = {}): Promise<T> {
-  const answer = await send(path, asked);
+export async function fetchJson<T>(path: string, asked: RequestOptions = {}): Promise<T> {
+  const answer = await sendRequest(path, asked);
   return (await answer.json()) as T;
 }
 
 /** The answer itself, for what is not JSON. */
-export async function send(path: string, asked: Asked = {}): Promise<Response> {
+export async function sendRequest(path: string, asked: RequestOptions = {}): Promise<Response> {
   const { method = "GET", body, query = {}, signal } = asked;
   const options: RequestInit = { method, headers: { Accept: "application/json, */*" } };
   if (body !== undefined) {
@@ -48,8 +32,8 @@ export async function send(path: string, asked: Asked = {}): Promise<Response> {
   if (signal) options.signal = signal;
   let answer: Response;
   try {
-    const address = addressOf(path, query);
-    answer = await ((method === "GET" && takeEarly(address)) || fetch(address, options));
+    const address = apiUrl(path, query);
+    answer = await ((method === "GET" && takePrefetched(address)) || fetch(address, options));
   } catch (error) {
     if (signal?.aborted) throw error;
     throw unreachable();
@@ -88,10 +72,4 @@ async function refusal(answer: Response): Promise<ApiError> {
   } catch {
     return new ApiError(status, UNKNOWN, `The server answered with status ${status}`);
   }
-}
-
-/** What went wrong, for a person. */
-export function wordsOf(error: unknown): { message: string; hint: string } {
-  if (error instanceof ApiError) return { message: error.message, hint: error.hint };
-  return { message: error instanceof Error ? error.message : String(error), hint: "" };
 }

@@ -2,7 +2,7 @@
 // A question of a view: asked when what it is about changes, and again when the server is back.
 import { connection } from "./connection.svelte";
 
-export class Asked<T> {
+export class Resource<T> {
   /** The newest answer; it stays while another one is awaited, and when that fails. */
   value = $state.raw<T>();
   /** Why the newest question was not answered. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { Asked } from "./resource.svelte";
+import { Resource } from "./resource.svelte";
 
 interface Question {
   asking: Promise<string>;
@@ -15,7 +15,7 @@ function question(): Question {
 }
 
 test("an answer that comes late takes the place of none to a later question", async () => {
-  const asked = new Asked<string>(() => undefined);
+  const asked = new Resource<string>(() => undefined);
   const [one, two, three] = [question(), question(), question()];
   const all = [one, two, three].map(({ asking }) => asked.take(asking));
   one.done("one");
@@ -29,7 +29,7 @@ test("an answer that comes late takes the place of none to a later question", as
 });
 
 test("an answer stays when the next question fails, and an error goes with the next answer", async () => {
-  const asked = new Asked<string>(() => undefined);
+  const asked = new Resource<string>(() => undefined);
   await asked.take(Promise.resolve("one"));
   const gone = new Error("gone");
   await asked.take(Promise.reject(gone));

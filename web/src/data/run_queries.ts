@@ -11,7 +11,7 @@ export interface RunList {
   bin: boolean;
 }
 
-export interface RunPageAsked {
+export interface RunPageOptions {
   limit: number;
   after?: string | undefined;
   columns?: readonly string[];
@@ -26,7 +26,7 @@ export function listQuery(list: RunList): Query {
   };
 }
 
-export function pageQuery(list: RunList, page: RunPageAsked): Query {
+export function pageQuery(list: RunList, page: RunPageOptions): Query {
   return { ...listQuery(list), sort: list.sort, limit: page.limit, after: page.after, columns: page.columns };
 }
 

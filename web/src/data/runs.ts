@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs: asked for, counted, changed.
+import { ApiError, describeError } from "../model/errors";
 import { EVERYWHERE } from "../model/routes";
-import type { Page, Run, RunsChanged, Told, Whole, Workspace } from "../model/wire";
-import { ApiError, ask, wordsOf } from "./request";
-import { listQuery, numbersWhere, pageQuery, type RunList, type RunPageAsked } from "./run_queries";
-
-export type { RunList } from "./run_queries";
+import type { FieldNames, Page, Run, RunChange, RunsChanged, Schemas, Workspace } from "../model/wire";
+import { fetchJson } from "./request";
+import { listQuery, numbersWhere, pageQuery, type RunList, type RunPageOptions } from "./run_queries";
 
 /** Where the pages of a list begin, so that any of them can be asked for. */
-export type RunMarks = Told["RunMarks"];
+export type RunMarks = Schemas["RunMarks"];
 
-export function listRuns(list: RunList, page: RunPageAsked, signal?: AbortSignal): Promise<Page<Run>> {
-  return ask("runs", { query: pageQuery(list, page), ...(signal ? { signal } : {}) });
+export function listRuns(list: RunList, page: RunPageOptions, signal?: AbortSignal): Promise<Page<Run>> {
+  return fetchJson("runs", { query: pageQuery(list, page), ...(signal ? { signal } : {}) });
 }
 
-export function runMarks(list: RunList, every: number, signal?: AbortSignal): Promise<RunMarks> {
-  return ask("run-marks", { query: { ...listQuery(list), sort: list.sort, every }, ...(signal ? { signal } : {}) });
+export function fetchRunMarks(list: RunList, every: number, signal?: AbortSignal): Promise<RunMarks> {
+  return fetchJson("run-marks", {
+    query: { ...listQuery(list), sort: list.sort, every },
+    ...(signal ? { signal } : {}),
+  });
 }
 
 const MOST_AT_ONCE = 500;
@@ -29,7 +31,7 @@ interface RunPart {
 }
 
 /** Runs of a list, in its order, however many there are. */
-export async function everyRun(list: RunList, columns: readonly string[], part: RunPart = {}): Promise<Run[]> {
+export async function listAllRuns(list: RunList, columns: readonly string[], part: RunPart = {}): Promise<Run[]> {
   const { most = Infinity, signal, oncome } = part;
   const found: Run[] = [];
   for (let after: string | null | undefined = part.after; after !== null && found.length < most;) {
@@ -50,20 +52,20 @@ export async function runsByNumber(workspace: string, numbers: readonly number[]
     const page = await listRuns({ workspace, where, sort: "-number", bin: false }, { limit: 250 });
     found.push(...page.items);
   }
-  return inOrder(numbers, found);
+  return orderByNumber(numbers, found);
 }
 
-export function inOrder(numbers: readonly number[], runs: readonly Run[]): Run[] {
+export function orderByNumber(numbers: readonly number[], runs: readonly Run[]): Run[] {
   const found = new Map(runs.map((run) => [run.number, run]));
   return numbers.flatMap((number) => found.get(number) ?? []);
 }
 
 export function getRun(name: string): Promise<Run> {
-  return ask(`runs/${twice(name)}`);
+  return fetchJson(`runs/${encodeTwice(name)}`);
 }
 
 /** Runs with all that is known of them, and why one cannot be told; it fails where none can. */
-export async function wholeRuns(runs: readonly Run[]): Promise<{ runs: Run[]; error?: unknown }> {
+export async function getRuns(runs: readonly Run[]): Promise<{ runs: Run[]; error?: unknown }> {
   const answers = await Promise.allSettled(runs.map((run) => getRun(run.uid)));
   const found = answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = answers.find((one) => one.status === "rejected");
@@ -71,18 +73,16 @@ export async function wholeRuns(runs: readonly Run[]): Promise<{ runs: Run[]; er
   return { runs: found, error: failed?.reason };
 }
 
-export type RunChange = Omit<Told["RunChange"], "runs">;
-
 export function changeRuns(runs: readonly Run[], change: RunChange): Promise<RunsChanged> {
-  return inBatches(runs, (uids) => ask("runs", { method: "PATCH", body: { runs: uids, ...change } }));
+  return inBatches(runs, (uids) => fetchJson("runs", { method: "PATCH", body: { runs: uids, ...change } }));
 }
 
 export function deleteRuns(runs: readonly Run[]): Promise<RunsChanged> {
-  return inBatches(runs, (uids) => ask("runs/delete", { method: "POST", body: { runs: uids } }));
+  return inBatches(runs, (uids) => fetchJson("runs/delete", { method: "POST", body: { runs: uids } }));
 }
 
 export function restoreRuns(runs: readonly Run[]): Promise<RunsChanged> {
-  return inBatches(runs, (uids) => ask("runs/restore", { method: "POST", body: { runs: uids } }));
+  return inBatches(runs, (uids) => fetchJson("runs/restore", { method: "POST", body: { runs: uids } }));
 }
 
 /** Requests have a size limit. When a later one fails, the changes of the earlier ones are still reported. */
@@ -97,36 +97,34 @@ async function inBatches(runs: readonly Run[], act: (uids: string[]) => Promise<
     } catch (error) {
       if (at === 0) throw error;
       const code = error instanceof ApiError ? error.code : "";
-      done.problems.push({ run: `${runs.length - at} runs`, code, message: wordsOf(error).message });
+      done.problems.push({ run: `${runs.length - at} runs`, code, message: describeError(error).message });
       break;
     }
   }
   return done;
 }
 
-export type FieldNames = Whole<Told["FieldNames"]>;
-
-export function fieldNames(workspace: string): Promise<FieldNames> {
-  return ask("fields", { query: { workspace: workspace === EVERYWHERE ? undefined : workspace } });
+export function fetchFieldNames(workspace: string): Promise<FieldNames> {
+  return fetchJson("fields", { query: { workspace: workspace === EVERYWHERE ? undefined : workspace } });
 }
 
-export type FieldValue = Told["FieldValue"];
+export type FieldValue = Schemas["FieldValue"];
 
 /** Values that runs have in a field, as a filter writes them, the most frequent first. */
-export async function fieldValues(
+export async function fetchFieldValues(
   workspace: string,
   asked: { field: string; prefix: string; limit: number },
   signal: AbortSignal,
 ): Promise<readonly FieldValue[]> {
   const query = { ...asked, workspace: workspace === EVERYWHERE ? undefined : workspace };
-  return (await ask<Told["FieldValues"]>("field-values", { query, signal })).items;
+  return (await fetchJson<Schemas["FieldValues"]>("field-values", { query, signal })).items;
 }
 
-export async function workspaces(): Promise<Workspace[]> {
-  return (await ask<Page<Workspace>>("workspaces")).items;
+export async function listWorkspaces(): Promise<Workspace[]> {
+  return (await fetchJson<Page<Workspace>>("workspaces")).items;
 }
 
 /** A name in a path. A slash in it is escaped twice, because paths are taken apart after the first time. */
-export function twice(name: string): string {
+export function encodeTwice(name: string): string {
   return encodeURIComponent(encodeURIComponent(name));
 }

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views that are saved for a workspace: places of the page with all that was chosen there.
 import { EVERYWHERE } from "../model/routes";
-import type { Page, Told } from "../model/wire";
-import { ask } from "./request";
+import type { Page, SavedView, Schemas } from "../model/wire";
+import { fetchJson } from "./request";
+import { fetchCurrentUser } from "./users";
 
-export type SavedView = Told["SavedView"];
+export const savedViewStore = {
+  user: fetchCurrentUser,
 
-export async function savedViews(workspace: string): Promise<SavedView[]> {
-  const query = { workspace: workspace === EVERYWHERE ? undefined : workspace };
-  return (await ask<Page<SavedView>>("saved-views", { query })).items;
-}
+  async list(workspace: string): Promise<SavedView[]> {
+    const query = { workspace: workspace === EVERYWHERE ? undefined : workspace };
+    return (await fetchJson<Page<SavedView>>("saved-views", { query })).items;
+  },
 
-export function saveView(view: Told["NewSavedView"]): Promise<SavedView> {
-  return ask("saved-views", { method: "POST", body: view });
-}
+  save(view: Schemas["NewSavedView"]): Promise<SavedView> {
+    return fetchJson("saved-views", { method: "POST", body: view });
+  },
 
-export function changeView(view: SavedView, change: { name?: string; address?: string }): Promise<SavedView> {
-  return ask(`saved-views/${view.id}`, { method: "PATCH", body: change });
-}
+  change(view: SavedView, change: { name?: string; address?: string }): Promise<SavedView> {
+    return fetchJson(`saved-views/${view.id}`, { method: "PATCH", body: change });
+  },
 
-export function deleteView(view: SavedView): Promise<SavedView> {
-  return ask(`saved-views/${view.id}`, { method: "DELETE" });
-}
+  remove(view: SavedView): Promise<SavedView> {
+    return fetchJson(`saved-views/${view.id}`, { method: "DELETE" });
+  },
+};

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points of runs, and which tags they have.
-import type { Told, Whole } from "../model/wire";
+import type { CurveWindow } from "../model/curve";
+import type { SharedTags } from "../model/wire";
+import { apiUrl, type Query } from "./address";
 import { COLUMNS_TYPE, type Curves, readColumns } from "./columns";
-import { addressOf, ask, type Query, send } from "./request";
+import { fetchJson, sendRequest } from "./request";
 
-/** A part of a curve, by steps or by seconds since 1970. */
-export interface CurveWindow {
-  fromStep?: number;
-  toStep?: number;
-  since?: number;
-  until?: number;
-}
-
-export interface CurvesAsked {
+export interface CurvesQuery {
   runs: readonly (number | string)[];
   tags?: readonly string[];
   pattern?: string;
@@ -26,7 +20,7 @@ export interface CurvesAsked {
   superseded?: boolean;
 }
 
-function queryOf(asked: CurvesAsked): Query {
+function queryOf(asked: CurvesQuery): Query {
   const { windows = [] } = asked;
   return {
     run: asked.runs,
@@ -51,22 +45,22 @@ function whole(step: number | undefined, round: (value: number) => number): stri
   return String(exact > limit ? limit : exact < -limit ? -limit : exact);
 }
 
-export function fetchCurves(asked: CurvesAsked): Promise<Curves> {
-  return askForColumns("series", columnsQuery(asked));
+export function fetchCurves(asked: CurvesQuery): Promise<Curves> {
+  return fetchColumns("series", columnsQuery(asked));
 }
 
 /** Where these curves are asked for. */
-export function curvesAddress(asked: CurvesAsked): string {
-  return addressOf("series", columnsQuery(asked));
+export function curvesUrl(asked: CurvesQuery): string {
+  return apiUrl("series", columnsQuery(asked));
 }
 
-function columnsQuery(asked: CurvesAsked): Query {
+function columnsQuery(asked: CurvesQuery): Query {
   return { ...queryOf(asked), format: "columns" };
 }
 
 /** Curves, and what else stands in the head of the answer. */
-export async function askForColumns(path: string, query: Query): Promise<Curves> {
-  const answer = await send(path, { query });
+export async function fetchColumns(path: string, query: Query): Promise<Curves> {
+  const answer = await sendRequest(path, { query });
   const type = answer.headers.get("content-type") ?? "";
   if (!type.startsWith(COLUMNS_TYPE))
     throw new Error(`the server answered with ${type || "nothing"} instead of columns`);
@@ -74,16 +68,10 @@ export async function askForColumns(path: string, query: Query): Promise<Curves>
 }
 
 /** Every point of some curves as CSV, for who wants a file. */
-export function csvAddress(asked: Omit<CurvesAsked, "points">): string {
-  return addressOf("series", { ...queryOf({ ...asked, points: 0 }), points: "0", format: "csv" });
+export function csvUrl(asked: Omit<CurvesQuery, "points">): string {
+  return apiUrl("series", { ...queryOf({ ...asked, points: 0 }), points: "0", format: "csv" });
 }
 
-/** A tag that at least one of some runs has. */
-export type SharedTag = Whole<Told["SharedTag"]>;
-
-/** In the order of their charts. */
-export type SharedTags = Whole<Told["SharedTags"]>;
-
-export function sharedTags(runs: readonly (number | string)[]): Promise<SharedTags> {
-  return ask("tags", { query: { run: runs } });
+export function fetchSharedTags(runs: readonly (number | string)[]): Promise<SharedTags> {
+  return fetchJson("tags", { query: { run: runs } });
 }

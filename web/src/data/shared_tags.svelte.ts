@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tags that the chosen runs have together.
-import { metricName } from "../model/curve";
-import { type Run, toNumber } from "../model/wire";
-import { type SharedTag, sharedTags, type SharedTags } from "./series";
-
-export type { SharedTag } from "./series";
+import { type Run, type SharedTag, type SharedTags, toNumber } from "../model/wire";
+import { fetchSharedTags } from "./series";
 
 const PAUSE = 300; // milliseconds between two looks at runs that are being read
-/** The use of the machine, which says nothing about the training. */
-export const SYSTEM = /^system(\/|$)/;
-
-export class TagUnion {
+export class SharedTagList {
   tags = $state.raw<SharedTag[]>([]);
   /** How many runs have been read, of how many. */
   read = $state(0);
@@ -40,7 +34,7 @@ export class TagUnion {
     if (!runs.length) return this.take({ items: [], newest: null, read: 0, wanted: 0, problems: [] });
     try {
       for (let isAll = false; !isAll;) {
-        const found = await sharedTags(runs.map((run) => run.number ?? run.uid));
+        const found = await fetchSharedTags(runs.map((run) => run.number ?? run.uid));
         if (round !== this.round) return;
         this.take(found);
         isAll = this.read >= this.wanted;
@@ -64,15 +58,4 @@ export class TagUnion {
 
 function keyOf(runs: readonly Run[]): string {
   return runs.map((run) => run.uid).join();
-}
-
-/** All names by which a scalar can be meant in a derived metric: its tag, and with its logdir before it. */
-export function scalarNames(tags: readonly SharedTag[]): string[] {
-  const names = new Set<string>();
-  for (const tag of tags) {
-    if (tag.kind !== "scalar") continue;
-    names.add(tag.tag);
-    for (const logdir of tag.logdirs) names.add(metricName(logdir, tag.tag));
-  }
-  return [...names];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters that are clicked together: they write the text that a person could have typed.
-import { COLUMN_KINDS, type Field, quoted, writtenField } from "./fields";
+import { COLUMN_KINDS, type Field, quoteText, serializeField } from "./fields";
 import type { WireValue } from "./wire";
 
 export type Operator = "==" | "!=" | "<" | ">" | "<=" | ">=" | "contains" | "is none" | "is not none";
@@ -14,19 +14,19 @@ export function literal(value: WireValue, field: Field): string {
   if (isNumber && /^-?\d+$/.test(text)) return text;
   if (isNumber && text === "Infinity") return "inf";
   if (isNumber && text === "-Infinity") return "-inf";
-  return quoted(text);
+  return quoteText(text);
 }
 
 /** The runs whose name or number is looked for, as lists beside charts find them. */
 export function nameCondition(wanted: string): string {
   const pattern = wanted.trim().replace(/[\\%_]/g, "\\$&");
   const number = /^(?:run)?(\d{1,15})$/i.exec(wanted.trim())?.[1];
-  const isNamed = `name ilike ${quoted(`%${pattern}%`)}`;
+  const isNamed = `name ilike ${quoteText(`%${pattern}%`)}`;
   return number ? `(${isNamed} or number == ${number})` : isNamed;
 }
 
 export function condition(field: Field, operator: Operator, value: WireValue | undefined): string {
-  const name = writtenField(field);
+  const name = serializeField(field);
   if (operator === "is none" || operator === "is not none") return `${name} ${operator}`;
   if (value === undefined || value === null) return `${name} is ${operator === "!=" ? "not " : ""}none`;
   if (value === "NaN" && field.kind !== "plain" && field.kind !== "tag") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of one tag of one logdir of one run, and lines as they are drawn.
+// Points of one tag of one logdir of one run, and requests for them.
 
 /** For each point of a reduced curve the mean of the finite values since the point before, and how many these are. */
 export interface Parts {
@@ -28,40 +28,31 @@ export interface Curve {
 }
 
 /** From when on its time is counted: when the run started, as far as anybody knows. */
-export function startOf(curve: Curve, started: number): number {
+export function curveStart(curve: Curve, started: number): number {
   return Math.min(started, curve.first ?? curve.walls[0] ?? started);
 }
-
-export interface Line {
-  /** Told apart by this: uid and logdir of a run, or the value of a group. */
-  key: string;
-  /** The run that it belongs to; empty for groups. */
-  uid: string;
-  label: string;
-  colour: string;
-  dash: readonly number[];
-  xs: Float64Array;
-  ys: Float64Array;
-  /** The same before it was smoothed. */
-  raw?: { xs: Float64Array; ys: Float64Array };
-  /** From least to most of what one drawn point stands for. */
-  band?: { low: Float64Array; high: Float64Array };
-  /** How many runs a point of a group stands for. */
-  counts?: Float64Array;
-  /** Places of values that are no numbers. */
-  marks: { x: number; kind: "NaN" | "∞" | "−∞" }[];
-  /** For each x the exact step, where steps go beyond 2^53; x then counts from `base`. */
-  exact?: BigInt64Array;
-  base?: bigint;
-  walls?: Float64Array;
-  total: number;
-  /** Drawn behind the others: its points were superseded. */
-  isFaint?: boolean;
-}
-
-export const FAINT = 0.55; // opacity
 
 /** Joined by a slash, as the catalog names metrics. */
 export function metricName(logdir: string, tag: string): string {
   return logdir ? `${logdir}/${tag}` : tag;
+}
+
+/** A part of a curve, by steps or by seconds since 1970. */
+export interface CurveWindow {
+  fromStep?: number;
+  toStep?: number;
+  since?: number;
+  until?: number;
+}
+
+export interface CurveRequest {
+  tag: string;
+  runs: readonly number[];
+  points: number;
+  /** Whether points of reduced curves also tell the means of what they stand for. */
+  means: boolean;
+  /** As of the question to the server. */
+  windows: readonly CurveWindow[];
+  /** The points that later attempts replaced, instead of the newest ones. */
+  superseded?: boolean;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of a table that nobody has chosen any for: what tells its runs apart.
-import type { FieldNames } from "../data/runs";
-import { writtenField } from "./fields";
+import { serializeField } from "./fields";
+import type { FieldNames } from "./wire";
 
 const MOST_METRICS = 3;
 const MOST_HPARAMS = 4;
 const TELLING =
   /(val|valid|test|eval)[/_.]?.*(loss|acc|score|f1|reward|error|err|auc|bleu|map)|accuracy|loss|reward|score/i;
 
-export function autoColumns(fields: Pick<FieldNames, "hparams" | "metrics">): string[] {
+export function defaultColumns(fields: Pick<FieldNames, "hparams" | "metrics">): string[] {
   const telling = [...fields.metrics].sort((one, other) => rank(one) - rank(other) || one.localeCompare(other));
   return [
     "status",
@@ -16,9 +16,9 @@ export function autoColumns(fields: Pick<FieldNames, "hparams" | "metrics">): st
     ...telling
       .slice(0, MOST_METRICS)
       .map((name) =>
-        writtenField({ kind: "metric", name, part: /acc|reward|score|f1|auc|bleu|map/i.test(name) ? "max" : "min" }),
+        serializeField({ kind: "metric", name, part: /acc|reward|score|f1|auc|bleu|map/i.test(name) ? "max" : "min" }),
       ),
-    ...fields.hparams.slice(0, MOST_HPARAMS).map((name) => writtenField({ kind: "hparam", name })),
+    ...fields.hparams.slice(0, MOST_HPARAMS).map((name) => serializeField({ kind: "hparam", name })),
     "tags",
     "user",
     "created",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { type Field, readField, writtenField } from "./fields";
+import { type Field, parseField, serializeField } from "./fields";
 
 test("fields come back from their text", () => {
   const fields: Field[] = [
@@ -14,14 +14,14 @@ test("fields come back from their text", () => {
     { kind: "tag", name: "best" },
     { kind: "tag", name: "two\nlines" },
   ];
-  for (const field of fields) expect(readField(writtenField(field))).toEqual(field);
+  for (const field of fields) expect(parseField(serializeField(field))).toEqual(field);
 });
 
 test("plain names are written without quotes", () => {
-  expect(writtenField({ kind: "metric", name: "val/loss", part: "min" })).toBe("metrics.val/loss.min");
-  expect(writtenField({ kind: "hparam", name: "a b" })).toBe('hparams."a b"');
-  expect(writtenField({ kind: "hparam", name: "a/b-c.d" })).toBe("hparams.a/b-c.d");
+  expect(serializeField({ kind: "metric", name: "val/loss", part: "min" })).toBe("metrics.val/loss.min");
+  expect(serializeField({ kind: "hparam", name: "a b" })).toBe('hparams."a b"');
+  expect(serializeField({ kind: "hparam", name: "a/b-c.d" })).toBe("hparams.a/b-c.d");
   for (const name of ["a/", "a..b", "a.-b", "a.", "-a"])
-    expect(writtenField({ kind: "hparam", name })).toBe(`hparams."${name}"`);
-  expect(readField("nonsense")).toBeUndefined();
+    expect(serializeField({ kind: "hparam", name })).toBe(`hparams."${name}"`);
+  expect(parseField("nonsense")).toBeUndefined();
 });

@@ -39,24 +39,24 @@ export type Field =
 const BARE = /^[\p{L}_][\p{L}\p{N}_]*((\.|[/:@%+-]+)[\p{L}\p{N}_]+)*$/u;
 
 /** A name as it stands behind `hparams.` and its like: in quotes where it has to be. */
-export function writtenName(name: string): string {
+export function serializeName(name: string): string {
   const isPart = (METRIC_PARTS as readonly string[]).includes(name.split(".").at(-1) ?? "");
   if (BARE.test(name) && !isPart) return name;
-  return quoted(name);
+  return quoteText(name);
 }
 
-export function quoted(text: string): string {
+export function quoteText(text: string): string {
   return `"${text.replace(/["\\]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t").replaceAll("\r", "\\r")}"`;
 }
 
-export function writtenField(field: Field): string {
+export function serializeField(field: Field): string {
   if (field.kind === "plain") return field.name;
-  if (field.kind === "metric") return `metrics.${writtenName(field.name)}.${field.part}`;
-  return `${field.kind === "hparam" ? "hparams" : "tags"}.${writtenName(field.name)}`;
+  if (field.kind === "metric") return `metrics.${serializeName(field.name)}.${field.part}`;
+  return `${field.kind === "hparam" ? "hparams" : "tags"}.${serializeName(field.name)}`;
 }
 
-/** The field that a text names, as `writtenField` writes it; none for what it never writes. */
-export function readField(text: string): Field | undefined {
+/** The field that a text names, as `serializeField` writes it; none for what it never writes. */
+export function parseField(text: string): Field | undefined {
   if (text in COLUMN_KINDS) return { kind: "plain", name: text as PlainField };
   const dot = text.indexOf(".");
   const [root, rest] = [text.slice(0, dot), text.slice(dot + 1)];
@@ -71,12 +71,21 @@ export function readField(text: string): Field | undefined {
 
 function unquoted(name: string): string {
   if (!name.startsWith('"')) return name;
-  return unescaped(name.slice(1, -1));
+  return unescapeText(name.slice(1, -1));
 }
 
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", '"': '"', "'": "'", "`": "`", "\\": "\\" };
 
 /** What stands between quotes, as it is meant; before any other character a backslash is itself. */
-export function unescaped(written: string): string {
+export function unescapeText(written: string): string {
   return written.replace(/\\(.)/g, (whole, character: string) => ESCAPES[character] ?? whole);
+}
+
+const TITLES: Record<string, string> = { bytes: "size", exit_code: "exit code", experiment_number: "experiment №" };
+
+export function fieldTitle(id: string, field: Field | undefined): string {
+  if (!field) return id;
+  if (field.kind === "plain") return TITLES[field.name] ?? field.name;
+  if (field.kind === "metric") return field.part === "last" ? field.name : `${field.name} ${field.part}`;
+  return field.name;
 }

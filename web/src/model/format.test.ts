@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { fittedNumber, shownBytes, shownDuration, shownNumber, shownWire } from "./format";
+import { fitNumber, formatBytes, formatDuration, formatNumber, formatWireNumber } from "./format";
 
 test("numbers are short and true", () => {
   const cases: [number, string][] = [
@@ -15,21 +15,21 @@ test("numbers are short and true", () => {
     [-Infinity, "−∞"],
     [3.14159265, "3.1416"],
   ];
-  for (const [value, text] of cases) expect(shownNumber(value)).toBe(text);
+  for (const [value, text] of cases) expect(formatNumber(value)).toBe(text);
 });
 
 test("integers beyond 2^53 keep all their digits", () => {
-  expect(shownWire("9007199254740993")).toBe("9007199254740993");
-  expect(shownWire("NaN")).toBe("NaN");
+  expect(formatWireNumber("9007199254740993")).toBe("9007199254740993");
+  expect(formatWireNumber("NaN")).toBe("NaN");
 });
 
 test("sizes and durations", () => {
-  expect(shownBytes(0)).toBe("0 B");
-  expect(shownBytes(1536)).toBe("1.5 KiB");
-  expect(shownDuration(59.6)).toBe("60 s");
-  expect(shownDuration(61)).toBe("1 min 1 s");
-  expect(shownDuration(90000)).toBe("1 d 1 h");
-  expect(shownDuration(0.0421)).toBe("42 ms");
+  expect(formatBytes(0)).toBe("0 B");
+  expect(formatBytes(1536)).toBe("1.5 KiB");
+  expect(formatDuration(59.6)).toBe("60 s");
+  expect(formatDuration(61)).toBe("1 min 1 s");
+  expect(formatDuration(90000)).toBe("1 d 1 h");
+  expect(formatDuration(0.0421)).toBe("42 ms");
 });
 
 test("a number in little room has fewer digits, and never a part of them", () => {
@@ -44,5 +44,5 @@ test("a number in little room has fewer digits, and never a part of them", () =>
     [NaN, 1, "NaN"],
   ];
   for (const [value, letters, text] of cases)
-    expect(fittedNumber(value, 5, (shown) => shown.length <= letters)).toBe(text);
+    expect(fitNumber(value, 5, (shown) => shown.length <= letters)).toBe(text);
 });

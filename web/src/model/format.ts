@@ -3,7 +3,7 @@
 import type { WireNumber, WireValue } from "./wire";
 
 /** A number in few characters that says what matters; `digits` are those that count. */
-export function shownNumber(value: number, digits = 5): string {
+export function formatNumber(value: number, digits = 5): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
@@ -15,11 +15,11 @@ export function shownNumber(value: number, digits = 5): string {
 }
 
 /** A number with as many digits as fit; never a part of its digits, which would be another number. */
-export function fittedNumber(value: number, digits: number, isFitting: (text: string) => boolean): string {
-  const usual = shownNumber(value, digits);
+export function fitNumber(value: number, digits: number, isFitting: (text: string) => boolean): string {
+  const usual = formatNumber(value, digits);
   if (isFitting(usual) || !Number.isFinite(value)) return usual;
   for (let fewer = digits - 1; fewer > 0; fewer--) {
-    const short = [shownNumber(Number(value.toPrecision(fewer)), fewer), exponential(value, fewer - 1)];
+    const short = [formatNumber(Number(value.toPrecision(fewer)), fewer), exponential(value, fewer - 1)];
     const text = short.find(isFitting);
     if (text !== undefined) return text;
   }
@@ -35,21 +35,21 @@ function minus(text: string): string {
 }
 
 /** A value of a document; long integers stand as text there and are shown digit by digit. */
-export function shownValue(value: WireValue | undefined): string {
+export function formatValue(value: WireValue | undefined): string {
   if (value === undefined || value === null) return "";
-  if (typeof value === "number") return shownNumber(value, 6);
+  if (typeof value === "number") return formatNumber(value, 6);
   return String(value);
 }
 
-export function shownWire(value: WireNumber | undefined): string {
+export function formatWireNumber(value: WireNumber | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string" && /^-?\d+$/.test(value)) return value;
-  return shownNumber(Number(value), 5);
+  return formatNumber(Number(value), 5);
 }
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-export function shownBytes(size: number): string {
+export function formatBytes(size: number): string {
   if (!Number.isFinite(size)) return "";
   let unit = 0;
   let rest = size;
@@ -60,7 +60,7 @@ export function shownBytes(size: number): string {
   return `${unit === 0 ? rest : rest.toFixed(rest < 10 ? 1 : 0)} ${UNITS[unit]}`;
 }
 
-export function shownDuration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return "";
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
@@ -76,7 +76,7 @@ export function shownDuration(seconds: number): string {
   return rest ? `${minutes} min ${rest} s` : `${minutes} min`;
 }
 
-export function shownAgo(time: string | undefined, now: number): string {
+export function formatAgo(time: string | undefined, now: number): string {
   if (!time) return "";
   const seconds = (now - Date.parse(time)) / 1000;
   if (seconds < 5) return "just now";
@@ -84,19 +84,19 @@ export function shownAgo(time: string | undefined, now: number): string {
   if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
   if (seconds < 86400) return `${Math.round(seconds / 3600)} h ago`;
   if (seconds < 86400 * 14) return `${Math.round(seconds / 86400)} d ago`;
-  return shownDay(time);
+  return formatDay(time);
 }
 
 let days: Intl.DateTimeFormat | undefined; // made when it is needed, and once: that takes longer than its work
 
-export function shownDay(time: string): string {
+export function formatDay(time: string): string {
   const moment = Date.parse(time);
   if (Number.isNaN(moment)) return time;
   days ??= new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
   return days.format(moment);
 }
 
-export function shownTime(time: string | undefined): string {
+export function formatTime(time: string | undefined): string {
   if (!time) return "";
   return new Date(time).toLocaleString(undefined, {
     year: "numeric",
@@ -108,6 +108,6 @@ export function shownTime(time: string | undefined): string {
   });
 }
 
-export function shownCount(count: number, one: string, many = `${one}s`): string {
+export function formatCount(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }

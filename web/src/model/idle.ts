@@ -4,7 +4,7 @@
 const MOST = 1000; // milliseconds, for a page that never rests
 
 /** Do it when the browser has nothing else to do; what is returned takes that back. */
-export function later(doing: () => void): () => void {
+export function whenIdle(doing: () => void): () => void {
   if (!("requestIdleCallback" in globalThis)) {
     const timer = setTimeout(doing, MOST / 5);
     return () => clearTimeout(timer);

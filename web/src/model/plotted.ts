@@ -13,7 +13,7 @@ export function isPlotted(plotted: Plotted, index: number, number: number | unde
   return index < plotted.first && !plotted.hidden.includes(name);
 }
 
-export function toggled(plotted: Plotted, index: number, number: number): Pick<Plotted, "shown" | "hidden"> {
+export function togglePlotted(plotted: Plotted, index: number, number: number): Pick<Plotted, "shown" | "hidden"> {
   const name = String(number);
   const without = (names: readonly string[]): string[] => names.filter((one) => one !== name);
   if (isPlotted(plotted, index, number)) {

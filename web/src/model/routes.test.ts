@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { pathTo, routeOf } from "./routes";
+import { pathInWorkspace, pathTo, routeOf, savedViewPath } from "./routes";
 
 test("names with slashes, markup and other scripts come back from their address", () => {
   for (const name of ["a/b", "<b>&?#", "نص", "%41", "100%"]) {
@@ -14,4 +14,14 @@ test("addresses that nobody made lead nowhere", () => {
   }
   expect(routeOf("/w/%E0%A4%A/runs").kind).toBe("runs");
   expect(routeOf("/").kind).toBe("home");
+});
+
+test("an address is kept without its workspace and comes back in it", () => {
+  const kept = pathInWorkspace("/w/my%20lab/compare", "?runs=1&tags=a%2Fb");
+  expect(kept).toBe("compare?runs=1&tags=a%2Fb");
+  expect(savedViewPath("new lab", kept)).toBe("/w/new%20lab/compare?runs=1&tags=a%2Fb");
+});
+
+test("a workspace alone shows its runs", () => {
+  expect(pathInWorkspace("/w/lab", "")).toBe("runs");
 });

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The places of the page: which address shows what.
-import { BASE } from "../data/address";
+
+/** The path below which the server is reached, which it writes into the document. */
+export const BASE =
+  typeof document === "undefined" ? "" : (document.documentElement.dataset["base"] ?? "").replace(/^\.|\/$/g, "");
 
 /** Stands in addresses for all workspaces together; no workspace can be called so. */
 export const EVERYWHERE = "*";
@@ -48,4 +51,14 @@ function decoded(part: string): string {
   } catch {
     return part; // an address that somebody typed
   }
+}
+
+/** What follows the workspace in the address of a view. */
+export function pathInWorkspace(path: string, query: string): string {
+  const below = (innerPath(path) ?? path).split("/").slice(3).join("/") || "runs";
+  return below + query;
+}
+
+export function savedViewPath(workspace: string, address: string): string {
+  return `${pathTo(workspace)}/${address}`;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of runs in few characters: `1-5,9`. Their order is kept, because the first may be the reference.
 
-export function writtenNumbers(numbers: readonly number[]): string {
+export function formatNumbers(numbers: readonly number[]): string {
   const parts: string[] = [];
   for (let at = 0; at < numbers.length;) {
     let end = at;
@@ -15,12 +15,12 @@ export function writtenNumbers(numbers: readonly number[]): string {
 /** Of more than these the first are taken. */
 export const MOST_NAMED = 2000;
 
-export function readNumbers(text: string): number[] {
-  return readNames(text).numbers;
+export function parseNumbers(text: string): number[] {
+  return parseNames(text).numbers;
 }
 
 /** What a text names: numbers, words that name no run, and whether it names more runs than are taken. */
-export function readNames(text: string): { numbers: number[]; odd: string[]; isCut: boolean } {
+export function parseNames(text: string): { numbers: number[]; odd: string[]; isCut: boolean } {
   const found = new Set<number>();
   const odd: string[] = [];
   let isCut = false;

@@ -2,14 +2,14 @@
 // What stands in a cell of the table of runs: the value itself, and how it is shown.
 import { COLUMN_KINDS, type Field } from "./fields";
 import {
-  fittedNumber,
-  shownAgo,
-  shownBytes,
-  shownDuration,
-  shownNumber,
-  shownTime,
-  shownValue,
-  shownWire,
+  fitNumber,
+  formatAgo,
+  formatBytes,
+  formatDuration,
+  formatNumber,
+  formatTime,
+  formatValue,
+  formatWireNumber,
 } from "./format";
 import { type Run, toNumber, type WireValue } from "./wire";
 
@@ -36,37 +36,37 @@ function metricValue(run: Run, name: string, part: string): WireValue | undefine
 }
 
 function plainValue(run: Run, name: string): WireValue | undefined {
-  if (name === "duration") return durationOf(run);
+  if (name === "duration") return runDuration(run);
   if (name === "attempts") return run.attempts.length || undefined;
   if (name === "note") return run.notes.at(-1)?.text;
   return run[name] as WireValue | undefined;
 }
 
-export function durationOf(run: Run): number | undefined {
+export function runDuration(run: Run): number | undefined {
   const until = run.ended ?? run.heartbeat;
   if (!run.started || !until) return undefined;
   return Math.max(0, (Date.parse(until) - Date.parse(run.started)) / 1000);
 }
 
-export function shownCell(run: Run, field: Field, now: number): string {
+export function formatCell(run: Run, field: Field, now: number): string {
   const value = cellValue(run, field);
   if (value === undefined || value === null) return "";
-  if (field.kind === "metric") return shownWire(value as number | string);
-  if (field.kind !== "plain") return shownValue(value);
-  if (COLUMN_KINDS[field.name] === "time") return shownAgo(String(value), now);
-  if (field.name === "duration") return shownDuration(toNumber(value as number));
-  if (field.name === "bytes") return shownBytes(toNumber(value as number));
-  return typeof value === "number" ? shownNumber(value) : String(value);
+  if (field.kind === "metric") return formatWireNumber(value as number | string);
+  if (field.kind !== "plain") return formatValue(value);
+  if (COLUMN_KINDS[field.name] === "time") return formatAgo(String(value), now);
+  if (field.name === "duration") return formatDuration(toNumber(value as number));
+  if (field.name === "bytes") return formatBytes(toNumber(value as number));
+  return typeof value === "number" ? formatNumber(value) : String(value);
 }
 
 const DIGITS = 5;
 
 /** As `shownCell`, with fewer digits where a number would not fit. */
-export function fittedCell(run: Run, field: Field, now: number, isFitting: (text: string) => boolean): string {
-  const text = shownCell(run, field, now);
+export function fitCell(run: Run, field: Field, now: number, isFitting: (text: string) => boolean): string {
+  const text = formatCell(run, field, now);
   return isFitting(text) || !isPlainNumber(run, field)
     ? text
-    : fittedNumber(Number(cellValue(run, field)), DIGITS, isFitting);
+    : fitNumber(Number(cellValue(run, field)), DIGITS, isFitting);
 }
 
 /** Whether a cell shows nothing but a number, which must not be cut. */
@@ -77,14 +77,24 @@ export function isPlainNumber(run: Run, field: Field): boolean {
 }
 
 /** All of it, for who rests the pointer on a cell. */
-export function wholeCell(run: Run, field: Field): string {
+export function fullCell(run: Run, field: Field): string {
   const value = cellValue(run, field);
   if (value === undefined || value === null) return "";
-  if (field.kind === "plain" && COLUMN_KINDS[field.name] === "time") return shownTime(String(value));
+  if (field.kind === "plain" && COLUMN_KINDS[field.name] === "time") return formatTime(String(value));
   if (field.kind === "plain" && field.name === "note") return run.notes.map((note) => note.text).join("\n");
   return String(value);
 }
 
 export function isNumeric(field: Field): boolean {
   return field.kind === "metric" || (field.kind === "plain" && COLUMN_KINDS[field.name] === "number");
+}
+
+/** The values of nested documents, by names that are joined by dots. */
+export function flattenDetails(details: Record<string, unknown>, above = ""): [string, unknown][] {
+  return Object.entries(details).flatMap(([name, value]) => {
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      return flattenDetails(value as Record<string, unknown>, `${above}${name}.`);
+    }
+    return [[`${above}${name}`, Array.isArray(value) ? value.join(", ") : value] as [string, unknown]];
+  });
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { sectionsOf, wantedTags } from "./tags";
+import { groupIntoSections, matchTags, otherKindsNotice } from "./tags";
+import type { SharedTag } from "./wire";
 
 test("tags with the same beginning stand together", () => {
-  const sections = sectionsOf(["acc", "loss", "train/a", "train/b/c", "/odd"]);
+  const sections = groupIntoSections(["acc", "loss", "train/a", "train/b/c", "/odd"]);
   expect(sections.map((one) => [one.name, one.tags.length])).toEqual([
     ["", 3],
     ["train", 2],
@@ -12,14 +13,30 @@ test("tags with the same beginning stand together", () => {
 
 test("with very many tags only the first sections are open", () => {
   const tags = Array.from({ length: 20_000 }, (_, at) => `s${Math.floor(at / 20)}/t${at}`);
-  const sections = sectionsOf(tags);
+  const sections = groupIntoSections(tags);
   expect(sections.length).toBe(1000);
   expect(sections.filter((one) => one.isOpen).length).toBe(2);
 });
 
 test("a pattern is a regular expression, or text with a word about it", () => {
-  expect(wantedTags("^val/").test("val/loss")).toBe(true);
-  const odd = wantedTags("loss(");
+  expect(matchTags("^val/").test("val/loss")).toBe(true);
+  const odd = matchTags("loss(");
   expect(odd.test("my loss(x)")).toBe(true);
   expect(odd.error).toContain("regular expression");
+});
+
+function tag(name: string, kind: string, other_kinds: string[]): SharedTag {
+  return { tag: name, kind, logdirs: [""], runs: 1, superseded: 0, other_kinds };
+}
+
+test("a tag with one kind of data has no notice", () => {
+  expect(otherKindsNotice([tag("loss", "scalar", []), tag("other", "scalar", ["image"])], "loss", "scalar")).toBe("");
+});
+
+test("a notice names the kinds that are not shown", () => {
+  const tags = [tag("sample", "scalar", ["image"]), tag("sample", "image", ["scalar", "tensor"])];
+  expect(otherKindsNotice(tags, "sample", "scalar")).toBe(
+    "This tag also holds images, which are not shown. Log each kind of data under its own tag.",
+  );
+  expect(otherKindsNotice(tags, "sample", "image")).toContain("also holds scalars and text or tensors,");
 });

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts by what their tags begin with; pinned ones and derived ones stand before.
+// Tags of runs: their sections, which of them match a pattern, and what is said about them.
+import { metricName } from "./curve";
+import type { SharedTag } from "./wire";
+
+/** The use of the machine, which says nothing about the training. */
+export const SYSTEM = /^system(\/|$)/;
 
 export interface Section {
   name: string;
@@ -10,7 +15,7 @@ export interface Section {
 
 const OPEN_CHARTS = 24;
 
-export function sectionsOf(tags: readonly string[]): Section[] {
+export function groupIntoSections(tags: readonly string[]): Section[] {
   const by = new Map<string, string[]>();
   for (const tag of tags) {
     const slash = tag.indexOf("/");
@@ -27,13 +32,13 @@ export function sectionsOf(tags: readonly string[]): Section[] {
   });
 }
 
-export interface Wanted {
+export interface TagMatcher {
   test: (tag: string) => boolean;
   error: string;
 }
 
 /** Tags that match an expression; one that cannot be read matches as plain text, and says so. */
-export function wantedTags(pattern: string): Wanted {
+export function matchTags(pattern: string): TagMatcher {
   if (!pattern) return { test: () => true, error: "" };
   try {
     const expression = new RegExp(pattern, "i");
@@ -46,4 +51,31 @@ export function wantedTags(pattern: string): Wanted {
       error: `Not a regular expression (${reason}): taken as text`,
     };
   }
+}
+
+/** All names by which a scalar can be meant in a derived metric: its tag, and with its logdir before it. */
+export function scalarNames(tags: readonly SharedTag[]): string[] {
+  const names = new Set<string>();
+  for (const tag of tags) {
+    if (tag.kind !== "scalar") continue;
+    names.add(tag.tag);
+    for (const logdir of tag.logdirs) names.add(metricName(logdir, tag.tag));
+  }
+  return [...names];
+}
+
+const KIND_NAMES: Record<string, string> = {
+  scalar: "scalars",
+  image: "images",
+  audio: "audio",
+  histogram: "histograms",
+  tensor: "text or tensors",
+};
+
+/** A sentence for people; empty if one kind is all there is. `kind` is the kind that is shown. */
+export function otherKindsNotice(tags: readonly SharedTag[], tag: string, kind: string): string {
+  const found = new Set(tags.flatMap((one) => (one.tag === tag && one.kind === kind ? one.other_kinds : [])));
+  if (!found.size) return "";
+  const names = [...found].map((other) => KIND_NAMES[other] ?? other).join(" and ");
+  return `This tag also holds ${names}, which are not shown. Log each kind of data under its own tag.`;
 }

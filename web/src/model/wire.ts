@@ -2,24 +2,32 @@
 // What the server tells, as it stands in JSON: the types are those of the API's document.
 import type { components } from "./openapi";
 
-export type Told = components["schemas"];
+export type Schemas = components["schemas"];
 /** What the server has a default for it always tells, though who asks may leave it out. */
-export type Whole<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
+export type WithDefaults<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
 
 /** NaN, infinities and integers beyond 2^53 stand as text. */
-export type WireNumber = Told["Number"] | Told["WholeNumber"];
-export type WireValue = Told["Run"]["hparams"][string];
+export type WireNumber = Schemas["Number"] | Schemas["WholeNumber"];
+export type WireValue = Schemas["Run"]["hparams"][string];
 
 /** Runs and attempts carry what else their documents say. */
 interface Details {
   [detail: string]: unknown;
 }
-export type Run = Omit<Told["Run"], "attempts"> & { attempts: Attempt[] } & Details;
-export type Attempt = Told["Run"]["attempts"][number] & Details;
-export type Metric = Told["Run"]["metrics"][string];
+export type Run = Omit<Schemas["Run"], "attempts"> & { attempts: Attempt[] } & Details;
+export type Attempt = Schemas["Run"]["attempts"][number] & Details;
+export type Metric = Schemas["Run"]["metrics"][string];
 export type MetricPoint = Metric["last"];
-export type Status = Told["Run"]["status"];
-export type Workspace = Whole<Told["Workspace"]>;
+export type Status = Schemas["Run"]["status"];
+export type Annotation = Schemas["Annotation"];
+export type RunChange = Omit<Schemas["RunChange"], "runs">;
+export type FieldNames = WithDefaults<Schemas["FieldNames"]>;
+export type SavedView = Schemas["SavedView"];
+/** A tag that at least one of some runs has. */
+export type SharedTag = WithDefaults<Schemas["SharedTag"]>;
+/** In the order of their charts. */
+export type SharedTags = WithDefaults<Schemas["SharedTags"]>;
+export type Workspace = WithDefaults<Schemas["Workspace"]>;
 
 const ALL_STATUSES: Record<Status, true> = {
   created: true,
@@ -40,7 +48,7 @@ export interface Page<T> {
 
 export interface RunsChanged {
   items: Run[];
-  problems: Told["RunProblem"][];
+  problems: Schemas["RunProblem"][];
 }
 
 export function toNumber(value: WireNumber | undefined | null): number {

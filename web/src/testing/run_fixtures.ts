@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs as the server describes them, made from the few facts that a test is about.
-import type { Annotation } from "../data/annotations";
-import type { Run, Status, WireValue } from "../model/wire";
+import type { Annotation, Run, Status, WireValue } from "../model/wire";
 import type { PlainCurve } from "./encoded_columns";
 
 /** When the first run was created; every further one is a minute later. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boards of a stub server.
 import type { Board } from "../data/boards";
-import type { Told } from "../model/wire";
+import type { Schemas } from "../model/wire";
 import type { StubRuns } from "./stub_runs";
 
 export function makeBoard(id: string, facts: Partial<Board> = {}): Board {
@@ -45,7 +45,7 @@ export function answerBoards(lab: StubRuns, boards: Board[] = []): Board[] {
   };
   server.on("get", "/api/v1/boards", () => ({ items: [...boards], next: null }));
   server.on("post", "/api/v1/boards", ({ body }) => {
-    const { sources = [], executor = "" } = body as Told["NewBoard"];
+    const { sources = [], executor = "" } = body as Schemas["NewBoard"];
     const board = makeBoard(String(boards.length + 1), {
       sources,
       kind: executor ? "process" : "server",

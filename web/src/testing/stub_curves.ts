@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a stub server says of curves: which tags runs share, and the points that a request means.
-import type { SharedTag, SharedTags } from "../data/series";
-import type { Run } from "../model/wire";
+import type { Run, SharedTag, SharedTags } from "../model/wire";
 import type { PlainCurve } from "./encoded_columns";
 
 /** A tag of a run that holds something else than scalars. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs and their curves in memory, and a stub server that answers for them as the real one does.
-import type { Annotation } from "../data/annotations";
-import type { Run, RunsChanged, Told, WireValue } from "../model/wire";
+import type { Annotation, Run, RunsChanged, Schemas, WireValue } from "../model/wire";
 import { columnsResponse, type PlainCurve } from "./encoded_columns";
 import { makeCurves, makeRun, type RunFacts } from "./run_fixtures";
 import { compare, pointsOf, sharedTags, type StubMedia } from "./stub_curves";
@@ -21,7 +20,7 @@ export class StubRuns {
   media: StubMedia[] = [];
   /** What filters mean. The stub reads no filter: a test names the ones that the page is to send. */
   private readonly filters = new Map<string, ((run: Run) => boolean) | Response>();
-  person: Told["Person"] = { name: "tester", administrator: true };
+  person: Schemas["Person"] = { name: "tester", administrator: true };
 
   constructor(facts: readonly RunFacts[] = []) {
     for (const one of facts) this.add(one);
@@ -91,7 +90,7 @@ export class StubRuns {
       };
     });
     server.on("patch", "/api/v1/runs", ({ body }) => {
-      const { runs, set_tags = {}, remove_tags = [], note, ...change } = body as Told["RunChange"];
+      const { runs, set_tags = {}, remove_tags = [], note, ...change } = body as Schemas["RunChange"];
       return this.each(runs, (run) => {
         const tags = Object.entries({ ...run.tags, ...set_tags }).filter(([name]) => !remove_tags.includes(name));
         const given = Object.entries(change).filter(([, value]) => value !== null && value !== undefined);
@@ -103,10 +102,10 @@ export class StubRuns {
       });
     });
     server.on("post", "/api/v1/runs/delete", ({ body }) =>
-      this.each((body as Told["RunBatch"]).runs, () => ({ deleted: new Date().toISOString() })),
+      this.each((body as Schemas["RunBatch"]).runs, () => ({ deleted: new Date().toISOString() })),
     );
     server.on("post", "/api/v1/runs/restore", ({ body }) => {
-      const uids = (body as Told["RunBatch"]).runs;
+      const uids = (body as Schemas["RunBatch"]).runs;
       for (const run of this.runs) if (uids.includes(run.uid)) delete run.deleted;
       return this.each(uids, () => ({}));
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server for component tests: answers requests of the page from handlers, whose answers have the types of the API.
 import type { paths } from "../model/openapi";
-import type { Told } from "../model/wire";
+import type { Schemas } from "../model/wire";
 
 type Method = "get" | "post" | "patch" | "delete" | "head";
 /** The JSON of a route; a route that answers with something else has a `Response`. */
@@ -115,9 +115,9 @@ export function refuse(
   status: number,
   code: string,
   message: string,
-  details: Partial<Told["Failure"]["error"]> = {},
+  details: Partial<Schemas["Failure"]["error"]> = {},
 ): Response {
-  const body: Told["Failure"] = { error: { code, message, hint: "", ...details } };
+  const body: Schemas["Failure"] = { error: { code, message, hint: "", ...details } };
   return Response.json(body, { status });
 }
 

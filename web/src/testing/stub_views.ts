@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saved views of a stub server.
-import type { SavedView } from "../data/saved_views";
-import type { Told } from "../model/wire";
+import type { SavedView, Schemas } from "../model/wire";
 import type { StubRuns } from "./stub_runs";
 import { refuse } from "./stub_server";
 
@@ -11,7 +10,7 @@ export function answerViews(lab: StubRuns, views: SavedView[] = []): SavedView[]
   const placeOf = (id: string | undefined): number => views.findIndex((view) => String(view.id) === id);
   server.on("get", "/api/v1/saved-views", () => ({ items: [...views], next: null }));
   server.on("post", "/api/v1/saved-views", ({ body }) => {
-    const given = body as Told["NewSavedView"];
+    const given = body as Schemas["NewSavedView"];
     if (views.some((view) => view.name.toLowerCase() === given.name.toLowerCase()))
       return refuse(409, "NameTakenError", `There is already a view ${given.name}.`);
     const view = makeView(views.length + 1, { ...given, owner: lab.person.name });
@@ -19,7 +18,7 @@ export function answerViews(lab: StubRuns, views: SavedView[] = []): SavedView[]
     return view;
   });
   server.on("patch", "/api/v1/saved-views/{view}", ({ path, body }) => {
-    const { name, address } = body as Told["SavedViewChange"];
+    const { name, address } = body as Schemas["SavedViewChange"];
     const at = placeOf(path["view"]);
     const view = views[at] as SavedView;
     views[at] = { ...view, name: name ?? view.name, address: address ?? view.address };

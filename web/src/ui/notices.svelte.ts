@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short messages at the edge of the page: what was done, and what went wrong.
-import { wordsOf } from "../data/request";
+import { describeError } from "../model/errors";
 
 export interface Notice {
   id: number;
@@ -19,7 +19,7 @@ class NoticeList {
   }
 
   fail(error: unknown): void {
-    this.add({ ...wordsOf(error), bad: true }, 15_000);
+    this.add({ ...describeError(error), bad: true }, 15_000);
   }
 
   close(id: number): void {

@@ -14,7 +14,7 @@ const [GAP, EDGE] = [4, 8]; // pixels to what it belongs to, and to the edge of 
  * Where a panel stands: below its anchor, or above it where there is more room; aligned with its left or right end,
  * and moved as far as the window needs.
  */
-export function overlayPlace(
+export function placeOverlay(
   anchor: Box,
   panel: { width: number; height: number },
   view: { width: number; height: number },
@@ -34,7 +34,7 @@ export function overlayPlace(
 export function overlay(anchor: () => Box, toRight = false): (panel: HTMLElement) => () => void {
   return (panel) => {
     const place = (): void => {
-      const { left, top } = overlayPlace(
+      const { left, top } = placeOverlay(
         anchor(),
         { width: panel.offsetWidth, height: panel.offsetHeight },
         { width: innerWidth, height: innerHeight },

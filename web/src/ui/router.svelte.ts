@@ -2,13 +2,13 @@
 // Where the page is: the address of the browser as a value that views follow.
 import { type Parts, readState, type StateOf, writeState } from "../model/query_codec";
 import { routeOf } from "../model/routes";
-import { PacedWrites } from "./throttled_writer";
+import { ThrottledWriter } from "./throttled_writer";
 
-class Place {
+class Router {
   path = $state(location.pathname);
   query = $state(location.search);
   readonly route = $derived(routeOf(this.path));
-  private readonly history = new PacedWrites((address: string) => history.replaceState(null, "", address));
+  private readonly history = new ThrottledWriter((address: string) => history.replaceState(null, "", address));
 
   constructor() {
     addEventListener("popstate", () => {
@@ -45,16 +45,16 @@ class Place {
   }
 }
 
-export const place = new Place();
+export const router = new Router();
 
 /** The state of a view, which lives in the address and nowhere else. */
 export class ViewState<P extends Parts> {
   constructor(private readonly parts: P) {}
 
-  readonly now: StateOf<P> = $derived.by(() => readState(this.parts, new URLSearchParams(place.query)));
+  readonly now: StateOf<P> = $derived.by(() => readState(this.parts, new URLSearchParams(router.query)));
 
   set(change: Partial<StateOf<P>>): void {
-    place.replace(writeState(this.parts, { ...this.now, ...change }));
+    router.replace(writeState(this.parts, { ...this.now, ...change }));
   }
 
   /** The address of another place with a state. */
@@ -77,5 +77,5 @@ export function followLink(event: MouseEvent): void {
     document.getElementById(link.hash.slice(1))?.focus(); // a place within the view that is there
     return;
   }
-  place.go(link.pathname + link.search);
+  router.go(link.pathname + link.search);
 }

@@ -12,27 +12,27 @@ let current = $state.raw<{ title: string; shortcuts: Shortcut[] }[]>([]);
 export const help = $state({ open: false });
 
 /** The keys of a view, for as long as it is there; to be called in an effect. */
-export function offer(title: string, shortcuts: Shortcut[]): () => void {
+export function registerShortcuts(title: string, shortcuts: Shortcut[]): () => void {
   const entry = { title, shortcuts };
   // An effect that offers keys must not depend on what others offer.
   untrack(() => (current = [entry, ...current]));
   return () => untrack(() => (current = current.filter((one) => one !== entry)));
 }
 
-export function offered(): { title: string; shortcuts: Shortcut[] }[] {
+export function activeShortcuts(): { title: string; shortcuts: Shortcut[] }[] {
   return [...current, { title: "Everywhere", shortcuts: EVERYWHERE }];
 }
 
 const EVERYWHERE: Shortcut[] = [{ key: "?", what: "This list", run: () => (help.open = !help.open) }];
 
-export function onKey(event: KeyboardEvent): void {
+export function handleKey(event: KeyboardEvent): void {
   if (event.key === "Escape" && help.open) {
     help.open = false;
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isCovered()) return;
   if (event.target instanceof Element && isOwnKey(event.target, event.key)) return;
-  for (const { shortcuts } of offered()) {
+  for (const { shortcuts } of activeShortcuts()) {
     const found = shortcuts.find((one) => one.key === event.key);
     if (found) {
       event.preventDefault();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { PacedWrites } from "./throttled_writer";
+import { ThrottledWriter } from "./throttled_writer";
 
 const SAFARI_ALLOWS = 100; // in 10 seconds
 const FRAME = 1000 / 60;
 let written: number[] = [];
-let paced: PacedWrites<number>;
+let paced: ThrottledWriter<number>;
 
 beforeEach(() => {
   vi.useFakeTimers();
   written = [];
-  paced = new PacedWrites((value) => written.push(value));
+  paced = new ThrottledWriter((value) => written.push(value));
 });
 afterEach(() => vi.useRealTimers());
 
@@ -64,7 +64,7 @@ test("what is forgotten is never written", () => {
 
 test("a write that is refused is tried again, with what is newest then", () => {
   let isRefusing = true;
-  paced = new PacedWrites((value) => {
+  paced = new ThrottledWriter((value) => {
     if (isRefusing) throw new Error("too many");
     written.push(value);
   });

@@ -6,7 +6,7 @@ const PAUSE = 150; // milliseconds
 const AT_ONCE = 10;
 const AGAIN = 1000; // milliseconds after a refusal
 
-export class PacedWrites<T> {
+export class ThrottledWriter<T> {
   private waiting: { value: T } | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** When what was written so far would be done, had each write taken a pause. */

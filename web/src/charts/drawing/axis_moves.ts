@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other parts of an axis: moved along it, or wider and narrower around a place of it.
-import type { Span } from "./value_range";
+import type { Span } from "../lines/line";
 
 /** By a share of its length: 0.5 shows what begins in its middle. */
-export function shifted(span: Span, share: number, isLog: boolean): Span {
+export function panSpan(span: Span, share: number, isLog: boolean): Span {
   return onAxis(span, isLog, ([from, to]) => {
     const by = (to - from) * share;
     return [from + by, to + by];
@@ -11,7 +11,7 @@ export function shifted(span: Span, share: number, isLog: boolean): Span {
 }
 
 /** `factor` times as long, with `share` of it staying where it is: 0 the beginning, 1 the end. */
-export function stretched(span: Span, factor: number, share: number, isLog: boolean): Span {
+export function zoomSpan(span: Span, factor: number, share: number, isLog: boolean): Span {
   return onAxis(span, isLog, ([from, to]) => {
     const at = from + (to - from) * share;
     return [at - (at - from) * factor, at + (to - at) * factor];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers along the axes of charts.
-import { shownDuration, shownNumber } from "../../model/format";
+import { formatDuration, formatNumber } from "../../model/format";
+import type { XKind } from "../lines/line";
 import { DAY, HOUR, MINUTE } from "./ticks";
-
-export type XKind = "step" | "relative" | "wall" | "metric";
 
 /** As few digits as tell the numbers of an axis apart. */
 export function axisNumber(value: number, increment: number): string {
@@ -27,10 +26,10 @@ function trimmed(value: number, increment: number): string {
 
 /** A place on the axis, in full. */
 export function placeText(kind: XKind, x: number, exact?: bigint): string {
-  if (kind === "step") return `step ${exact !== undefined ? exact.toString() : shownNumber(x, 8)}`;
-  if (kind === "relative") return `${shownDuration(Math.max(0, x)) || "0 s"} after the start`;
+  if (kind === "step") return `step ${exact !== undefined ? exact.toString() : formatNumber(x, 8)}`;
+  if (kind === "relative") return `${formatDuration(Math.max(0, x)) || "0 s"} after the start`;
   if (kind === "wall") return new Date(x * 1000).toLocaleString();
-  return shownNumber(x, 6);
+  return formatNumber(x, 6);
 }
 
 /** What stands at the ticks of an axis; a second line is divided by a line break. */

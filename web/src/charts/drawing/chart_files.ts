@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chart as a file: a picture with a legend, or the numbers of its lines.
 import { csvLine } from "../../model/csv";
-import type { Line } from "../../model/curve";
 import { fileName, saveBlob, saveText } from "../../ui/save_file";
-import type { XKind } from "./axis_text";
-import type { MomentMark } from "./moment_marks";
+import type { Line, MomentMark, Span, XKind } from "../lines/line";
 import { svgChart } from "./svg_chart";
-import type { Span } from "./value_range";
 
 const ROW = 18;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import type { Line } from "../../model/curve";
+import type { Line } from "../lines/line";
 import { chartRanges, type RangeOptions } from "./chart_ranges";
 
 const OPTIONS: RangeOptions = { zoom: null, logX: false, logY: false, outliers: false, bands: true };

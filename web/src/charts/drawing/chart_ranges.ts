@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From where to where the axes of a chart go: what is asked for, or what its lines need.
-import type { Line } from "../../model/curve";
 import { lowerBound } from "../lines/interpolation";
-import { type Span, valueRange } from "./value_range";
+import type { Line, Span } from "../lines/line";
+import { valueRange } from "./value_range";
 
 export interface RangeOptions {
   zoom: Span | null;

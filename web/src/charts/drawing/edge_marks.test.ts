@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import type { Line } from "../../model/curve";
+import type { Line } from "../lines/line";
 import { edgeMarks } from "./edge_marks";
 
 const frame = { left: 0, width: 100, x: (value: number) => value, yRange: [0, 4] as const };

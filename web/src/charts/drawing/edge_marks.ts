@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks for what a chart cannot show: triangles at its edges for what is beyond them, a cross at the bottom for the first NaN.
-import type { Line } from "../../model/curve";
+import type { Line } from "../lines/line";
 
 export interface EdgeMark {
   /** Where it stands, as the frame counts. */

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moments of runs on the axis of a chart: a dashed line with a flag that stands on the axis.
+import type { MomentMark } from "../lines/line";
 import type { Frame } from "./painting";
-
-export interface MomentMark {
-  x: number;
-  label: string;
-  colour: string;
-}
 
 const FLAG = 5;
 const REACH = 6;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is nearest to the pointer: for every line its point there, the nearest line first.
-import type { Line } from "../../model/curve";
 import { lowerBound } from "../lines/interpolation";
+import type { Line } from "../lines/line";
 
 export interface Near {
   line: Line;

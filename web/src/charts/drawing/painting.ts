@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws lines into a canvas: band, raw curve, line, and marks for what a chart cannot show.
-import { FAINT, type Line } from "../../model/curve";
+import { FAINT, type Line } from "../lines/line";
 import { edgeMarks } from "./edge_marks";
 import { type Axes, bandStretches, isDrawable, lonelyPoints } from "./stretches";
 

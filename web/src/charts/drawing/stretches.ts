@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which points of a line can be drawn, as stretches without a gap: nobody knows what was between them.
-import type { Line } from "../../model/curve";
+import type { Line } from "../lines/line";
 
 export interface Axes {
   x: (value: number) => number;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import type { Line } from "../../model/curve";
+import type { Line } from "../lines/line";
 import { linesAsCsv } from "./chart_files";
 import { svgChart } from "./svg_chart";
 

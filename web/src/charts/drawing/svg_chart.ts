@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chart as SVG, for papers: axes, lines and legend as text and paths.
-import { FAINT, type Line } from "../../model/curve";
-import { axisTexts, type XKind } from "./axis_text";
+import { FAINT, type Line, type MomentMark, type Span, type XKind } from "../lines/line";
+import { axisTexts } from "./axis_text";
 import { type EdgeMark, edgeMarks } from "./edge_marks";
-import type { MomentMark } from "./moment_marks";
 import { type Axes, bandStretches, isDrawable, lonelyPoints } from "./stretches";
 import { ticks } from "./ticks";
-import type { Span } from "./value_range";
 
 const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [720, 380, 64, 36, 36];
 const ROW = 18;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { axisTexts, type XKind } from "./axis_text";
+import type { Span, XKind } from "../lines/line";
+import { axisTexts } from "./axis_text";
 import { ticks } from "./ticks";
-import type { Span } from "./value_range";
 
 const at = (span: Span, kind: XKind, log = false, count = 6): number[] => ticks(span, { kind, log, count });
 const texts = (span: Span, kind: XKind, log = false, count = 6): string[] =>

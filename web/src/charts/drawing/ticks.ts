@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Round places along an axis: numbers, durations, and times of day.
-import type { XKind } from "./axis_text";
-import type { Span } from "./value_range";
+import type { Span, XKind } from "../lines/line";
 
 export const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
 

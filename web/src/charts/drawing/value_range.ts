@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From where to where an axis goes.
-
-export type Span = readonly [number, number];
+import type { Span } from "../lines/line";
 
 /** The span of the numbers, with a little room; with `outliers` those far from the others do not count. */
 export function valueRange(values: Float64Array, options: { outliers: boolean; log: boolean }): Span {

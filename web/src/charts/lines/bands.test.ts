@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { banded, extremePlaces } from "./bands";
+import { extremePlaces, reduceToBand } from "./bands";
 
 test("a band keeps the extremes of every bucket, and the line its last number", () => {
   const ys = Float64Array.of(1, 9, 2, 3, NaN, -5, 4, 4, NaN);
-  const out = banded(ys, 3);
+  const out = reduceToBand(ys, 3);
   expect([...out.low]).toEqual([1, -5, 4]);
   expect([...out.high]).toEqual([9, 3, 4]);
   expect([...out.places]).toEqual([2, 5, 7]);
 });
 
 test("few points stay as they are, and NaN alone is NaN", () => {
-  const out = banded(Float64Array.of(NaN, 7), 10);
+  const out = reduceToBand(Float64Array.of(NaN, 7), 10);
   expect([...out.places]).toEqual([0, 1]);
   expect(out.low[0]).toBeNaN();
   expect(out.high[1]).toBe(7);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves with more points than a chart has columns: a line through their extremes, or a calm line and a band around it.
 
-export interface Banded {
+export interface Band {
   low: Float64Array;
   high: Float64Array;
   /** Where in the curve the point of each bucket stands. */
@@ -47,7 +47,7 @@ export function extremePlaces(ys: Float64Array, most: number): Uint32Array {
 }
 
 /** Neighbouring points as at most `most` buckets; of each the last number is drawn and its extremes are the band. */
-export function banded(ys: Float64Array, most: number): Banded {
+export function reduceToBand(ys: Float64Array, most: number): Band {
   const size = Math.max(1, Math.ceil(ys.length / Math.max(1, most)));
   const count = Math.ceil(ys.length / size);
   const out = {

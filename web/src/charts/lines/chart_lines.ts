@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // From curves to lines: along the chosen axis, smoothed, with bands, grouped.
-import { type Curve, type Line, type Parts, startOf } from "../../model/curve";
-import { shownCount } from "../../model/format";
-import type { XKind } from "../drawing/axis_text";
-import { banded, extremePlaces, valuesAt } from "./bands";
+import { type Curve, curveStart, type Parts } from "../../model/curve";
+import { formatCount } from "../../model/format";
+import { extremePlaces, reduceToBand, valuesAt } from "./bands";
 import { DASHES, SUPERSEDED } from "./colours";
-import { type Area, type Centre, grouped } from "./grouping";
+import { aggregateCurves, type Area, type Centre } from "./grouping";
 import { valueAt } from "./interpolation";
-import type { RunLook } from "./run_styles";
-import { evenParts, smoothed, type Smoothing } from "./smoothing";
+import type { Line, XKind } from "./line";
+import type { RunStyle } from "./run_styles";
+import { evenParts, smooth, type Smoothing } from "./smoothing";
 
 export interface LineOptions {
   x: XKind;
@@ -21,9 +21,9 @@ export interface LineOptions {
 }
 
 /** `along` are the curves of the metric on the x axis, where there is one. */
-export function linesOf(
+export function buildLines(
   curves: readonly Curve[],
-  looks: ReadonlyMap<string, RunLook>,
+  looks: ReadonlyMap<string, RunStyle>,
   options: LineOptions,
   along: readonly Curve[] = [],
 ): Line[] {
@@ -73,11 +73,11 @@ interface Points {
 interface Placed extends Points {
   base: bigint | undefined;
   curve: Curve;
-  look: RunLook;
+  look: RunStyle;
   dash: readonly number[];
 }
 
-function placedOn(curve: Curve, look: RunLook, x: XKind, along: readonly Curve[], base: bigint | undefined): Points {
+function placedOn(curve: Curve, look: RunStyle, x: XKind, along: readonly Curve[], base: bigint | undefined): Points {
   const { steps, walls } = curve;
   if (x === "step") {
     if (base === undefined) return pointsOf(steps, curve);
@@ -92,7 +92,7 @@ function placedOn(curve: Curve, look: RunLook, x: XKind, along: readonly Curve[]
   }
   if (x === "wall") return sortedBy(walls, curve);
   if (x === "relative") {
-    const start = startOf(curve, look.start);
+    const start = curveStart(curve, look.start);
     return sortedBy(
       walls.map((wall) => wall - start),
       curve,
@@ -135,7 +135,7 @@ function sortedBy(xs: Float64Array, curve: Curve): Points {
 /** Where nobody knows what the points of a reduced curve stand for, all stand for as many. */
 function calmed({ xs, ys, parts, curve }: Placed, { smoothing, amount }: LineOptions): Float64Array {
   const count = Math.max(1, curve.total / Math.max(1, ys.length));
-  return smoothed(smoothing, xs, ys, amount, parts ?? evenParts(ys, count));
+  return smooth(smoothing, xs, ys, amount, parts ?? evenParts(ys, count));
 }
 
 function singleLine(one: Placed, options: LineOptions): Line {
@@ -156,7 +156,7 @@ function singleLine(one: Placed, options: LineOptions): Line {
   if (!isReduced)
     return { ...out, xs, ys: calm, walls, ...(exact ? { exact } : {}), ...(isSmoothed ? { raw: { xs, ys } } : {}) };
   // A smoothed line has its extremes around it, any other goes through them.
-  const around = isSmoothed ? banded(ys, options.most) : undefined;
+  const around = isSmoothed ? reduceToBand(ys, options.most) : undefined;
   const places = around?.places ?? extremePlaces(ys, options.most);
   return {
     ...out,
@@ -187,12 +187,12 @@ function groupLines(placed: readonly Placed[], options: LineOptions): Line[] {
       const ys = calmed(one, options);
       return { xs: one.xs, ys, ...(ys === one.ys && one.parts ? { level: one.parts.means } : {}) };
     });
-    const { xs, ys, low, high, counts } = grouped(calm, options.centre, options.area);
+    const { xs, ys, low, high, counts } = aggregateCurves(calm, options.centre, options.area);
     const name = first.curve.logdir ? `${first.look.group} · ${first.curve.logdir}` : String(first.look.group);
     return {
       key,
       uid: first.look.group ?? "",
-      label: `${name} (${shownCount(ones.length, "run")})`,
+      label: `${name} (${formatCount(ones.length, "run")})`,
       colour: first.look.colour,
       dash: first.dash,
       ...fromBase(first.base, xs),

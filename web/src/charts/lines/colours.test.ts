@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { ColourBook, COLOURS, textWish } from "./colours";
+import { ColourRegistry, COLOURS, textColour } from "./colours";
 
-const byText = (names: readonly string[]) => new Map(names.map((name) => [name, textWish(name)]));
+const byText = (names: readonly string[]) => new Map(names.map((name) => [name, textColour(name)]));
 const byNumber = (numbers: readonly number[]) => new Map(numbers.map((number) => [`run${number}`, number]));
-const book = () => new ColourBook("", undefined);
+const book = () => new ColourRegistry("", undefined);
 
 function keeper() {
   const kept = new Map<string, string>();
@@ -75,12 +75,12 @@ test("a few runs have the colours that differ most, whatever their numbers", () 
 
 test("colours survive a reload and what other tabs store", () => {
   const kept = keeper();
-  const [one, other] = [new ColourBook("colours", kept), new ColourBook("colours", kept)];
+  const [one, other] = [new ColourRegistry("colours", kept), new ColourRegistry("colours", kept)];
   const first = one.assign(byNumber([1, 9, 17]));
   other.assign(byNumber([2]));
-  expect(new ColourBook("colours", kept).assign(byNumber([17])).get("run17")).toBe(first.get("run17"));
+  expect(new ColourRegistry("colours", kept).assign(byNumber([17])).get("run17")).toBe(first.get("run17"));
   for (const broken of ["{", "[]", '{"run1": "red", "run2": 99}']) {
     kept.setItem("colours", broken);
-    expect(new ColourBook("colours", kept).assign(byNumber([1])).get("run1")).toBe(1);
+    expect(new ColourRegistry("colours", kept).assign(byNumber([1])).get("run1")).toBe(1);
   }
 });

@@ -44,7 +44,7 @@ const MOST_KEPT = 2000;
 type Keeper = Pick<Storage, "getItem" | "setItem">;
 
 /** Which colour each name has. A name keeps its colour, so that a run looks the same on every page. */
-export class ColourBook {
+export class ColourRegistry {
   private readonly known = new Map<string, number>();
   /** The names that were shown last. */
   private shown: ReadonlySet<string> = new Set();
@@ -134,15 +134,15 @@ function browserStorage(): Keeper | undefined {
   }
 }
 
-export const runColours = new ColourBook("aboard.colours");
-export const groupColours = new ColourBook();
+export const runColours = new ColourRegistry("aboard.colours");
+export const groupColours = new ColourRegistry();
 
 /** Runs that follow each other have different colours; a run without a number, and a group, wishes by its text. */
-export function runWish(run: { uid: string; number?: number | undefined }): number {
-  return run.number ?? textWish(run.uid);
+export function preferredColour(run: { uid: string; number?: number | undefined }): number {
+  return run.number ?? textColour(run.uid);
 }
 
-export function textWish(text: string): number {
+export function textColour(text: string): number {
   let value = 2166136261;
   for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 16777619);
   return value >>> 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import type { Curve } from "../../model/curve";
-import { derivedCurves, tagsBehind } from "./derived_curves";
+import { derivedCurves, requiredTags } from "./derived_curves";
 import { parseDerived } from "./expression";
 
 function curve(uid: string, logdir: string, tag: string, steps: number[], values: number[]): Curve {
@@ -59,5 +59,5 @@ test("which tags are needed", () => {
     { tag: "loss", kind: "scalar" as const, logdirs: ["val", "train"], runs: 1, superseded: 0, other_kinds: [] },
     { tag: "acc", kind: "scalar" as const, logdirs: [""], runs: 1, superseded: 0, other_kinds: [] },
   ];
-  expect(tagsBehind(parseDerived("val/loss + 1", ["val/loss"]), tags)).toEqual(["loss"]);
+  expect(requiredTags(parseDerived("val/loss + 1", ["val/loss"]), tags)).toEqual(["loss"]);
 });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves of a metric that is computed from others, run by run.
-import type { SharedTag } from "../../data/shared_tags.svelte";
 import { type Curve, metricName } from "../../model/curve";
+import type { SharedTag } from "../../model/wire";
 import { evaluate, metricsIn, type Node } from "./expression";
 import { valueAt } from "./interpolation";
 
 /** The tags whose curves are needed to know these names. */
-export function tagsBehind(node: Node, tags: readonly SharedTag[]): string[] {
+export function requiredTags(node: Node, tags: readonly SharedTag[]): string[] {
   const names = metricsIn(node);
   const found = tags.filter(
     (tag) =>

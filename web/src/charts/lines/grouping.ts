@@ -6,7 +6,7 @@ import { median } from "./smoothing";
 export type Centre = "mean" | "median";
 export type Area = "range" | "deviation" | "confidence" | "none";
 
-export interface Grouped {
+export interface Aggregate {
   xs: Float64Array;
   ys: Float64Array;
   low: Float64Array;
@@ -28,12 +28,12 @@ interface Member {
  * At every place only the curves count that reach so far; values between points are on the line between them. The range
  * is that of all points since the place before.
  */
-export function grouped(curves: readonly Member[], centre: Centre, area: Area): Grouped {
+export function aggregateCurves(curves: readonly Member[], centre: Centre, area: Area): Aggregate {
   const xs = commonPlaces(
     curves.map((curve) => curve.xs),
     MOST_PLACES,
   );
-  const out: Grouped = {
+  const out: Aggregate = {
     xs,
     ys: new Float64Array(xs.length),
     low: new Float64Array(xs.length),

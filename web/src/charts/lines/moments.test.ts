@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import type { Annotation } from "../../data/annotations";
 import type { Curve } from "../../model/curve";
-import { momentsOn } from "./moments";
-import type { RunLook } from "./run_styles";
+import type { Annotation } from "../../model/wire";
+import { findMoments } from "./moments";
+import type { RunStyle } from "./run_styles";
 
-const LOOK: RunLook = { uid: "a", number: 1, label: "a", colour: "red", group: undefined, start: 990, moments: [] };
+const LOOK: RunStyle = { uid: "a", number: 1, label: "a", colour: "red", group: undefined, start: 990, moments: [] };
 const CURVE: Curve = {
   run: 1,
   uid: "a",
@@ -19,12 +19,12 @@ const CURVE: Curve = {
 
 function places(x: "step" | "relative" | "wall" | "metric", one: Partial<Annotation>): number[] {
   const said = { run: "a", name: "event", step: null, wall_time: null, data: {}, ...one };
-  return momentsOn([CURVE], new Map([["a", LOOK]]), x, new Map([["a", [said]]])).map((mark) => mark.x);
+  return findMoments([CURVE], new Map([["a", LOOK]]), x, new Map([["a", [said]]])).map((mark) => mark.x);
 }
 
 test("an attempt stands at the step that came after it", () => {
   const look = { ...LOOK, moments: [{ time: 1001.5, label: "attempt 2" }] };
-  const found = momentsOn([CURVE], new Map([["a", look]]), "step", new Map());
+  const found = findMoments([CURVE], new Map([["a", look]]), "step", new Map());
   expect(found[0]).toMatchObject({ x: 20, label: "a: attempt 2" });
 });
 
@@ -42,6 +42,6 @@ test("what was said at the end stands at the end", () => {
 
 test("an annotation tells its name and what it holds", () => {
   const said = { run: "a", name: "best", step: 1, wall_time: null, data: { score: 0.5, at: "now" } };
-  const [mark] = momentsOn([CURVE], new Map([["a", LOOK]]), "step", new Map([["a", [said]]]));
+  const [mark] = findMoments([CURVE], new Map([["a", LOOK]]), "step", new Map([["a", [said]]]));
   expect(mark?.label).toBe("a: best (score 0.5, at now)");
 });

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attempts, notes and annotations of runs, at the place on the axis where the run was then.
-import type { Annotation } from "../../data/annotations";
-import { type Curve, startOf } from "../../model/curve";
-import { shownValue } from "../../model/format";
-import { toNumber, type WireValue } from "../../model/wire";
-import type { XKind } from "../drawing/axis_text";
-import type { MomentMark } from "../drawing/moment_marks";
+import { type Curve, curveStart } from "../../model/curve";
+import { formatValue } from "../../model/format";
+import { type Annotation, toNumber, type WireValue } from "../../model/wire";
 import { lowerBound } from "./interpolation";
-import type { RunLook } from "./run_styles";
+import type { MomentMark, XKind } from "./line";
+import type { RunStyle } from "./run_styles";
 
 interface Moment {
   time: number | undefined;
@@ -18,9 +16,9 @@ interface Moment {
 const MOST_MOMENTS = 200;
 const LONGEST = 120;
 
-export function momentsOn(
+export function findMoments(
   curves: readonly Curve[],
-  looks: ReadonlyMap<string, RunLook>,
+  looks: ReadonlyMap<string, RunStyle>,
   x: XKind,
   annotations: ReadonlyMap<string, readonly Annotation[]>,
   base?: bigint,
@@ -46,7 +44,7 @@ export function momentsOn(
 
 /** The name of an annotation and what it says. */
 export function annotationText(one: Annotation): string {
-  const data = Object.entries(one.data).map(([name, value]) => `${name} ${shownValue(value as WireValue)}`);
+  const data = Object.entries(one.data).map(([name, value]) => `${name} ${formatValue(value as WireValue)}`);
   const text = data.length ? `${one.name} (${data.join(", ")})` : one.name;
   return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
 }
@@ -59,7 +57,7 @@ function momentOf(one: Annotation, curve: Curve): Moment {
   return { time: one.step === null ? held : time, step: one.step, label: annotationText(one) };
 }
 
-function placeOf(moment: Moment, curve: Curve, look: RunLook, x: XKind, base: bigint | undefined): number | undefined {
+function placeOf(moment: Moment, curve: Curve, look: RunStyle, x: XKind, base: bigint | undefined): number | undefined {
   const { steps, walls } = curve;
   if (x === "step" && moment.step !== undefined && moment.step !== null)
     return base === undefined ? toNumber(moment.step) : Number(BigInt(moment.step) - base);
@@ -68,6 +66,6 @@ function placeOf(moment: Moment, curve: Curve, look: RunLook, x: XKind, base: bi
   const at = lowerBound(walls, time);
   if (at >= steps.length) return undefined;
   if (x === "wall") return time;
-  if (x === "relative") return time - startOf(curve, look.start);
+  if (x === "relative") return time - curveStart(curve, look.start);
   return base === undefined ? steps[at] : Number((curve.exact?.[at] ?? BigInt(steps[at] as number)) - base);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How each run looks in charts: its name, colour, group, and moments of its history.
-import { readField } from "../../model/fields";
-import { cellValue, durationOf } from "../../model/run_values";
+import { parseField } from "../../model/fields";
+import { cellValue, runDuration } from "../../model/run_values";
 import { type Run, runLabel } from "../../model/wire";
-import { colour, groupColours, runColours, runWish } from "./colours";
+import { colour, groupColours, preferredColour, runColours } from "./colours";
 
 export interface Moment {
   /** Seconds since 1970. */
@@ -11,7 +11,7 @@ export interface Moment {
   label: string;
 }
 
-export interface RunLook {
+export interface RunStyle {
   uid: string;
   number: number;
   label: string;
@@ -24,7 +24,7 @@ export interface RunLook {
   moments: Moment[];
 }
 
-export function runLooks(runs: readonly Run[], groupBy: string, isDark: boolean): Map<string, RunLook> {
+export function runStyles(runs: readonly Run[], groupBy: string, isDark: boolean): Map<string, RunStyle> {
   const groups = new Map(
     groupBy ? runs.flatMap((run) => (isWaiting(run, groupBy) ? [] : [[run.uid, groupOf(run, groupBy)]])) : [],
   );
@@ -32,7 +32,7 @@ export function runLooks(runs: readonly Run[], groupBy: string, isDark: boolean)
   // In the order of their names: the first groups have the colours that differ most.
   const names = [...new Set(groups.values())].sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
   const ofGroups = groupColours.assign(new Map(names.map((group, at) => [keyOf(group), at])));
-  const ofRuns = runColours.assign(groupBy ? new Map() : new Map(runs.map((run) => [run.uid, runWish(run)])));
+  const ofRuns = runColours.assign(groupBy ? new Map() : new Map(runs.map((run) => [run.uid, preferredColour(run)])));
   return new Map(
     runs.map((run) => {
       const group = groups.get(run.uid);
@@ -58,12 +58,12 @@ const PATIENCE = 120; // seconds in which a run logs its hyperparameters, or has
 /** Whether its hyperparameters have not arrived: it has just started and will belong to another group then. */
 function isWaiting(run: Run, field: string): boolean {
   const isLive = run.status === "created" || run.status === "queued" || run.status === "running";
-  if (!isLive || Object.keys(run.hparams).length || readField(field)?.kind !== "hparam") return false;
-  return (durationOf(run) ?? (Date.now() - Date.parse(run.created)) / 1000) < PATIENCE;
+  if (!isLive || Object.keys(run.hparams).length || parseField(field)?.kind !== "hparam") return false;
+  return (runDuration(run) ?? (Date.now() - Date.parse(run.created)) / 1000) < PATIENCE;
 }
 
 function groupOf(run: Run, field: string): string {
-  const known = readField(field);
+  const known = parseField(field);
   const value = known ? cellValue(run, known) : undefined;
   // Whole, not as it is shown: values that differ in their last digit are different groups.
   return value === undefined || value === null ? "none" : String(value);

@@ -14,7 +14,7 @@ export function evenParts(ys: Float64Array, count = 1): Parts {
  * for the screen is smoothed to what the whole one would be: the extremes that it was reduced to weigh no more than
  * others.
  */
-export function smoothed(
+export function smooth(
   kind: Smoothing,
   xs: Float64Array,
   ys: Float64Array,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import type { Curve } from "../../model/curve";
-import type { RunLook } from "./run_styles";
+import type { RunStyle } from "./run_styles";
 import { isMuchNarrower, stepWindows, wallWindows } from "./zoom_windows";
 
 function curve(run: number, values: number[], more: Partial<Curve> = {}): Curve {
@@ -18,7 +18,7 @@ function curve(run: number, values: number[], more: Partial<Curve> = {}): Curve 
   };
 }
 
-function looks(...starts: number[]): Map<string, RunLook> {
+function looks(...starts: number[]): Map<string, RunStyle> {
   const rest = { label: "", colour: "red", group: undefined, moments: [] };
   return new Map(
     starts.map((start, at) => [String(at + 1), { ...rest, uid: String(at + 1), number: at + 1, start }] as const),

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which part of each run a zoom means, where the axis begins elsewhere for every run.
-import type { CurveWindow } from "../../data/series";
-import { type Curve, startOf } from "../../model/curve";
-import type { Span } from "../drawing/value_range";
-import type { RunLook } from "./run_styles";
+import { type Curve, curveStart, type CurveWindow } from "../../model/curve";
+import type { Span } from "./line";
+import type { RunStyle } from "./run_styles";
 
 /** By the number of the run; those that have nothing there are left out. */
 export type Windows = Map<number, CurveWindow>;
 
 /** A part of the time since the start, as wall times. */
-export function wallWindows([from, to]: Span, curves: readonly Curve[], looks: ReadonlyMap<string, RunLook>): Windows {
+export function wallWindows([from, to]: Span, curves: readonly Curve[], looks: ReadonlyMap<string, RunStyle>): Windows {
   const found: Windows = new Map();
   for (const curve of curves) {
     const look = looks.get(curve.uid);
     if (!look) continue;
-    const start = startOf(curve, look.start);
+    const start = curveStart(curve, look.start);
     const { since = Infinity, until = -Infinity } = found.get(curve.run) ?? {};
     found.set(curve.run, { since: Math.min(since, start + from), until: Math.max(until, start + to) });
   }

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves of what a zoom shows, where that is another part of each run: every run has a window of its own.
-import { type Asking, seriesStore } from "../../data/curve_store.svelte";
-import type { Curve } from "../../model/curve";
-import type { Span } from "../drawing/value_range";
-import type { RunLook } from "./run_styles";
+import type { Curve, CurveRequest } from "../../model/curve";
+import type { Span } from "./line";
+import type { RunStyle } from "./run_styles";
 import { isMuchNarrower, stepWindows, wallWindows, type Windows } from "./zoom_windows";
 
-export interface FoundCurves {
+export interface LoadedCurves {
   curves: Curve[];
   /** Of the metric on the x axis, where there is one. */
   along: Curve[];
 }
 
-type Wanted = Pick<Asking, "points" | "means">;
+/** How curves are loaded, and how many points of each. */
+interface Wanted extends Pick<CurveRequest, "points" | "means"> {
+  source: { curves(request: CurveRequest): Promise<Curve[]> };
+}
 
-export async function curvesSinceStart(
+export async function loadCurvesSinceStart(
   zoom: Span,
-  whole: FoundCurves,
-  looks: ReadonlyMap<string, RunLook>,
+  whole: LoadedCurves,
+  looks: ReadonlyMap<string, RunStyle>,
   wanted: Wanted,
-): Promise<FoundCurves> {
+): Promise<LoadedCurves> {
   const curves = await partsOf(whole.curves, wallWindows(zoom, whole.curves, looks), wanted);
   return { curves, along: whole.along };
 }
@@ -27,11 +29,11 @@ export async function curvesSinceStart(
 const MOST_ROUNDS = 3;
 
 /** Where the metric was reduced, its steps are known better with every answer. */
-export async function curvesAlongMetric(zoom: Span, whole: FoundCurves, wanted: Wanted): Promise<FoundCurves> {
+export async function loadCurvesAlongMetric(zoom: Span, whole: LoadedCurves, wanted: Wanted): Promise<LoadedCurves> {
   let windows = stepWindows(zoom, whole.along);
   let along = whole.along;
   for (let round = 0; round < MOST_ROUNDS && along.some(isReduced); round++) {
-    along = await partsOf(whole.along, windows, { points: wanted.points * 2, means: false });
+    along = await partsOf(whole.along, windows, { source: wanted.source, points: wanted.points * 2, means: false });
     const before = windows;
     windows = stepWindows(zoom, along);
     if (!isMuchNarrower(windows, before)) break;
@@ -42,14 +44,18 @@ export async function curvesAlongMetric(zoom: Span, whole: FoundCurves, wanted: 
 const MOST_RUNS = 60; // in one question: an address has room for that many windows
 
 /** Each curve in the window of its run; those of which every point is here are not asked for. */
-async function partsOf(curves: readonly Curve[], windows: Windows, { points, means }: Wanted): Promise<Curve[]> {
+async function partsOf(
+  curves: readonly Curve[],
+  windows: Windows,
+  { source, points, means }: Wanted,
+): Promise<Curve[]> {
   const asked = new Map<string, Set<number>>();
   for (const { tag, run } of curves.filter(isReduced))
     if (windows.has(run)) asked.set(tag, (asked.get(tag) ?? new Set()).add(run));
   const questions = [...asked].flatMap(([tag, runs]) => inParts([...runs]).map((some) => ({ tag, runs: some })));
   const found = await Promise.all(
     questions.map(({ tag, runs }) =>
-      seriesStore.curves({ tag, runs, points, means, windows: runs.map((run) => windows.get(run) ?? {}) }),
+      source.curves({ tag, runs, points, means, windows: runs.map((run) => windows.get(run) ?? {}) }),
     ),
   );
   const parts = new Map(found.flat().map((curve) => [keyOf(curve), curve]));

@@ -1,23 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all charts of a comparison have in common.
-import type { Annotation } from "../../data/annotations";
-import type { Asking } from "../../data/curve_store.svelte";
-import type { SharedTag } from "../../data/shared_tags.svelte";
-import type { Span } from "../drawing/value_range";
+import type { Curve, CurveRequest } from "../../model/curve";
+import type { Annotation, SharedTag } from "../../model/wire";
 import type { LineOptions } from "../lines/chart_lines";
-import type { RunLook } from "../lines/run_styles";
+import type { Span } from "../lines/line";
+import type { RunStyle } from "../lines/run_styles";
+
+/** Where charts get their curves from. */
+export interface CurveSource {
+  /** The curves of a tag; runs that do not have it are not among them. */
+  curves(request: CurveRequest): Promise<Curve[]>;
+  /** Whether it is for one of the first charts, which are drawn before the browser says that they are seen. */
+  isFirst(request: CurveRequest): boolean;
+  /** The URL of every point of some tags as CSV. */
+  csvUrl(query: { runs: readonly number[]; tags: readonly string[] }): string;
+}
+
+/** Which tags the plotted runs have, as far as they have been read. */
+export interface TagList {
+  readonly tags: readonly SharedTag[];
+  readonly isReading: boolean;
+  readonly error: unknown;
+}
 
 export interface ChartSettings {
+  source: CurveSource;
   /** The runs that are plotted. */
   numbers: readonly number[];
-  looks: ReadonlyMap<string, RunLook>;
+  looks: ReadonlyMap<string, RunStyle>;
   tags: readonly SharedTag[];
   lines: LineOptions;
   /** So many points of each curve are asked for. */
   points: number;
   /** Whether the means of what points stand for are asked for too. */
   means: boolean;
-  windows: Asking["windows"];
+  windows: CurveRequest["windows"];
   zoom: Span | null;
   /** Whether a zoom means another part of each run, which is asked for by itself. */
   zoomsByRun: boolean;

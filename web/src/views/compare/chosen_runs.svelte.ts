@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runs of a comparison: those that are named, or the first of a filter, and which of them are plotted.
-import { inOrder, listRuns, runsByNumber } from "../../data/runs";
+import { listRuns, orderByNumber, runsByNumber } from "../../data/runs";
 import { isPlotted, type Plotted } from "../../model/plotted";
-import { readNumbers } from "../../model/run_numbers";
+import { parseNumbers } from "../../model/run_numbers";
 import type { Page, Run } from "../../model/wire";
 
 export interface Choice extends Plotted {
@@ -41,9 +41,9 @@ export class ChosenRuns {
   }
 
   private async named(workspace: string, text: string, begin?: Page<Run>): Promise<Run[]> {
-    const numbers = readNumbers(text);
+    const numbers = parseNumbers(text);
     this.hasMore = false;
-    const found = begin ? inOrder(numbers, begin.items) : await runsByNumber(workspace, numbers);
+    const found = begin ? orderByNumber(numbers, begin.items) : await runsByNumber(workspace, numbers);
     const there = new Set(found.map((run) => run.number));
     this.missing = numbers.filter((number) => !there.has(number));
     return found;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs are, side by side: rows of values, and whether they differ.
-import { shownBytes, shownDuration, shownTime, shownValue, shownWire } from "../../model/format";
-import { durationOf } from "../../model/run_values";
+import { formatBytes, formatDuration, formatTime, formatValue, formatWireNumber } from "../../model/format";
+import { flattenDetails, runDuration } from "../../model/run_values";
 import { type Run, toNumber, type WireValue } from "../../model/wire";
 
 export interface Cell {
@@ -58,11 +58,11 @@ function metrics(run: Run): Values {
 }
 
 function numberCell(value: number | string): Cell {
-  return { text: shownWire(value), number: toNumber(value) };
+  return { text: formatWireNumber(value), number: toNumber(value) };
 }
 
 function valueCell(value: WireValue): Cell {
-  return typeof value === "number" ? { text: shownValue(value), number: value } : { text: shownValue(value) };
+  return typeof value === "number" ? { text: formatValue(value), number: value } : { text: formatValue(value) };
 }
 
 function hparams(run: Run): Values {
@@ -74,18 +74,18 @@ function tags(run: Run): Values {
 }
 
 function facts(run: Run): Values {
-  const duration = durationOf(run);
+  const duration = runDuration(run);
   const said: [string, Cell | undefined][] = [
     ["status", { text: run.status }],
     ["experiment", run.experiment ? { text: run.experiment } : undefined],
     ["user", run.user ? { text: run.user } : undefined],
     ["host", run.host ? { text: run.host } : undefined],
-    ["started", run.started ? { text: shownTime(run.started) } : undefined],
-    ["duration", duration === undefined ? undefined : { text: shownDuration(duration) }],
+    ["started", run.started ? { text: formatTime(run.started) } : undefined],
+    ["duration", duration === undefined ? undefined : { text: formatDuration(duration) }],
     ["attempts", { text: String(run.attempts.length), number: run.attempts.length }],
     ["exit code", run.exit_code === undefined ? undefined : { text: String(run.exit_code) }],
     ["reason", run.reason ? { text: run.reason } : undefined],
-    ["size", run.bytes === undefined ? undefined : { text: shownBytes(toNumber(run.bytes)) }],
+    ["size", run.bytes === undefined ? undefined : { text: formatBytes(toNumber(run.bytes)) }],
   ];
   return new Map(said.flatMap(([name, cell]) => (cell ? [[name, cell] as const] : [])));
 }
@@ -99,7 +99,7 @@ function detail(run: Run, name: string, without: string[] = []): Values {
   const found: Values = new Map();
   const said = lastDetail(run, name);
   if (typeof said !== "object" || said === null) return found;
-  for (const [key, value] of flat(said as Record<string, unknown>)) {
+  for (const [key, value] of flattenDetails(said as Record<string, unknown>)) {
     if (!without.some((one) => key === one || key.startsWith(`${one}.`))) found.set(key, { text: String(value) });
   }
   return found;
@@ -119,15 +119,6 @@ function command(run: Run): Values {
   return found;
 }
 
-export function flat(details: Record<string, unknown>, above = ""): [string, unknown][] {
-  return Object.entries(details).flatMap(([name, value]) => {
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-      return flat(value as Record<string, unknown>, `${above}${name}.`);
-    }
-    return [[`${above}${name}`, Array.isArray(value) ? value.join(", ") : value] as [string, unknown]];
-  });
-}
-
 /** How far a number is from that of the reference. */
 export function delta(cell: Cell | undefined, reference: Cell | undefined): string {
   if (cell?.number === undefined || reference?.number === undefined) return "";
@@ -135,5 +126,5 @@ export function delta(cell: Cell | undefined, reference: Cell | undefined): stri
   if (!Number.isFinite(by) || by === 0) return "";
   const sign = by > 0 ? "+" : "−";
   const share = reference.number !== 0 ? ` (${sign}${Math.abs((by / reference.number) * 100).toPrecision(3)} %)` : "";
-  return `${sign}${shownWire(Math.abs(by))}${share}`;
+  return `${sign}${formatWireNumber(Math.abs(by))}${share}`;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Begins a comparison with the one answer that has all of it, which may have been asked for before the page was there.
-import { askForColumns, type SharedTags } from "../../data/series";
+import { fetchColumns } from "../../data/series";
 import type { COMPARE_VIEW } from "../../model/compare_view";
 import type { Curve } from "../../model/curve";
 import type { StateOf } from "../../model/query_codec";
-import type { Page, Run } from "../../model/wire";
+import type { Page, Run, SharedTags } from "../../model/wire";
 import { openingQuery } from "./opening_query";
 
-export interface Opened {
+export interface OpeningData {
   runs: Page<Run>;
   /** Of the runs that are plotted. */
   tags: SharedTags;
@@ -23,12 +23,12 @@ export interface Opened {
 export async function openComparison(
   workspace: string,
   now: StateOf<typeof COMPARE_VIEW>,
-): Promise<Opened | undefined> {
+): Promise<OpeningData | undefined> {
   const query = openingQuery(workspace, now);
   if (!query) return undefined;
   try {
-    const { head, items } = await askForColumns("charts", query);
-    const { runs, tags, charts } = head as unknown as Pick<Opened, "runs" | "tags" | "charts">;
+    const { head, items } = await fetchColumns("charts", query);
+    const { runs, tags, charts } = head as unknown as Pick<OpeningData, "runs" | "tags" | "charts">;
     return { runs, tags, charts, curves: items, points: Number(query["points"]), means: query["means"] === true };
   } catch {
     return undefined;

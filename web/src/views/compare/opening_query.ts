@@ -5,7 +5,7 @@ import type { Query } from "../../data/address";
 import { numbersWhere, pageQuery } from "../../data/run_queries";
 import type { COMPARE_VIEW } from "../../model/compare_view";
 import type { StateOf } from "../../model/query_codec";
-import { readNumbers } from "../../model/run_numbers";
+import { parseNumbers } from "../../model/run_numbers";
 
 const MOST_RUNS = 250;
 const ROWS = 2; // of charts: as many as the first frame has, the others are asked for after it
@@ -13,7 +13,7 @@ const NARROW = 760; // pixels; charts stand below each other there
 
 /** Nothing where the runs are not to be had by one question. */
 export function openingQuery(workspace: string, now: StateOf<typeof COMPARE_VIEW>): Query | undefined {
-  const numbers = readNumbers(now.runs);
+  const numbers = parseNumbers(now.runs);
   const runs = now.runs ? numbers.length : Math.max(now.first, 1);
   if (!runs || runs > MOST_RUNS || now.shown.length) return undefined;
   const list = now.runs ? { where: numbersWhere(numbers), sort: "-number" } : { where: now.where, sort: now.sort };

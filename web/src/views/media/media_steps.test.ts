@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { entryAt, placeOf, stepsTogether } from "./media_steps";
+import { entryAt, mergeSteps, stepIndex } from "./media_steps";
 
 test("steps of all runs stand in their order, long ones too", () => {
   expect(
-    stepsTogether([
+    mergeSteps([
       [1, 10, "9007199254740993"],
       [2, 10, "9007199254740992"],
     ]),
@@ -22,10 +22,10 @@ test("of each run the entry is shown that was there at the step", () => {
 
 test("the slider stands where the entries are that are shown", () => {
   const steps = ["0", "5", "10"];
-  expect(placeOf(steps, "5")).toBe(1);
-  expect(placeOf(steps, "7")).toBe(1);
-  expect(placeOf(steps, "99")).toBe(2);
-  expect(placeOf(steps, "-3")).toBe(0);
-  expect(placeOf(steps, "")).toBe(2);
-  expect(placeOf(steps, "nonsense")).toBe(2);
+  expect(stepIndex(steps, "5")).toBe(1);
+  expect(stepIndex(steps, "7")).toBe(1);
+  expect(stepIndex(steps, "99")).toBe(2);
+  expect(stepIndex(steps, "-3")).toBe(0);
+  expect(stepIndex(steps, "")).toBe(2);
+  expect(stepIndex(steps, "nonsense")).toBe(2);
 });

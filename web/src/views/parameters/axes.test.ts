@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import type { MetricPoint, Run } from "../../model/wire";
-import { makeAxis, tellingHparams } from "./axes";
+import { distinguishingHparams, makeAxis } from "./axes";
 
 const run = (hparams: Run["hparams"], loss?: MetricPoint["value"]): Run => ({
   uid: "u",
@@ -30,5 +30,5 @@ test("texts have places too, and NaN has none", () => {
 });
 
 test("only hyperparameters that differ tell something", () => {
-  expect(tellingHparams([run({ lr: 1, same: 2 }), run({ lr: 2, same: 2 })])).toEqual(["hparams.lr"]);
+  expect(distinguishingHparams([run({ lr: 1, same: 2 }), run({ lr: 2, same: 2 })])).toEqual(["hparams.lr"]);
 });

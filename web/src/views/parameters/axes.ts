@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hyperparameters and metrics as axes: where the value of a run stands on each.
-import { type Field, readField, writtenField } from "../../model/fields";
-import { shownNumber } from "../../model/format";
+import { type Field, fieldTitle, parseField, serializeField } from "../../model/fields";
+import { formatNumber } from "../../model/format";
 import { cellValue } from "../../model/run_values";
 import { type Run, toNumber, type WireValue } from "../../model/wire";
-import { titleOf } from "../runs/table_columns";
 
 export interface Axis {
   id: string;
@@ -20,10 +19,10 @@ export interface Axis {
 const MOST_OWN_TICKS = 8;
 
 export function makeAxis(id: string, runs: readonly Run[]): Axis | undefined {
-  const field = readField(id);
+  const field = parseField(id);
   if (!field) return undefined;
   const values = runs.map((run) => cellValue(run, field)).filter((value) => value !== undefined && value !== null);
-  const title = titleOf(id, field);
+  const title = fieldTitle(id, field);
   const isNumeric = values.length > 0 && values.every((value) => isNumber(value, field));
   return isNumeric ? numericAxis(id, title, field, values) : textAxis(id, title, field, values);
 }
@@ -47,7 +46,7 @@ function numericAxis(id: string, title: string, field: Field, values: WireValue[
     title,
     field,
     isLog,
-    ticks: apart(marks.map((value) => ({ at: at(value), text: shownNumber(value, 3) }))),
+    ticks: apart(marks.map((value) => ({ at: at(value), text: formatNumber(value, 3) }))),
     place(run) {
       const value = cellValue(run, field);
       const number = value === undefined || value === null ? NaN : toNumber(value as number);
@@ -93,7 +92,7 @@ function textAxis(id: string, title: string, field: Field, values: WireValue[]):
 }
 
 /** Hyperparameters in which the runs differ; those that most runs have first. */
-export function tellingHparams(runs: readonly Run[]): string[] {
+export function distinguishingHparams(runs: readonly Run[]): string[] {
   const seen = new Map<string, { values: Set<string>; runs: number }>();
   for (const run of runs) {
     for (const [name, value] of Object.entries(run.hparams)) {
@@ -106,12 +105,12 @@ export function tellingHparams(runs: readonly Run[]): string[] {
   return [...seen]
     .filter(([, entry]) => entry.values.size > 1)
     .sort(([, one], [, other]) => other.runs - one.runs)
-    .map(([name]) => writtenField({ kind: "hparam", name }));
+    .map(([name]) => serializeField({ kind: "hparam", name }));
 }
 
 export function metricFields(runs: readonly Run[]): string[] {
   const names = new Set(runs.flatMap((run) => Object.keys(run.metrics)));
   return [...names]
     .sort()
-    .flatMap((name) => (["last", "min", "max"] as const).map((part) => writtenField({ kind: "metric", name, part })));
+    .flatMap((name) => (["last", "min", "max"] as const).map((part) => serializeField({ kind: "metric", name, part })));
 }

@@ -6,7 +6,7 @@ import type { Axis } from "./axes";
 /** From where to where, of an axis from 0 to 1. */
 export type Brush = readonly [number, number];
 
-export function readBrushes(texts: readonly string[]): Map<string, Brush> {
+export function parseBrushes(texts: readonly string[]): Map<string, Brush> {
   const found = new Map<string, Brush>();
   for (const text of texts) {
     const [from, to, ...id] = text.split("~");
@@ -16,14 +16,14 @@ export function readBrushes(texts: readonly string[]): Map<string, Brush> {
   return found;
 }
 
-export function writtenBrushes(brushes: ReadonlyMap<string, Brush>): string[] {
+export function formatBrushes(brushes: ReadonlyMap<string, Brush>): string[] {
   return [...brushes].map(([id, [from, to]]) => `${from.toFixed(3)}~${to.toFixed(3)}~${id}`);
 }
 
 const REACH = 0.02; // what is at the edge of the chosen part is meant too
 
 /** The runs in all chosen parts. What was chosen on an axis that is not shown waits until it is. */
-export function chosenRuns(
+export function filterRuns(
   runs: readonly Run[],
   axes: readonly Pick<Axis, "id" | "place">[],
   brushes: ReadonlyMap<string, Brush>,

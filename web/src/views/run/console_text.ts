@@ -14,14 +14,14 @@ export function consoleLines(text: string): string[] {
   });
 }
 
-export interface Found {
+export interface LineMatch {
   before: string;
   hit: string;
   after: string;
 }
 
 /** A line in three parts around what is looked for; none where it is not in it. */
-export function find(line: string, wanted: string): Found | undefined {
+export function splitAtMatch(line: string, wanted: string): LineMatch | undefined {
   if (!wanted) return undefined;
   const at = line.toLowerCase().indexOf(wanted.toLowerCase());
   if (at < 0) return undefined;

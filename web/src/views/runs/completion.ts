@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may come next in a filter: fields, operators, values and words between conditions.
-import type { FieldNames } from "../../data/runs";
 import {
   COLUMN_KINDS,
   type Field,
   METRIC_PARTS,
+  parseField,
   type PlainField,
-  quoted,
-  readField,
-  unescaped,
-  writtenField,
-  writtenName,
+  quoteText,
+  serializeField,
+  serializeName,
+  unescapeText,
 } from "../../model/fields";
-import { STATUSES } from "../../model/wire";
+import { type FieldNames, STATUSES } from "../../model/wire";
 
 export interface Suggestion {
   text: string;
@@ -25,16 +24,16 @@ export interface Completion {
   to: number;
   items: Suggestion[];
   /** The values that would help here, and only the server knows. */
-  asks: ValuesAsked | undefined;
+  asks: ValueRequest | undefined;
 }
 
-export interface ValuesAsked {
+export interface ValueRequest {
   field: string;
   prefix: string;
 }
 
 /** What the server told: values as a filter writes them, the most frequent first. */
-export interface ValuesTold extends ValuesAsked {
+export interface LoadedValues extends ValueRequest {
   texts: readonly string[];
 }
 
@@ -56,7 +55,7 @@ const MOST = 12;
 const WORD =
   /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[^\s"'()[\],<>=!]+(?:"(?:\\.|[^"\\])*"?[^\s"'()[\],<>=!]*)*|[<>=!]+|[()[\],]/g;
 
-export function complete(text: string, caret: number, fields: FieldNames, told?: ValuesTold): Completion {
+export function complete(text: string, caret: number, fields: FieldNames, told?: LoadedValues): Completion {
   const before = [...text.slice(0, caret).matchAll(WORD)].map((match) => ({ text: match[0], at: match.index }));
   const last = before.at(-1);
   const isWithin = last !== undefined && last.at + last.text.length === caret && /[^()[\],<>=!]/.test(last.text);
@@ -76,7 +75,7 @@ function suggestions(typed: string, words: string[], fields: FieldNames, told: r
       ...(previous === "not" ? [] : [{ text: "not", note: "" }]),
     ]);
   }
-  const field = readField(words.at(-1) ?? "");
+  const field = parseField(words.at(-1) ?? "");
   if (field && !isValuePlace(words.slice(0, -1))) return matching(typed, OPERATORS);
   const place = valuePlace(words);
   if (place) {
@@ -106,15 +105,15 @@ function valuePlace(words: string[]): { field: Field; operator: string } | undef
   if (!isList && !isValuePlace(words)) return undefined;
   const at = isList ? open - 1 : words.length - 1;
   const isNegated = words[at - 1]?.toLowerCase() === "not";
-  const field = readField(words[isNegated ? at - 2 : at - 1] ?? "");
+  const field = parseField(words[isNegated ? at - 2 : at - 1] ?? "");
   return field && { field, operator: words[at]?.toLowerCase() ?? "" };
 }
 
-function valuesAsked(typed: string, words: string[], fields: FieldNames): ValuesAsked | undefined {
+function valuesAsked(typed: string, words: string[], fields: FieldNames): ValueRequest | undefined {
   const place = valuePlace(words);
   if (!place || PATTERNS.includes(place.operator) || !hasValues(place.field, fields) || isClosed(typed))
     return undefined;
-  return { field: writtenField(place.field), prefix: isQuoted(typed) ? unescaped(typed.slice(1)) : typed };
+  return { field: serializeField(place.field), prefix: isQuoted(typed) ? unescapeText(typed.slice(1)) : typed };
 }
 
 /** Whether the server has values of a field; of a name that no run has it would refuse to tell any. */
@@ -139,7 +138,7 @@ function isClosed(text: string): boolean {
 
 /** The beginning of a text in quotes as suggestions have it. */
 function inDoubleQuotes(typed: string): string {
-  return isQuoted(typed) && !isClosed(typed) ? quoted(unescaped(typed.slice(1))).slice(0, -1) : typed;
+  return isQuoted(typed) && !isClosed(typed) ? quoteText(unescapeText(typed.slice(1))).slice(0, -1) : typed;
 }
 
 function values(field: Field): Suggestion[] {
@@ -155,16 +154,16 @@ function values(field: Field): Suggestion[] {
 
 function fieldSuggestions(typed: string, fields: FieldNames): Suggestion[] {
   const metric = fields.metrics.find((name) =>
-    typed.toLowerCase().startsWith(`metrics.${writtenName(name)}.`.toLowerCase()),
+    typed.toLowerCase().startsWith(`metrics.${serializeName(name)}.`.toLowerCase()),
   );
   if (metric !== undefined) {
-    return METRIC_PARTS.map((part) => ({ text: `metrics.${writtenName(metric)}.${part}`, note: PART_NOTES[part] }));
+    return METRIC_PARTS.map((part) => ({ text: `metrics.${serializeName(metric)}.${part}`, note: PART_NOTES[part] }));
   }
   return [
     ...Object.entries(COLUMN_KINDS).map(([text, note]) => ({ text, note })),
-    ...fields.hparams.map((name) => ({ text: `hparams.${writtenName(name)}`, note: "hyperparameter" })),
-    ...fields.metrics.map((name) => ({ text: `metrics.${writtenName(name)}`, note: "metric" })),
-    ...fields.tags.map((name) => ({ text: `tags.${writtenName(name)}`, note: "tag" })),
+    ...fields.hparams.map((name) => ({ text: `hparams.${serializeName(name)}`, note: "hyperparameter" })),
+    ...fields.metrics.map((name) => ({ text: `metrics.${serializeName(name)}`, note: "metric" })),
+    ...fields.tags.map((name) => ({ text: `tags.${serializeName(name)}`, note: "tag" })),
     ...(fields.tags.length ? [] : [{ text: "tags.", note: "tag" }]),
   ];
 }

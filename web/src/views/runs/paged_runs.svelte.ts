@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of very many runs, of which only the pages that somebody looks at are there.
-import { everyRun, listRuns, type RunList, runMarks } from "../../data/runs";
+import type { RunList } from "../../data/run_queries";
+import { fetchRunMarks, listAllRuns, listRuns } from "../../data/runs";
 import { type Run, toNumber } from "../../model/wire";
 
 export const PAGE = 100;
@@ -50,7 +51,7 @@ export class PagedRuns {
     const { signal } = this.abort;
     const part = { after: this.marks[page - 1], most: last + 1 - page * PAGE, signal, ...(oncome ? { oncome } : {}) };
     try {
-      return (await everyRun(this.list, this.columns, part)).slice(first - page * PAGE);
+      return (await listAllRuns(this.list, this.columns, part)).slice(first - page * PAGE);
     } catch (error) {
       if (signal.aborted) return [];
       throw error;
@@ -120,7 +121,7 @@ export class PagedRuns {
       const first = this.load(0, undefined, abort).then(() => {
         if (!abort.signal.aborted && !this.isCounted) this.count = this.pages.get(0)?.length ?? 0;
       });
-      const [{ count: told, marks }] = await Promise.all([runMarks(list, PAGE, abort.signal), first]);
+      const [{ count: told, marks }] = await Promise.all([fetchRunMarks(list, PAGE, abort.signal), first]);
       const count = toNumber(told);
       if (abort.signal.aborted) return;
       this.marks = marks;

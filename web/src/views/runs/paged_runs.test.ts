@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { beforeEach, expect, test, vi } from "vitest";
-import { everyRun, listRuns, runMarks } from "../../data/runs";
+import { fetchRunMarks, listAllRuns, listRuns } from "../../data/runs";
 import type { Run } from "../../model/wire";
 import { PAGE, PagedRuns } from "./paged_runs.svelte";
 
-vi.mock("../../data/runs", () => ({ everyRun: vi.fn(), listRuns: vi.fn(), runMarks: vi.fn() }));
+vi.mock("../../data/runs", () => ({ listAllRuns: vi.fn(), listRuns: vi.fn(), fetchRunMarks: vi.fn() }));
 
 const LIST = { workspace: "lab", where: "", sort: "name", bin: false };
 const ALL = Array.from({ length: 2345 }, (_, index) => ({ uid: String(index) }) as Run);
@@ -17,12 +17,12 @@ function behind(after: string | undefined | null, count: number): Run[] {
 }
 
 beforeEach(() => {
-  vi.mocked(runMarks).mockResolvedValue({ count: ALL.length, every: PAGE, marks: MARKS });
+  vi.mocked(fetchRunMarks).mockResolvedValue({ count: ALL.length, every: PAGE, marks: MARKS });
   vi.mocked(listRuns).mockImplementation((_, { after, limit }) =>
     Promise.resolve({ items: behind(after, limit ?? 0), next: null }),
   );
-  vi.mocked(everyRun).mockReset();
-  vi.mocked(everyRun).mockImplementation((_, __, part) =>
+  vi.mocked(listAllRuns).mockReset();
+  vi.mocked(listAllRuns).mockImplementation((_, __, part) =>
     Promise.resolve(behind(part?.after, part?.most ?? ALL.length)),
   );
 });
@@ -48,12 +48,12 @@ test("rows that nobody has looked at are asked for", async () => {
 test("rows that are here are not asked for", async () => {
   const runs = await shown();
   expect(await runs.between(3, 7)).toEqual(ALL.slice(3, 8));
-  expect(everyRun).not.toHaveBeenCalled();
+  expect(listAllRuns).not.toHaveBeenCalled();
 });
 
 test("a list that is left meanwhile gives no rows, and a failure is told", async () => {
   const runs = await shown();
-  vi.mocked(everyRun).mockRejectedValue(new Error("gone"));
+  vi.mocked(listAllRuns).mockRejectedValue(new Error("gone"));
   await expect(runs.between(20, 2000)).rejects.toThrow("gone");
   const left = runs.between(20, 2000);
   void runs.show({ ...LIST, where: "name == 'x'" }, []);

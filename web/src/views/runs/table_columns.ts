@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of the table of runs as they are drawn: title, width, pinned or not.
-import { type Field, readField } from "../../model/fields";
+import { type Field, fieldTitle, parseField } from "../../model/fields";
 import { isNumeric } from "../../model/run_values";
 
 export interface TableColumn {
@@ -35,12 +35,12 @@ export function tableColumns(
   const chosen = widthsOf(widths);
   const known = new Set(["name", ...ids]);
   const columns = [...known].flatMap((id) => {
-    const field = id === "tags" ? undefined : readField(id);
+    const field = id === "tags" ? undefined : parseField(id);
     if (id !== "tags" && !field) return [];
     const numeric = field !== undefined && isNumeric(field);
     const width = chosen.get(id) ?? USUAL[id] ?? (field?.kind === "metric" ? 144 : numeric ? 104 : 120);
     const isPinned = id === "name" || pinned.includes(id);
-    return [{ id, title: titleOf(id, field), field, width, isPinned, isNumeric: numeric }];
+    return [{ id, title: fieldTitle(id, field), field, width, isPinned, isNumeric: numeric }];
   });
   return [...columns.filter((one) => one.isPinned), ...columns.filter((one) => !one.isPinned)];
 }
@@ -63,13 +63,4 @@ function widthsOf(widths: readonly string[]): Map<string, number> {
       return at > 0 && pixels > 0 ? [[text.slice(0, at), within(pixels)] as const] : [];
     }),
   );
-}
-
-const TITLES: Record<string, string> = { bytes: "size", exit_code: "exit code", experiment_number: "experiment №" };
-
-export function titleOf(id: string, field: Field | undefined): string {
-  if (!field) return id;
-  if (field.kind === "plain") return TITLES[field.name] ?? field.name;
-  if (field.kind === "metric") return field.part === "last" ? field.name : `${field.name} ${field.part}`;
-  return field.name;
 }

@@ -2,7 +2,7 @@
 // The runs that a person has selected; apart from those that are plotted.
 import type { Run } from "../../model/wire";
 
-export class Picked {
+export class RunSelection {
   private by = $state.raw(new Map<string, Run>());
   readonly count = $derived(this.by.size);
   readonly runs = $derived([...this.by.values()]);

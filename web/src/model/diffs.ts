@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was changed in the code of a run since its commit, file by file, and in which files two runs differ.
-import { fileText, listFiles } from "./files";
 
 /** What is told where none was recorded. */
 export const NO_DIFF = "None were recorded: the code was as committed, or not in a git repository.";
 
-/** The diff of the newest attempt; none where none was recorded. */
-export async function recordedDiff(run: string): Promise<string | null> {
-  const files = (await listFiles(run, "log/")).items.filter((file) => file.path.endsWith(".diff"));
-  const newest = files.at(-1);
-  return newest ? fileText(run, newest.path) : null;
-}
-
 /** Of each changed file its part of a diff. */
-export function changedFiles(diff: string): Map<string, string> {
+export function splitDiff(diff: string): Map<string, string> {
   const found = new Map<string, string>();
   for (const part of diff.split(/^(?=diff --git )/m)) {
     const name = /^diff --git (?:a\/|"a\/)(.+?)"? (?:b\/|"b\/)/.exec(part)?.[1];
@@ -34,8 +26,8 @@ function withoutIndex(part: string | undefined): string | undefined {
   return part?.replace(/^index .*\n/m, "").trimEnd();
 }
 
-export function filesOfBoth(one: string, other: string): ChangedFile[] {
-  const [left, right] = [changedFiles(one), changedFiles(other)];
+export function compareDiffs(one: string, other: string): ChangedFile[] {
+  const [left, right] = [splitDiff(one), splitDiff(other)];
   return [...new Set([...left.keys(), ...right.keys()])].sort().map((name) => {
     const sides: ChangedFile["sides"] = [left.get(name), right.get(name)];
     return { name, sides, differs: withoutIndex(sides[0]) !== withoutIndex(sides[1]) };

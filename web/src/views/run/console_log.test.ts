@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { beforeEach, expect, test, vi } from "vitest";
 import { readLog } from "../../data/files";
-import { ConsoleReading } from "./console_reading.svelte";
+import { ConsoleLog } from "./console_log.svelte";
 
 vi.mock("../../data/files", () => ({ readLog: vi.fn() }));
 
@@ -23,8 +23,8 @@ beforeEach(() => {
   });
 });
 
-async function begun(): Promise<ConsoleReading> {
-  const reading = new ConsoleReading("run");
+async function begun(): Promise<ConsoleLog> {
+  const reading = new ConsoleLog("run");
   await reading.begin("");
   expect([reading.text, reading.hasEarlier, reading.hasFailed]).toEqual(["third\n", true, false]);
   return reading;

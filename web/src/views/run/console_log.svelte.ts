@@ -6,7 +6,7 @@ import { toNumber } from "../../model/wire";
 const MOST_CHARACTERS = 16_000_000; // the newest are kept
 const FIRST_LINES = 500;
 
-export class ConsoleReading {
+export class ConsoleLog {
   text = $state("");
   path = $state("");
   size = $state(0);

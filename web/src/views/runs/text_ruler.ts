@@ -3,7 +3,7 @@
 const SPARE = 4; // pixels: a canvas knows nothing of digits that are all of one width
 const LONGEST = 150; // letters, more than any column has room for
 
-export class TextRoom {
+export class TextRuler {
   private readonly ruler = document.createElement("canvas").getContext("2d");
 
   /** For texts in the page's own font, of this weight. */

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of the API, and how to describe any error to a person.
+
+/** Something that the server refused or could not do; the place in a query where there is one. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint = "",
+    readonly start?: number,
+    readonly end?: number,
+  ) {
+    super(message);
+    this.name = "ApiError";
+  }
+}
+
+/** What went wrong, for a person. */
+export function describeError(error: unknown): { message: string; hint: string } {
+  if (error instanceof ApiError) return { message: error.message, hint: error.hint };
+  return { message: error instanceof Error ? error.message : String(error), hint: "" };
+}
