@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in the document itself: asks for what the first view will need while the page is on its way.
+// Runs in the document itself: requests what the first view needs while the page is loading.
 import { apiUrl } from "../data/address";
 import { prefetch } from "../data/prefetch";
 import { COMPARE_VIEW } from "../model/compare_view";

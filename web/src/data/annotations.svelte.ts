@@ -14,8 +14,8 @@ export class AnnotationList {
 
   show(runs: readonly Run[]): void {
     clearTimeout(this.timer);
-    const asked = runs.filter((run) => !this.complete.has(run.uid));
-    if (asked.length) this.timer = setTimeout(() => void this.read(asked), LATER);
+    const incomplete = runs.filter((run) => !this.complete.has(run.uid));
+    if (incomplete.length) this.timer = setTimeout(() => void this.read(incomplete), LATER);
   }
 
   stop(): void {

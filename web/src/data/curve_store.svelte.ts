@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves for the charts that are seen: what several charts want at one moment is asked for at once.
+// Curves for the charts in view: requests of several charts at one moment are sent together.
 import type { Curve, CurveRequest } from "../model/curve";
 import { ApiError } from "../model/errors";
 import { csvUrl, type CurvesQuery, curvesUrl, fetchCurves } from "./series";
 
 interface Waiting {
-  asking: CurveRequest;
+  request: CurveRequest;
   done: (curves: Curve[]) => void;
   failed: (error: unknown) => void;
 }
@@ -14,7 +14,7 @@ const MOST_TAGS = 24;
 const MOST_LETTERS = 7500; // of one address: servers and proxies take 8 kB
 
 const FIRST = 3; // charts that are drawn before all else is seen; more of them would hold up the first
-const FRESH = 5000; // milliseconds: what nobody took by then is asked for again
+const FRESH = 5000; // milliseconds: what no chart has taken by then is requested again
 
 class CurveStore {
   private waiting: Waiting[] = [];
@@ -22,29 +22,29 @@ class CurveStore {
   private begun = new Map<string, Curve[]>();
   private first = new Set<string>();
 
-  /** Curves that came before anybody asked. */
-  begin(asking: Omit<CurveRequest, "tag">, tags: readonly string[], curves: readonly Curve[]): void {
-    const begun = new Map(tags.map((tag) => [keyOf({ tag, ...asking }), curves.filter((curve) => curve.tag === tag)]));
+  /** Keep curves that have come before a chart requests them. */
+  begin(request: Omit<CurveRequest, "tag">, tags: readonly string[], curves: readonly Curve[]): void {
+    const begun = new Map(tags.map((tag) => [keyOf({ tag, ...request }), curves.filter((curve) => curve.tag === tag)]));
     this.begun = begun;
     this.first = new Set([...begun.keys()].slice(0, FIRST));
     setTimeout(() => begun.clear(), FRESH);
   }
 
   /** Whether it is of the first charts, which need not wait until the browser says that they are seen. */
-  isFirst(asking: CurveRequest): boolean {
-    return this.first.has(keyOf(asking));
+  isFirst(request: CurveRequest): boolean {
+    return this.first.has(keyOf(request));
   }
 
   /** The curves of a tag; runs that do not have it are not among them. */
-  curves(asking: CurveRequest): Promise<Curve[]> {
-    const begun = this.begun.size ? this.begun.get(keyOf(asking)) : undefined;
+  curves(request: CurveRequest): Promise<Curve[]> {
+    const begun = this.begun.size ? this.begun.get(keyOf(request)) : undefined;
     if (begun) {
-      this.begun.delete(keyOf(asking));
-      this.first.delete(keyOf(asking));
+      this.begun.delete(keyOf(request));
+      this.first.delete(keyOf(request));
       return Promise.resolve(begun);
     }
     return new Promise((done, failed) => {
-      this.waiting.push({ asking, done, failed });
+      this.waiting.push({ request, done, failed });
       if (this.isPlanned) return;
       this.isPlanned = true;
       // Charts come into sight one after the other, within one turn of the browser.
@@ -61,7 +61,7 @@ class CurveStore {
     this.isPlanned = false;
     const groups = new Map<string, Waiting[]>();
     for (const one of this.waiting) {
-      const { tag: _, ...rest } = one.asking;
+      const { tag: _, ...rest } = one.request;
       const key = JSON.stringify(rest);
       groups.set(key, [...(groups.get(key) ?? []), one]);
     }
@@ -72,15 +72,15 @@ class CurveStore {
   }
 
   private async fetch(group: Waiting[]): Promise<void> {
-    const first = group[0]?.asking;
+    const first = group[0]?.request;
     if (!first) return;
     try {
-      const tags = [...new Set(group.map((one) => one.asking.tag))];
+      const tags = [...new Set(group.map((one) => one.request.tag))];
       const { tag: _, ...rest } = first;
       const { items } = await fetchCurves({ ...rest, tags });
-      for (const one of group) one.done(items.filter((curve) => curve.tag === one.asking.tag));
+      for (const one of group) one.done(items.filter((curve) => curve.tag === one.request.tag));
     } catch (error) {
-      // One that is refused, as a tag that no run has any more, takes no other with it.
+      // One that is refused, such as a tag that no run has any more, must not fail the others.
       if (group.length > 1 && error instanceof ApiError && error.status >= 400 && error.status < 500)
         for (const one of group) void this.fetch([one]);
       else for (const one of group) one.failed(error);
@@ -88,15 +88,15 @@ class CurveStore {
   }
 }
 
-/** As few questions about the same runs as the number of tags and the length of an address allow. */
+/** As few requests about the same runs as the number of tags and the length of an address allow. */
 function inParts(group: readonly Waiting[]): Waiting[][] {
   const [first] = group;
   if (!first) return [];
-  const room = MOST_LETTERS - curvesUrl({ ...first.asking, tags: [] }).length;
+  const room = MOST_LETTERS - curvesUrl({ ...first.request, tags: [] }).length;
   const parts: Waiting[][] = [];
   let letters = Infinity;
   for (const one of group) {
-    const more = new URLSearchParams({ tag: one.asking.tag }).toString().length + 1;
+    const more = new URLSearchParams({ tag: one.request.tag }).toString().length + 1;
     letters += more;
     const last = parts.at(-1);
     if (last && last.length < MOST_TAGS && letters <= room) last.push(one);

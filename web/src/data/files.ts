@@ -24,9 +24,9 @@ export async function fileText(run: string, path: string): Promise<string> {
 
 export type LogPart = WithDefaults<Schemas["LogPart"]>;
 
-export function readLog(run: string, asked: { path?: string; offset?: number; tail?: number }): Promise<LogPart> {
+export function readLog(run: string, range: { path?: string; offset?: number; tail?: number }): Promise<LogPart> {
   return fetchJson(below(run, "log"), {
-    query: asked.offset === undefined ? asked : { ...asked, offset: String(asked.offset) },
+    query: range.offset === undefined ? range : { ...range, offset: String(range.offset) },
   });
 }
 

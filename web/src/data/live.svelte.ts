@@ -19,7 +19,7 @@ interface Joined {
 export class Live {
   private listeners = new Map<Listener, string>();
   private joined: Joined | undefined;
-  private isAway = false;
+  private isHidden = false;
   private due = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silence: ReturnType<typeof setTimeout> | undefined;
@@ -28,20 +28,20 @@ export class Live {
 
   constructor() {
     if (typeof document === "undefined") return;
-    this.isAway = document.hidden;
+    this.isHidden = document.hidden;
     // A page that nobody sees needs no news. It may be frozen, or kept in the back/forward cache with what it holds.
-    document.addEventListener("visibilitychange", () => this.setAway(document.hidden));
-    addEventListener("pagehide", () => this.setAway(true));
-    addEventListener("pageshow", () => this.setAway(document.hidden));
+    document.addEventListener("visibilitychange", () => this.setHidden(document.hidden));
+    addEventListener("pagehide", () => this.setHidden(true));
+    addEventListener("pageshow", () => this.setHidden(document.hidden));
   }
 
   /** An answer that knows this change has come. */
-  knows(change: string | null): void {
+  noteChange(change: string | null): void {
     this.known ||= change ?? "";
   }
 
   /** The login has ended: the stream must not go on with what it allowed. */
-  loginEnded(): void {
+  restartStream(): void {
     this.joined?.restart();
   }
 
@@ -62,51 +62,51 @@ export class Live {
 
   private on(kind: string, listener: Listener): () => void {
     this.listeners.set(listener, kind);
-    whenIdle(() => this.follow());
+    whenIdle(() => this.updateSubscription());
     return () => {
       this.listeners.delete(listener);
-      whenIdle(() => this.follow()); // the next view goes on with the same stream
+      whenIdle(() => this.updateSubscription()); // the next view goes on with the same stream
     };
   }
 
-  private setAway(isAway: boolean): void {
-    this.isAway = isAway;
-    this.follow();
+  private setHidden(isHidden: boolean): void {
+    this.isHidden = isHidden;
+    this.updateSubscription();
   }
 
   /** Join the feed while somebody looks at something that lives, and leave it else. */
-  private follow(): void {
-    const isWanted = this.listeners.size > 0 && !this.isAway;
-    if (isWanted) this.joined ??= join(this.known, (message) => this.hear(message));
+  private updateSubscription(): void {
+    const isWanted = this.listeners.size > 0 && !this.isHidden;
+    if (isWanted) this.joined ??= join(this.known, (message) => this.receive(message));
     else {
-      this.endSilence();
+      this.clearSilence();
       this.joined?.leave();
       this.joined = undefined;
     }
   }
 
-  private hear({ kind, id }: FeedMessage): void {
+  private receive({ kind, id }: FeedMessage): void {
     this.known = id || this.known;
     if (kind === "open") {
-      this.endSilence();
-      connection.answered();
-      if (!this.known) this.tell("run", "board"); // nobody can say what happened before
-    } else if (kind === "closed") this.doubt();
-    else if (kind === "retrying") this.silence ??= setTimeout(() => this.doubt(), PATIENCE);
-    else this.tell(...(kind === "resync" ? ["run", "board"] : [kind]));
+      this.clearSilence();
+      connection.reportResponse();
+      if (!this.known) this.notify("run", "board"); // nobody can say what happened before
+    } else if (kind === "closed") this.verify();
+    else if (kind === "retrying") this.silence ??= setTimeout(() => this.verify(), PATIENCE);
+    else this.notify(...(kind === "resync" ? ["run", "board"] : [kind]));
   }
 
-  private doubt(): void {
-    this.endSilence();
-    connection.doubt();
+  private verify(): void {
+    this.clearSilence();
+    connection.verify();
   }
 
-  private endSilence(): void {
+  private clearSilence(): void {
     clearTimeout(this.silence);
     this.silence = undefined;
   }
 
-  private tell(...kinds: string[]): void {
+  private notify(...kinds: string[]): void {
     for (const kind of kinds) this.due.add(kind);
     this.timer ??= setTimeout(() => {
       this.timer = undefined;

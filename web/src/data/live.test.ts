@@ -27,7 +27,7 @@ class Stream extends EventTarget {
     this.onerror();
   }
 
-  hear(kind: string, lastEventId: string): void {
+  receive(kind: string, lastEventId: string): void {
     this.dispatchEvent(Object.assign(new Event(kind), { lastEventId }));
   }
 
@@ -38,21 +38,21 @@ class Stream extends EventTarget {
 
 const [CONNECTING, CLOSED] = [0, 2];
 let live: Live;
-let looks: number;
-const doubt = vi.spyOn(connection, "doubt").mockImplementation(() => undefined);
+let styles: number;
+const verify = vi.spyOn(connection, "verify").mockImplementation(() => undefined);
 
 beforeEach(() => {
   vi.useFakeTimers();
   vi.stubGlobal("EventSource", Stream);
   Stream.made = [];
-  doubt.mockClear();
+  verify.mockClear();
   live = new Live();
-  looks = 0;
+  styles = 0;
 });
 afterEach(() => vi.useRealTimers());
 
 function watch(): () => void {
-  const end = live.onRuns(() => (looks += 1));
+  const end = live.onRuns(() => (styles += 1));
   vi.advanceTimersByTime(1000);
   return end;
 }
@@ -62,20 +62,20 @@ function stream(): Stream {
 }
 
 function looksAfter(doing: () => void): number {
-  looks = 0;
+  styles = 0;
   doing();
   vi.advanceTimersByTime(2000);
-  return looks;
+  return styles;
 }
 
 test("a stream goes on behind the first answer, so nothing between the two is missed", () => {
-  live.knows(null);
-  live.knows("a-5");
-  live.knows("a-7");
+  live.noteChange(null);
+  live.noteChange("a-5");
+  live.noteChange("a-7");
   watch();
   expect(stream().address).toBe("/api/v1/events?after=a-5");
   expect(looksAfter(() => stream().open())).toBe(0);
-  expect(looksAfter(() => stream().hear("run", "a-6"))).toBe(1);
+  expect(looksAfter(() => stream().receive("run", "a-6"))).toBe(1);
 });
 
 test("where nobody knows what happened before the stream, views look again", () => {
@@ -85,15 +85,15 @@ test("where nobody knows what happened before the stream, views look again", () 
 });
 
 test("after an answer that is no stream another one begins where the last one ended", () => {
-  live.knows("a-5");
+  live.noteChange("a-5");
   watch();
   stream().open();
-  stream().hear("run", "a-9");
+  stream().receive("run", "a-9");
   stream().fail(CLOSED);
-  expect(doubt).toHaveBeenCalledTimes(1);
+  expect(verify).toHaveBeenCalledTimes(1);
   vi.advanceTimersByTime(10_000);
   expect(Stream.made.map((one) => one.address)).toEqual(["/api/v1/events?after=a-5", "/api/v1/events?after=a-9"]);
-  expect(looksAfter(() => stream().hear("resync", "b-1"))).toBe(1);
+  expect(looksAfter(() => stream().receive("resync", "b-1"))).toBe(1);
 });
 
 test("a stream that ends and is soon open again is no outage, one that stays away may be one", () => {
@@ -103,11 +103,11 @@ test("a stream that ends and is soon open again is no outage, one that stays awa
   vi.advanceTimersByTime(2000);
   stream().open();
   vi.advanceTimersByTime(60_000);
-  expect(doubt).not.toHaveBeenCalled();
+  expect(verify).not.toHaveBeenCalled();
   for (let round = 1; round <= 2; round++) {
     stream().fail(CONNECTING);
     vi.advanceTimersByTime(60_000);
-    expect(doubt).toHaveBeenCalledTimes(round);
+    expect(verify).toHaveBeenCalledTimes(round);
   }
 });
 
@@ -127,9 +127,9 @@ test("a page that is hidden leaves the stream, and asks for what it missed when 
   vi.stubGlobal("document", hidden);
   vi.stubGlobal("addEventListener", () => undefined);
   live = new Live();
-  live.knows("a-5");
+  live.noteChange("a-5");
   watch();
-  stream().hear("run", "a-6");
+  stream().receive("run", "a-6");
   const show = (isShown: boolean): void => {
     hidden.hidden = !isShown;
     hidden.dispatchEvent(new Event("visibilitychange"));

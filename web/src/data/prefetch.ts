@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions that are asked while the page is still being loaded; who asks them later gets their answers.
+// Requests that are sent while the page is still loading; later requests for the same address take their responses.
 
 declare global {
-  // The script that asks and the page that takes the answer are built apart.
-  var aboardEarly: Map<string, Promise<Response>> | undefined;
+  // The script that sends them and the page that takes the responses are built separately.
+  var aboardPrefetched: Map<string, Promise<Response>> | undefined;
 }
 
-const FRESH = 5000; // milliseconds: what is older is asked again
+const FRESH = 5000; // milliseconds: older responses are not used
 
-/** An answer that is here with all that it says: reading it takes no further turn of the browser. */
-class Arrived extends Response {
+/** A response with its whole body: reading it takes no further turn of the browser. */
+class BufferedResponse extends Response {
   constructor(
     { status, headers }: Response,
     private readonly content: ArrayBuffer,
@@ -27,25 +27,25 @@ class Arrived extends Response {
 }
 
 export function prefetch(address: string): void {
-  const asked = (globalThis.aboardEarly ??= new Map<string, Promise<Response>>());
-  const answer = fetch(address, { headers: { Accept: "application/json, */*" } }).then(
-    async (begun) => new Arrived(begun, await begun.arrayBuffer()),
+  const pending = (globalThis.aboardPrefetched ??= new Map<string, Promise<Response>>());
+  const response = fetch(address, { headers: { Accept: "application/json, */*" } }).then(
+    async (begun) => new BufferedResponse(begun, await begun.arrayBuffer()),
   );
-  answer.catch(() => undefined); // who takes the answer is told
-  asked.set(address, answer);
-  setTimeout(() => asked.delete(address), FRESH);
+  response.catch(() => undefined); // whoever takes the response handles the error
+  pending.set(address, response);
+  setTimeout(() => pending.delete(address), FRESH);
 }
 
-/** Waits until everything that was asked early is answered or has failed, but not longer than so many milliseconds. */
+/** Wait until all prefetched requests have finished, but at most so many milliseconds. */
 export async function waitForPrefetched(most: number): Promise<void> {
-  const asked = globalThis.aboardEarly;
-  if (!asked?.size) return;
-  await Promise.race([Promise.allSettled(asked.values()), new Promise((go) => setTimeout(go, most))]);
+  const pending = globalThis.aboardPrefetched;
+  if (!pending?.size) return;
+  await Promise.race([Promise.allSettled(pending.values()), new Promise((go) => setTimeout(go, most))]);
 }
 
-/** The answer to a question that was asked early, once. */
+/** The response of a prefetched request; each is taken once. */
 export function takePrefetched(address: string): Promise<Response> | undefined {
-  const answer = globalThis.aboardEarly?.get(address);
-  globalThis.aboardEarly?.delete(address);
-  return answer;
+  const response = globalThis.aboardPrefetched?.get(address);
+  globalThis.aboardPrefetched?.delete(address);
+  return response;
 }

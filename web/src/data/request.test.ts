@@ -38,16 +38,16 @@ async function failure(asking: Promise<unknown>): Promise<ApiError> {
 test.each([502, 503, 504])(
   "a proxy that answers %d for the server is an outage, until a sign of life",
   async (code) => {
-    const before = connection.returns;
+    const before = connection.reconnects;
     [status, body, isAlive] = [code, "<h1>Bad Gateway</h1>", false];
     expect((await failure(fetchJson("runs"))).code).toBe("unreachable");
     await vi.advanceTimersByTimeAsync(20_000);
     expect(connection.state).toBe("lost");
-    expect(connection.returns).toBe(before);
+    expect(connection.reconnects).toBe(before);
     isAlive = true;
     await vi.advanceTimersByTimeAsync(10_000);
     expect(connection.state).toBe("well");
-    expect(connection.returns).toBe(before + 1);
+    expect(connection.reconnects).toBe(before + 1);
   },
 );
 
@@ -71,16 +71,16 @@ test("an answer without a body says nothing about who gave it", async () => {
 
 test("a server that answers signs of life but no question is asked less and less often", async () => {
   [status, body] = [503, ""];
-  const before = connection.returns;
+  const before = connection.reconnects;
   for (let second = 0; second < 60; second++) {
     if (connection.state === "well") await failure(fetchJson("runs"));
     await vi.advanceTimersByTimeAsync(1000);
   }
-  expect(connection.returns - before).toBeLessThan(20);
+  expect(connection.reconnects - before).toBeLessThan(20);
 });
 
 test("requests that succeed beside one that fails do not make the page ask in a loop", async () => {
-  const before = connection.returns;
+  const before = connection.reconnects;
   for (let round = 0; round < 50; round++) {
     [status, body] = [503, ""];
     await failure(fetchJson("files"));
@@ -88,15 +88,15 @@ test("requests that succeed beside one that fails do not make the page ask in a 
     await fetchJson("runs");
     await vi.advanceTimersByTimeAsync(10);
   }
-  expect(connection.returns - before).toBe(1);
+  expect(connection.reconnects - before).toBe(1);
 });
 
 test("a doubt is an outage only where there is no sign of life", async () => {
-  connection.doubt();
+  connection.verify();
   await vi.advanceTimersByTimeAsync(0);
   expect(connection.state).toBe("well");
   isAlive = false;
-  connection.doubt();
+  connection.verify();
   await vi.advanceTimersByTimeAsync(0);
   expect(connection.state).toBe("lost");
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the server, and turns what goes wrong into words.
+// Sends requests to the API and turns failures into errors.
 import { ApiError } from "../model/errors";
 import { apiUrl, type Query } from "./address";
 import { connection } from "./connection.svelte";
@@ -16,59 +16,59 @@ export interface RequestOptions {
   signal?: AbortSignal;
 }
 
-export async function fetchJson<T>(path: string, asked: RequestOptions = {}): Promise<T> {
-  const answer = await sendRequest(path, asked);
-  return (await answer.json()) as T;
+export async function fetchJson<T>(path: string, request: RequestOptions = {}): Promise<T> {
+  const response = await sendRequest(path, request);
+  return (await response.json()) as T;
 }
 
-/** The answer itself, for what is not JSON. */
-export async function sendRequest(path: string, asked: RequestOptions = {}): Promise<Response> {
-  const { method = "GET", body, query = {}, signal } = asked;
+/** The response itself, for what is not JSON. */
+export async function sendRequest(path: string, request: RequestOptions = {}): Promise<Response> {
+  const { method = "GET", body, query = {}, signal } = request;
   const options: RequestInit = { method, headers: { Accept: "application/json, */*" } };
   if (body !== undefined) {
     options.body = JSON.stringify(body);
     options.headers = { ...options.headers, "Content-Type": "application/json" };
   }
   if (signal) options.signal = signal;
-  let answer: Response;
+  let response: Response;
   try {
     const address = apiUrl(path, query);
-    answer = await ((method === "GET" && takePrefetched(address)) || fetch(address, options));
+    response = await ((method === "GET" && takePrefetched(address)) || fetch(address, options));
   } catch (error) {
     if (signal?.aborted) throw error;
     throw unreachable();
   }
-  if (answer.ok) {
-    connection.answered();
-    live.knows(answer.headers.get("X-Changes"));
-    return answer;
+  if (response.ok) {
+    connection.reportResponse();
+    live.noteChange(response.headers.get("X-Changes"));
+    return response;
   }
-  const refused = await refusal(answer);
+  const apiError = await readError(response);
   signal?.throwIfAborted();
-  // The server itself says what is wrong, except where an answer has no body.
-  const isAway = AWAY.includes(answer.status) && refused.code === UNKNOWN;
-  if (isAway && method !== "HEAD") throw unreachable();
-  if (!isAway) connection.answered();
-  if (answer.status === 401 && connection.state !== "login") {
-    connection.loginNeeded();
-    live.loginEnded();
+  // Errors of the server itself have a code, except in responses to HEAD; others come from a proxy.
+  const isUnreachable = AWAY.includes(response.status) && apiError.code === UNKNOWN;
+  if (isUnreachable && method !== "HEAD") throw unreachable();
+  if (!isUnreachable) connection.reportResponse();
+  if (response.status === 401 && connection.state !== "login") {
+    connection.requireLogin();
+    live.restartStream();
   }
-  throw refused;
+  throw apiError;
 }
 
 function unreachable(): ApiError {
-  connection.lost();
+  connection.reportFailure();
   return new ApiError(0, "unreachable", "The server does not answer", "It is asked again until it does.");
 }
 
-async function refusal(answer: Response): Promise<ApiError> {
-  const { status } = answer;
+async function readError(response: Response): Promise<ApiError> {
+  const { status } = response;
   try {
-    const said = ((await answer.json()) as { error: Record<string, unknown> }).error;
-    if (typeof said["code"] !== "string") throw new Error("not an error of the API");
-    const place = (name: string): number | undefined => (typeof said[name] === "number" ? said[name] : undefined);
-    const message = String(said["problem"] ?? said["message"]);
-    return new ApiError(status, said["code"], message, String(said["hint"] ?? ""), place("start"), place("end"));
+    const details = ((await response.json()) as { error: Record<string, unknown> }).error;
+    if (typeof details["code"] !== "string") throw new Error("not an error of the API");
+    const place = (name: string): number | undefined => (typeof details[name] === "number" ? details[name] : undefined);
+    const message = String(details["problem"] ?? details["message"]);
+    return new ApiError(status, details["code"], message, String(details["hint"] ?? ""), place("start"), place("end"));
   } catch {
     return new ApiError(status, UNKNOWN, `The server answered with status ${status}`);
   }

@@ -27,18 +27,18 @@ interface RunPart {
   after?: string | undefined;
   most?: number;
   signal?: AbortSignal;
-  oncome?: (count: number) => void;
+  onprogress?: (count: number) => void;
 }
 
 /** Runs of a list, in its order, however many there are. */
 export async function listAllRuns(list: RunList, columns: readonly string[], part: RunPart = {}): Promise<Run[]> {
-  const { most = Infinity, signal, oncome } = part;
+  const { most = Infinity, signal, onprogress } = part;
   const found: Run[] = [];
   for (let after: string | null | undefined = part.after; after !== null && found.length < most;) {
     const limit = Math.min(MOST_AT_ONCE, most - found.length);
     const page: Page<Run> = await listRuns(list, { limit, after, columns }, signal);
     found.push(...page.items);
-    oncome?.(found.length);
+    onprogress?.(found.length);
     after = page.next || null;
   }
   return found;
@@ -113,10 +113,10 @@ export type FieldValue = Schemas["FieldValue"];
 /** Values that runs have in a field, as a filter writes them, the most frequent first. */
 export async function fetchFieldValues(
   workspace: string,
-  asked: { field: string; prefix: string; limit: number },
+  request: { field: string; prefix: string; limit: number },
   signal: AbortSignal,
 ): Promise<readonly FieldValue[]> {
-  const query = { ...asked, workspace: workspace === EVERYWHERE ? undefined : workspace };
+  const query = { ...request, workspace: workspace === EVERYWHERE ? undefined : workspace };
   return (await fetchJson<Schemas["FieldValues"]>("field-values", { query, signal })).items;
 }
 

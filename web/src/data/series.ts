@@ -20,20 +20,20 @@ export interface CurvesQuery {
   superseded?: boolean;
 }
 
-function queryOf(asked: CurvesQuery): Query {
-  const { windows = [] } = asked;
+function queryOf(query: CurvesQuery): Query {
+  const { windows = [] } = query;
   return {
-    run: asked.runs,
-    tag: asked.tags,
-    pattern: asked.pattern,
-    logdir: asked.logdirs,
+    run: query.runs,
+    tag: query.tags,
+    pattern: query.pattern,
+    logdir: query.logdirs,
     from_step: windows.flatMap(({ fromStep }) => whole(fromStep, Math.floor) ?? []),
     to_step: windows.flatMap(({ toStep }) => whole(toStep, Math.ceil) ?? []),
     since: windows.flatMap(({ since }) => since ?? []),
     until: windows.flatMap(({ until }) => until ?? []),
-    points: asked.points,
-    means: asked.means,
-    superseded: asked.superseded || undefined,
+    points: query.points,
+    means: query.means,
+    superseded: query.superseded || undefined,
   };
 }
 
@@ -45,31 +45,31 @@ function whole(step: number | undefined, round: (value: number) => number): stri
   return String(exact > limit ? limit : exact < -limit ? -limit : exact);
 }
 
-export function fetchCurves(asked: CurvesQuery): Promise<Curves> {
-  return fetchColumns("series", columnsQuery(asked));
+export function fetchCurves(query: CurvesQuery): Promise<Curves> {
+  return fetchColumns("series", columnsQuery(query));
 }
 
 /** Where these curves are asked for. */
-export function curvesUrl(asked: CurvesQuery): string {
-  return apiUrl("series", columnsQuery(asked));
+export function curvesUrl(query: CurvesQuery): string {
+  return apiUrl("series", columnsQuery(query));
 }
 
-function columnsQuery(asked: CurvesQuery): Query {
-  return { ...queryOf(asked), format: "columns" };
+function columnsQuery(query: CurvesQuery): Query {
+  return { ...queryOf(query), format: "columns" };
 }
 
 /** Curves, and what else stands in the head of the answer. */
 export async function fetchColumns(path: string, query: Query): Promise<Curves> {
-  const answer = await sendRequest(path, { query });
-  const type = answer.headers.get("content-type") ?? "";
+  const response = await sendRequest(path, { query });
+  const type = response.headers.get("content-type") ?? "";
   if (!type.startsWith(COLUMNS_TYPE))
     throw new Error(`the server answered with ${type || "nothing"} instead of columns`);
-  return readColumns(await answer.arrayBuffer());
+  return readColumns(await response.arrayBuffer());
 }
 
 /** Every point of some curves as CSV, for who wants a file. */
-export function csvUrl(asked: Omit<CurvesQuery, "points">): string {
-  return apiUrl("series", { ...queryOf({ ...asked, points: 0 }), points: "0", format: "csv" });
+export function csvUrl(query: Omit<CurvesQuery, "points">): string {
+  return apiUrl("series", { ...queryOf({ ...query, points: 0 }), points: "0", format: "csv" });
 }
 
 export function fetchSharedTags(runs: readonly (number | string)[]): Promise<SharedTags> {

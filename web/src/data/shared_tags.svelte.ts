@@ -26,11 +26,11 @@ export class SharedTagList {
   }
 
   /** Read the tags of these runs; those that are known are asked for again only when `anew`. */
-  async show(runs: readonly Run[], anew = false): Promise<void> {
-    if (keyOf(runs) === this.of && !anew) return;
+  async show(runs: readonly Run[], isRefresh = false): Promise<void> {
+    if (keyOf(runs) === this.of && !isRefresh) return;
     const round = ++this.round;
     this.of = keyOf(runs);
-    if (!anew) [this.read, this.wanted] = [0, runs.length];
+    if (!isRefresh) [this.read, this.wanted] = [0, runs.length];
     if (!runs.length) return this.take({ items: [], newest: null, read: 0, wanted: 0, problems: [] });
     try {
       for (let isAll = false; !isAll;) {

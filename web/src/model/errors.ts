@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors of the API, and how to describe any error to a person.
 
-/** Something that the server refused or could not do; the place in a query where there is one. */
+/** An error response; `start` and `end` are the place in a filter where there is one. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -16,7 +16,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What went wrong, for a person. */
+/** The message and the hint of any error. */
 export function describeError(error: unknown): { message: string; hint: string } {
   if (error instanceof ApiError) return { message: error.message, hint: error.hint };
   return { message: error instanceof Error ? error.message : String(error), hint: "" };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first view can do without waits until that is drawn.
+// Work that the first view does not need waits until that is drawn.
 
-const MOST = 1000; // milliseconds, for a page that never rests
+const MOST = 1000; // milliseconds, for a page that is never idle
 
-/** Do it when the browser has nothing else to do; what is returned takes that back. */
+/** Run a function when the browser is idle; the returned function cancels it. */
 export function whenIdle(doing: () => void): () => void {
   if (!("requestIdleCallback" in globalThis)) {
     const timer = setTimeout(doing, MOST / 5);

@@ -12,39 +12,39 @@ export type Parts = Record<string, Part<unknown>>;
 export type StateOf<P extends Parts> = { [K in keyof P]: P[K] extends Part<infer T> ? T : never };
 
 export function text(usual = ""): Part<string> {
-  return { usual, read: (said) => said, write: (value) => value };
+  return { usual, read: (written) => written, write: (value) => value };
 }
 
 export function flag(usual = false): Part<boolean> {
-  return { usual, read: (said) => said === "1", write: (value) => (value ? "1" : "0") };
+  return { usual, read: (written) => written === "1", write: (value) => (value ? "1" : "0") };
 }
 
 export function number(usual: number, least = -Infinity, most = Infinity): Part<number> {
   return {
     usual,
-    read(said) {
-      const value = Number(said);
-      return said !== "" && Number.isFinite(value) ? Math.min(most, Math.max(least, value)) : undefined;
+    read(written) {
+      const value = Number(written);
+      return written !== "" && Number.isFinite(value) ? Math.min(most, Math.max(least, value)) : undefined;
     },
     write: String,
   };
 }
 
 export function choice<const T extends string>(allowed: readonly T[], usual: T): Part<T> {
-  return { usual, read: (said) => allowed.find((one) => one === said), write: (value) => value };
+  return { usual, read: (written) => allowed.find((one) => one === written), write: (value) => value };
 }
 
 /** A list of texts, divided by commas; a comma or backslash inside of one is escaped. */
 export function list(usual: readonly string[] = []): Part<readonly string[]> {
   return {
     usual,
-    read(said) {
-      if (said === "") return [];
+    read(written) {
+      if (written === "") return [];
       const found: string[] = [""];
-      for (let at = 0; at < said.length; at++) {
-        const character = said[at] as string;
+      for (let at = 0; at < written.length; at++) {
+        const character = written[at] as string;
         if (character === ",") found.push("");
-        else found[found.length - 1] += character === "\\" ? (said[++at] ?? "") : character;
+        else found[found.length - 1] += character === "\\" ? (written[++at] ?? "") : character;
       }
       return [...new Set(found)]; // who names something twice means it once
     },
@@ -56,8 +56,8 @@ export function list(usual: readonly string[] = []): Part<readonly string[]> {
 export function span(): Part<readonly [number, number] | null> {
   return {
     usual: null,
-    read(said) {
-      const [from, to] = said.split("~").map(Number);
+    read(written) {
+      const [from, to] = written.split("~").map(Number);
       const isSpan = Number.isFinite(from) && Number.isFinite(to) && (to as number) > (from as number);
       return isSpan ? [from as number, to as number] : undefined;
     },
@@ -68,8 +68,8 @@ export function span(): Part<readonly [number, number] | null> {
 export function readState<P extends Parts>(parts: P, query: URLSearchParams): StateOf<P> {
   const state: Record<string, unknown> = {};
   for (const [name, part] of Object.entries(parts)) {
-    const said = query.get(name);
-    const value = said === null ? undefined : part.read(said);
+    const written = query.get(name);
+    const value = written === null ? undefined : part.read(written);
     state[name] = value === undefined ? part.usual : value;
   }
   return state as StateOf<P>;

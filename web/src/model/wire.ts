@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server tells, as it stands in JSON: the types are those of the API's document.
+// The API's documents as they stand in JSON, with the types of its OpenAPI description.
 import type { components } from "./openapi";
 
 export type Schemas = components["schemas"];
-/** What the server has a default for it always tells, though who asks may leave it out. */
+/** Fields with a default are optional in requests, but responses always have them. */
 export type WithDefaults<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
 
 /** NaN, infinities and integers beyond 2^53 stand as text. */

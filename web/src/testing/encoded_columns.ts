@@ -24,8 +24,8 @@ interface Head {
 }
 
 export function encodeColumns(curves: readonly PlainCurve[], head: Head = {}): ArrayBuffer {
-  const items = curves.map(({ steps, walls: _, values, means, total, ...said }) => ({
-    ...said,
+  const items = curves.map(({ steps, walls: _, values, means, total, ...rest }) => ({
+    ...rest,
     total: total ?? values.length,
     points: values.length,
     steps: typeof steps[0] === "bigint" ? "i8" : "f8",

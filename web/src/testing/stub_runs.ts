@@ -160,9 +160,9 @@ export class StubRuns {
       const scalars = new Set(tags.items.filter((tag) => tag.kind === "scalar").map((tag) => tag.tag));
       const first = new Set([...query.getAll("tag").filter((tag) => scalars.has(tag)), ...scalars]);
       const charts = [...first].slice(0, Math.min(MOST_CHARTS, Number(query.get("charts") ?? 6)));
-      const asked = new URLSearchParams(query);
-      asked.delete("tag");
-      const curves = pointsOf(plotted, this.curves, asked).filter((curve) => charts.includes(curve.tag));
+      const wanted = new URLSearchParams(query);
+      wanted.delete("tag");
+      const curves = pointsOf(plotted, this.curves, wanted).filter((curve) => charts.includes(curve.tag));
       return columnsResponse(curves, { runs, tags, charts });
     });
     server.on("get", "/api/v1/annotations", ({ query }) => {

@@ -22,6 +22,6 @@ export function rowOf(name: string): Locator {
 /** Wait until the line above the table begins with a text, such as `3 runs that match`. */
 export async function countReads(text: string): Promise<void> {
   await expect
-    .poll(() => page.getByCss(".told").query()?.textContent.replace(/\s+/g, " ").trim())
+    .poll(() => page.getByCss(".message").query()?.textContent.replace(/\s+/g, " ").trim())
     .toMatch(RegExp(`^${text}`));
 }

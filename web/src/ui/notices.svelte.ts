@@ -14,11 +14,11 @@ class NoticeList {
   items = $state<Notice[]>([]);
   private next = 1;
 
-  say(message: string, undo?: () => void): void {
+  show(message: string, undo?: () => void): void {
     this.add({ message, hint: "", bad: false, undo }, undo ? 10_000 : 5000);
   }
 
-  fail(error: unknown): void {
+  showError(error: unknown): void {
     this.add({ ...describeError(error), bad: true }, 15_000);
   }
 

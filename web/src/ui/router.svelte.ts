@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the page is: the address of the browser as a value that views follow.
+// The router: the browser's address as reactive state, and the state of views in its query.
 import { type Parts, readState, type StateOf, writeState } from "../model/query_codec";
 import { routeOf } from "../model/routes";
 import { ThrottledWriter } from "./throttled_writer";

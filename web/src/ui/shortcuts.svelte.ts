@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys: views say which they understand, and the list of them is made from that.
+// Keyboard shortcuts: views register theirs, and the list of them is made from that.
 import { untrack } from "svelte";
 
 export interface Shortcut {
@@ -11,10 +11,10 @@ export interface Shortcut {
 let current = $state.raw<{ title: string; shortcuts: Shortcut[] }[]>([]);
 export const help = $state({ open: false });
 
-/** The keys of a view, for as long as it is there; to be called in an effect. */
+/** Register the shortcuts of a view; call it in an effect, which removes them with the returned function. */
 export function registerShortcuts(title: string, shortcuts: Shortcut[]): () => void {
   const entry = { title, shortcuts };
-  // An effect that offers keys must not depend on what others offer.
+  // An effect that registers shortcuts must not depend on those of others.
   untrack(() => (current = [entry, ...current]));
   return () => untrack(() => (current = current.filter((one) => one !== entry)));
 }

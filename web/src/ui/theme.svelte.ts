@@ -8,8 +8,8 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 
 function remembered(): Choice {
   try {
-    const said = localStorage.getItem(KEY);
-    return said === "light" || said === "dark" ? said : "system";
+    const stored = localStorage.getItem(KEY);
+    return stored === "light" || stored === "dark" ? stored : "system";
   } catch {
     return "system"; // a browser that keeps nothing
   }

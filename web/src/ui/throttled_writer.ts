@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the newest of many values so seldom that browsers, which count changes of the address, allow every one.
+// Writes the newest of many values, throttled: browsers refuse too many changes of the address.
 
 const PAUSE = 150; // milliseconds
 /** So many may come close together: what somebody clicks is written at once. With those of 10 s fewer than 100, Safari's limit. */

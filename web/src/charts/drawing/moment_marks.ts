@@ -5,7 +5,7 @@ import type { Frame } from "./painting";
 
 const FLAG = 5;
 const REACH = 6;
-const MOST_TOLD = 5;
+const MOST_SHOWN = 5;
 
 export function paintMoments(context: CanvasRenderingContext2D, moments: readonly MomentMark[], frame: Frame): void {
   const { scale } = frame;
@@ -42,5 +42,5 @@ export function momentsAt(
   return moments
     .filter((one) => away(one) <= REACH)
     .sort((one, other) => away(one) - away(other))
-    .slice(0, MOST_TOLD);
+    .slice(0, MOST_SHOWN);
 }

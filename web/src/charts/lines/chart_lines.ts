@@ -23,13 +23,13 @@ export interface LineOptions {
 /** `along` are the curves of the metric on the x axis, where there is one. */
 export function buildLines(
   curves: readonly Curve[],
-  looks: ReadonlyMap<string, RunStyle>,
+  styles: ReadonlyMap<string, RunStyle>,
   options: LineOptions,
   along: readonly Curve[] = [],
 ): Line[] {
   const logdirs = [...new Set(curves.map((curve) => curve.logdir))].sort();
   const seen = curves.flatMap((curve) => {
-    const look = looks.get(curve.uid);
+    const look = styles.get(curve.uid);
     return look && !look.isWaiting
       ? [{ curve, look, dash: DASHES[logdirs.indexOf(curve.logdir) % DASHES.length] ?? [] }]
       : [];

@@ -18,7 +18,7 @@ const LONGEST = 120;
 
 export function findMoments(
   curves: readonly Curve[],
-  looks: ReadonlyMap<string, RunStyle>,
+  styles: ReadonlyMap<string, RunStyle>,
   x: XKind,
   annotations: ReadonlyMap<string, readonly Annotation[]>,
   base?: bigint,
@@ -29,7 +29,7 @@ export function findMoments(
     if ((longest.get(curve.uid)?.steps.length ?? 0) < curve.steps.length) longest.set(curve.uid, curve);
   const found: MomentMark[] = [];
   for (const [uid, curve] of longest) {
-    const look = looks.get(uid);
+    const look = styles.get(uid);
     if (!look) continue;
     const mark = (moment: Moment): void => {
       const place = placeOf(moment, curve, look, x, base);

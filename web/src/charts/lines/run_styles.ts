@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How each run looks in charts: its name, colour, group, and moments of its history.
+// How each run is drawn in charts: its name, colour, group, and moments of its history.
 import { parseField } from "../../model/fields";
 import { cellValue, runDuration } from "../../model/run_values";
 import { type Run, runLabel } from "../../model/wire";

@@ -18,7 +18,7 @@ function curve(run: number, values: number[], more: Partial<Curve> = {}): Curve 
   };
 }
 
-function looks(...starts: number[]): Map<string, RunStyle> {
+function styles(...starts: number[]): Map<string, RunStyle> {
   const rest = { label: "", colour: "red", group: undefined, moments: [] };
   return new Map(
     starts.map((start, at) => [String(at + 1), { ...rest, uid: String(at + 1), number: at + 1, start }] as const),
@@ -26,7 +26,7 @@ function looks(...starts: number[]): Map<string, RunStyle> {
 }
 
 test("the same time since the start is another wall time of each run", () => {
-  const found = wallWindows([10, 20], [curve(1, [1]), curve(2, [1])], looks(990, 1950));
+  const found = wallWindows([10, 20], [curve(1, [1]), curve(2, [1])], styles(990, 1950));
   expect([...found]).toEqual([
     [1, { since: 1000, until: 1010 }],
     [2, { since: 1960, until: 1970 }],
@@ -36,10 +36,10 @@ test("the same time since the start is another wall time of each run", () => {
 test("curves of one run that begin before it are all within its window", () => {
   const early = curve(1, [1], { logdir: "early", walls: Float64Array.of(900) });
   const part = curve(1, [1], { logdir: "part", first: 800 });
-  expect([...wallWindows([10, 20], [curve(1, [1]), early, part], looks(990))]).toEqual([
+  expect([...wallWindows([10, 20], [curve(1, [1]), early, part], styles(990))]).toEqual([
     [1, { since: 810, until: 1010 }],
   ]);
-  expect(wallWindows([10, 20], [curve(7, [1])], looks(990)).size).toBe(0);
+  expect(wallWindows([10, 20], [curve(7, [1])], styles(990)).size).toBe(0);
 });
 
 test("values of a metric are steps from the first to the last that may have them", () => {

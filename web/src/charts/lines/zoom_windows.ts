@@ -8,10 +8,14 @@ import type { RunStyle } from "./run_styles";
 export type Windows = Map<number, CurveWindow>;
 
 /** A part of the time since the start, as wall times. */
-export function wallWindows([from, to]: Span, curves: readonly Curve[], looks: ReadonlyMap<string, RunStyle>): Windows {
+export function wallWindows(
+  [from, to]: Span,
+  curves: readonly Curve[],
+  styles: ReadonlyMap<string, RunStyle>,
+): Windows {
   const found: Windows = new Map();
   for (const curve of curves) {
-    const look = looks.get(curve.uid);
+    const look = styles.get(curve.uid);
     if (!look) continue;
     const start = curveStart(curve, look.start);
     const { since = Infinity, until = -Infinity } = found.get(curve.run) ?? {};

@@ -19,10 +19,10 @@ interface Wanted extends Pick<CurveRequest, "points" | "means"> {
 export async function loadCurvesSinceStart(
   zoom: Span,
   whole: LoadedCurves,
-  looks: ReadonlyMap<string, RunStyle>,
+  styles: ReadonlyMap<string, RunStyle>,
   wanted: Wanted,
 ): Promise<LoadedCurves> {
-  const curves = await partsOf(whole.curves, wallWindows(zoom, whole.curves, looks), wanted);
+  const curves = await partsOf(whole.curves, wallWindows(zoom, whole.curves, styles), wanted);
   return { curves, along: whole.along };
 }
 
@@ -49,12 +49,12 @@ async function partsOf(
   windows: Windows,
   { source, points, means }: Wanted,
 ): Promise<Curve[]> {
-  const asked = new Map<string, Set<number>>();
+  const missing = new Map<string, Set<number>>();
   for (const { tag, run } of curves.filter(isReduced))
-    if (windows.has(run)) asked.set(tag, (asked.get(tag) ?? new Set()).add(run));
-  const questions = [...asked].flatMap(([tag, runs]) => inParts([...runs]).map((some) => ({ tag, runs: some })));
+    if (windows.has(run)) missing.set(tag, (missing.get(tag) ?? new Set()).add(run));
+  const requests = [...missing].flatMap(([tag, runs]) => inParts([...runs]).map((some) => ({ tag, runs: some })));
   const found = await Promise.all(
-    questions.map(({ tag, runs }) =>
+    requests.map(({ tag, runs }) =>
       source.curves({ tag, runs, points, means, windows: runs.map((run) => windows.get(run) ?? {}) }),
     ),
   );

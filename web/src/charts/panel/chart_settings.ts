@@ -27,7 +27,7 @@ export interface ChartSettings {
   source: CurveSource;
   /** The runs that are plotted. */
   numbers: readonly number[];
-  looks: ReadonlyMap<string, RunStyle>;
+  styles: ReadonlyMap<string, RunStyle>;
   tags: readonly SharedTag[];
   lines: LineOptions;
   /** So many points of each curve are asked for. */

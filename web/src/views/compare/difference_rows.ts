@@ -75,7 +75,7 @@ function tags(run: Run): Values {
 
 function facts(run: Run): Values {
   const duration = runDuration(run);
-  const said: [string, Cell | undefined][] = [
+  const details: [string, Cell | undefined][] = [
     ["status", { text: run.status }],
     ["experiment", run.experiment ? { text: run.experiment } : undefined],
     ["user", run.user ? { text: run.user } : undefined],
@@ -87,7 +87,7 @@ function facts(run: Run): Values {
     ["reason", run.reason ? { text: run.reason } : undefined],
     ["size", run.bytes === undefined ? undefined : { text: formatBytes(toNumber(run.bytes)) }],
   ];
-  return new Map(said.flatMap(([name, cell]) => (cell ? [[name, cell] as const] : [])));
+  return new Map(details.flatMap(([name, cell]) => (cell ? [[name, cell] as const] : [])));
 }
 
 /** The newest attempt says what it was started with. */
@@ -97,9 +97,9 @@ function lastDetail(run: Run, name: string): unknown {
 
 function detail(run: Run, name: string, without: string[] = []): Values {
   const found: Values = new Map();
-  const said = lastDetail(run, name);
-  if (typeof said !== "object" || said === null) return found;
-  for (const [key, value] of flattenDetails(said as Record<string, unknown>)) {
+  const details = lastDetail(run, name);
+  if (typeof details !== "object" || details === null) return found;
+  for (const [key, value] of flattenDetails(details as Record<string, unknown>)) {
     if (!without.some((one) => key === one || key.startsWith(`${one}.`))) found.set(key, { text: String(value) });
   }
   return found;
@@ -113,8 +113,8 @@ function packages(run: Run): Values {
 function command(run: Run): Values {
   const found: Values = new Map();
   for (const name of ["command", "folder"]) {
-    const said = lastDetail(run, name);
-    if (typeof said === "string") found.set(name, { text: said });
+    const details = lastDetail(run, name);
+    if (typeof details === "string") found.set(name, { text: details });
   }
   return found;
 }

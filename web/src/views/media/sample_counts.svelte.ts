@@ -5,7 +5,7 @@ import type { WireNumber } from "../../model/wire";
 
 export class SampleCounts {
   private counts = $state.raw<ReadonlyMap<string, number>>(new Map());
-  private asked = new Set<string>();
+  private requested = new Set<string>();
 
   /** One until it is known better. */
   of(place: MediaPlace, step: WireNumber): number {
@@ -14,13 +14,13 @@ export class SampleCounts {
 
   async find(place: MediaPlace, step: WireNumber): Promise<void> {
     const key = keyOf(place, step);
-    if (this.asked.has(key)) return;
-    this.asked.add(key);
+    if (this.requested.has(key)) return;
+    this.requested.add(key);
     try {
       const count = await mediaSamples(place, step);
       if (count > 1) this.counts = new Map(this.counts).set(key, count);
     } catch {
-      this.asked.delete(key); // what is wrong is seen at the first sample
+      this.requested.delete(key); // what is wrong is seen at the first sample
     }
   }
 }

@@ -32,15 +32,15 @@ test("tags are offered by their names", () => {
   expect(complete("tag", 3, { ...FIELDS, tags: [] }).items.map((item) => item.text)).toEqual(["tags."]);
 });
 
-const asks = (text: string) => complete(text, text.length, FIELDS).asks;
+const request = (text: string) => complete(text, text.length, FIELDS).request;
 
 test("the server is asked for values of fields that have some", () => {
-  expect(asks("hparams.lr == 0.0")).toEqual({ field: "hparams.lr", prefix: "0.0" });
-  expect(asks('hparams."a b" == ')).toEqual({ field: 'hparams."a b"', prefix: "" });
-  expect(asks('tags."my tag" != "a \\"b')).toEqual({ field: 'tags."my tag"', prefix: 'a "b' });
-  expect(asks("user in ['an")).toEqual({ field: "user", prefix: "an" });
-  expect(asks('user not in ["ann", ')).toEqual({ field: "user", prefix: "" });
-  expect(asks('experiment not contains "e')).toEqual({ field: "experiment", prefix: "e" });
+  expect(request("hparams.lr == 0.0")).toEqual({ field: "hparams.lr", prefix: "0.0" });
+  expect(request('hparams."a b" == ')).toEqual({ field: 'hparams."a b"', prefix: "" });
+  expect(request('tags."my tag" != "a \\"b')).toEqual({ field: 'tags."my tag"', prefix: 'a "b' });
+  expect(request("user in ['an")).toEqual({ field: "user", prefix: "an" });
+  expect(request('user not in ["ann", ')).toEqual({ field: "user", prefix: "" });
+  expect(request('experiment not contains "e')).toEqual({ field: "experiment", prefix: "e" });
 });
 
 test("it is not asked where it has no answer, or none is wanted", () => {
@@ -56,7 +56,7 @@ test("it is not asked where it has no answer, or none is wanted", () => {
     'user == "ann" ',
     'user like "a',
   ])
-    expect(asks(text), text).toBeUndefined();
+    expect(request(text), text).toBeUndefined();
 });
 
 test("values that the server told are offered where they fit", () => {

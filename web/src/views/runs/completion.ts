@@ -24,7 +24,7 @@ export interface Completion {
   to: number;
   items: Suggestion[];
   /** The values that would help here, and only the server knows. */
-  asks: ValueRequest | undefined;
+  request: ValueRequest | undefined;
 }
 
 export interface ValueRequest {
@@ -55,19 +55,19 @@ const MOST = 12;
 const WORD =
   /"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[^\s"'()[\],<>=!]+(?:"(?:\\.|[^"\\])*"?[^\s"'()[\],<>=!]*)*|[<>=!]+|[()[\],]/g;
 
-export function complete(text: string, caret: number, fields: FieldNames, told?: LoadedValues): Completion {
+export function complete(text: string, caret: number, fields: FieldNames, loaded?: LoadedValues): Completion {
   const before = [...text.slice(0, caret).matchAll(WORD)].map((match) => ({ text: match[0], at: match.index }));
   const last = before.at(-1);
   const isWithin = last !== undefined && last.at + last.text.length === caret && /[^()[\],<>=!]/.test(last.text);
   const typed = isWithin ? last.text : "";
   const from = isWithin ? last.at : caret;
   const words = (isWithin ? before.slice(0, -1) : before).map((word) => word.text);
-  const asks = valuesAsked(typed, words, fields);
-  const texts = asks && asks.field === told?.field ? told.texts : [];
-  return { from, to: caret, items: suggestions(typed, words, fields, texts).slice(0, MOST), asks };
+  const request = valueRequest(typed, words, fields);
+  const texts = request && request.field === loaded?.field ? loaded.texts : [];
+  return { from, to: caret, items: suggestions(typed, words, fields, texts).slice(0, MOST), request };
 }
 
-function suggestions(typed: string, words: string[], fields: FieldNames, told: readonly string[]): Suggestion[] {
+function suggestions(typed: string, words: string[], fields: FieldNames, loaded: readonly string[]): Suggestion[] {
   const previous = words.at(-1)?.toLowerCase();
   if (previous === undefined || ["and", "or", "not", "("].includes(previous)) {
     return matching(typed, [
@@ -79,7 +79,7 @@ function suggestions(typed: string, words: string[], fields: FieldNames, told: r
   if (field && !isValuePlace(words.slice(0, -1))) return matching(typed, OPERATORS);
   const place = valuePlace(words);
   if (place) {
-    const fitting = told.filter((text) => isFit(text, place.operator)).map((text) => ({ text, note: "" }));
+    const fitting = loaded.filter((text) => isFit(text, place.operator)).map((text) => ({ text, note: "" }));
     return matching(inDoubleQuotes(typed), [...values(place.field), ...fitting]);
   }
   return matching(typed, [
@@ -109,7 +109,7 @@ function valuePlace(words: string[]): { field: Field; operator: string } | undef
   return field && { field, operator: words[at]?.toLowerCase() ?? "" };
 }
 
-function valuesAsked(typed: string, words: string[], fields: FieldNames): ValueRequest | undefined {
+function valueRequest(typed: string, words: string[], fields: FieldNames): ValueRequest | undefined {
   const place = valuePlace(words);
   if (!place || PATTERNS.includes(place.operator) || !hasValues(place.field, fields) || isClosed(typed))
     return undefined;

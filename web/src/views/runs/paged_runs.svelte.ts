@@ -7,7 +7,7 @@ import { type Run, toNumber } from "../../model/wire";
 export const PAGE = 100;
 const KEPT_PAGES = 60;
 const SETTLE_MILLISECONDS = 40; // between two looks at which rows are seen
-const MOST_ASKED = 3; // pages on their way: of those that fly by while somebody drags the scroll bar most are not asked for
+const MOST_REQUESTS = 3; // pages on their way: of those that fly by while somebody drags the scroll bar most are not asked for
 
 export class PagedRuns {
   /** How many runs the list has; none before the first answer. */
@@ -22,7 +22,7 @@ export class PagedRuns {
   lists = $state(0);
   private pages = new Map<number, Run[]>();
   private stale = new Set<number>();
-  private asked = new Set<number>();
+  private requested = new Set<number>();
   private marks: string[] = [];
   private list: RunList | undefined;
   private columns: readonly string[] = [];
@@ -44,12 +44,17 @@ export class PagedRuns {
   }
 
   /** The runs from one row to another, whether anybody has looked at them or not; none once another list is shown. */
-  async between(first: number, last: number, oncome?: (count: number) => void): Promise<Run[]> {
+  async between(first: number, last: number, onprogress?: (count: number) => void): Promise<Run[]> {
     const here = Array.from({ length: last - first + 1 }, (_, at) => this.at(first + at) ?? []).flat();
     if (here.length > last - first || !this.list) return here;
     const page = Math.floor(first / PAGE);
     const { signal } = this.abort;
-    const part = { after: this.marks[page - 1], most: last + 1 - page * PAGE, signal, ...(oncome ? { oncome } : {}) };
+    const part = {
+      after: this.marks[page - 1],
+      most: last + 1 - page * PAGE,
+      signal,
+      ...(onprogress ? { onprogress } : {}),
+    };
     try {
       return (await listAllRuns(this.list, this.columns, part)).slice(first - page * PAGE);
     } catch (error) {
@@ -69,7 +74,7 @@ export class PagedRuns {
     const isOther = JSON.stringify(list) !== JSON.stringify(this.list);
     this.list = list;
     this.columns = columns.length ? columns : ["name"];
-    this.asked.clear();
+    this.requested.clear();
     if (isOther) {
       this.pages.clear();
       this.stale.clear();
@@ -121,8 +126,8 @@ export class PagedRuns {
       const first = this.load(0, undefined, abort).then(() => {
         if (!abort.signal.aborted && !this.isCounted) this.count = this.pages.get(0)?.length ?? 0;
       });
-      const [{ count: told, marks }] = await Promise.all([fetchRunMarks(list, PAGE, abort.signal), first]);
-      const count = toNumber(told);
+      const [{ count: total, marks }] = await Promise.all([fetchRunMarks(list, PAGE, abort.signal), first]);
+      const count = toNumber(total);
       if (abort.signal.aborted) return;
       this.marks = marks;
       this.count = count;
@@ -143,7 +148,9 @@ export class PagedRuns {
     const [from, to] = this.wanted;
     const { abort } = this;
     const near = Array.from({ length: to - from + 1 }, (_, at) => from + at).concat(to + 1, from - 1);
-    const missing = near.filter((index) => this.isMissing(index)).slice(0, Math.max(0, MOST_ASKED - this.asked.size));
+    const missing = near
+      .filter((index) => this.isMissing(index))
+      .slice(0, Math.max(0, MOST_REQUESTS - this.requested.size));
     if (!missing.length) return;
     try {
       await Promise.all(missing.map((index) => this.load(index, this.marks[index - 1], abort)));
@@ -155,12 +162,12 @@ export class PagedRuns {
 
   private isMissing(index: number): boolean {
     const hasBegin = index === 0 || this.marks[index - 1] !== undefined;
-    return hasBegin && !this.asked.has(index) && (!this.pages.has(index) || this.stale.has(index));
+    return hasBegin && !this.requested.has(index) && (!this.pages.has(index) || this.stale.has(index));
   }
 
   private async load(index: number, after: string | undefined, abort: AbortController): Promise<void> {
     if (!this.list) return;
-    this.asked.add(index);
+    this.requested.add(index);
     try {
       const page = await listRuns(this.list, { limit: PAGE, after, columns: this.columns }, abort.signal);
       if (abort.signal.aborted) return;
@@ -169,7 +176,7 @@ export class PagedRuns {
       this.forgetFarPages();
       this.version += 1;
     } finally {
-      if (!abort.signal.aborted) this.asked.delete(index);
+      if (!abort.signal.aborted) this.requested.delete(index);
     }
   }
 

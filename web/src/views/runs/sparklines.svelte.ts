@@ -13,7 +13,7 @@ const [WIDTH, HEIGHT] = [40, 16];
 
 class Sparklines {
   private paths = $state.raw(new Map<string, string>());
-  private asked = new Set<string>();
+  private requested = new Set<string>();
   private waiting = new Map<string, Map<number, Run>>();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -23,12 +23,12 @@ class Sparklines {
     const known = this.paths.get(key);
     if (known !== undefined) return known;
     const count = Number(run.metrics[metric]?.count ?? 0);
-    if (count > 1 && run.number !== undefined && !this.asked.has(key)) this.want(run, metric, key);
+    if (count > 1 && run.number !== undefined && !this.requested.has(key)) this.want(run, metric, key);
     return "";
   }
 
   private want(run: Run, metric: string, key: string): void {
-    this.asked.add(key);
+    this.requested.add(key);
     const runs = this.waiting.get(metric) ?? new Map<number, Run>();
     runs.set(run.number as number, run);
     this.waiting.set(metric, runs);
@@ -41,7 +41,7 @@ class Sparklines {
     this.waiting = new Map();
     for (const [metric, runs] of waiting) {
       const numbers = [...runs.keys()].slice(-MOST_RUNS);
-      for (const [number, run] of runs) if (!numbers.includes(number)) this.asked.delete(keyOf(run, metric));
+      for (const [number, run] of runs) if (!numbers.includes(number)) this.requested.delete(keyOf(run, metric));
       try {
         const found = await fetchCurves({ runs: numbers, pattern: patternOf(metric), points: POINTS });
         this.put(metric, runs, found.items);
@@ -49,7 +49,7 @@ class Sparklines {
         // A table without small curves is a table still; they are asked for again when it is looked at anew.
         for (const number of numbers) {
           const run = runs.get(number);
-          if (run) setTimeout(() => this.asked.delete(keyOf(run, metric)), 30_000);
+          if (run) setTimeout(() => this.requested.delete(keyOf(run, metric)), 30_000);
         }
       }
     }
@@ -60,7 +60,7 @@ class Sparklines {
     const old = [...next.keys()].slice(0, Math.max(0, next.size - MOST_KEPT));
     for (const key of old) {
       next.delete(key);
-      this.asked.delete(key);
+      this.requested.delete(key);
     }
     for (const curve of curves) {
       const run = runs.get(curve.run);

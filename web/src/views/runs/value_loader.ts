@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values for a completion, asked of the server when typing pauses; an answer that comes too late counts no more.
+// Loads values for a completion when typing pauses; late responses are dropped.
 import { fetchFieldValues } from "../../data/runs";
 import type { LoadedValues, ValueRequest } from "./completion";
 
@@ -7,53 +7,53 @@ const PAUSE = 120; // milliseconds
 const MOST = 50;
 
 export class ValueLoader {
-  /** The newest answer; it stands until there is another, also for what is typed meanwhile. */
-  told: LoadedValues | undefined;
-  private asked = "";
+  /** The newest response; it is used until there is another. */
+  latest: LoadedValues | undefined;
+  private requested = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
   private underWay: AbortController | undefined;
 
   constructor(private readonly onanswer: () => void) {}
 
-  want(workspace: string, asks: ValueRequest | undefined): void {
-    const key = asks ? JSON.stringify(asks) : "";
-    if (key && key === this.asked) return;
+  want(workspace: string, request: ValueRequest | undefined): void {
+    const key = request ? JSON.stringify(request) : "";
+    if (key && key === this.requested) return;
     this.stop();
-    if (!asks || this.isKnown(asks)) return;
-    this.asked = key;
-    this.timer = setTimeout(() => void this.ask(workspace, asks), PAUSE);
+    if (!request || this.isKnown(request)) return;
+    this.requested = key;
+    this.timer = setTimeout(() => void this.load(workspace, request), PAUSE);
   }
 
-  /** Nobody completes any more: what comes next is asked for anew. */
+  /** The completion was closed. */
   forget(): void {
     this.stop();
-    this.told = undefined;
+    this.latest = undefined;
   }
 
   private stop(): void {
     clearTimeout(this.timer);
     this.underWay?.abort();
-    this.asked = "";
+    this.requested = "";
   }
 
-  /** Whether the last answer had everything that begins like this. */
-  private isKnown(asks: ValueRequest): boolean {
-    const { told } = this;
-    if (told?.field !== asks.field) return false;
-    if (told.prefix === asks.prefix) return true;
-    return told.texts.length < MOST && asks.prefix.toLowerCase().startsWith(told.prefix.toLowerCase());
+  /** Whether the last response had every value that begins like this. */
+  private isKnown(request: ValueRequest): boolean {
+    const { latest } = this;
+    if (latest?.field !== request.field) return false;
+    if (latest.prefix === request.prefix) return true;
+    return latest.texts.length < MOST && request.prefix.toLowerCase().startsWith(latest.prefix.toLowerCase());
   }
 
-  private async ask(workspace: string, asks: ValueRequest): Promise<void> {
+  private async load(workspace: string, request: ValueRequest): Promise<void> {
     const own = (this.underWay = new AbortController());
     try {
-      const found = await fetchFieldValues(workspace, { ...asks, limit: MOST }, own.signal);
+      const found = await fetchFieldValues(workspace, { ...request, limit: MOST }, own.signal);
       if (own.signal.aborted) return;
-      this.told = { ...asks, texts: found.map((one) => one.text) };
+      this.latest = { ...request, texts: found.map((one) => one.text) };
       this.onanswer();
     } catch {
-      // The suggestions stay as they are; with the next letter it is asked again.
-      if (!own.signal.aborted) this.asked = "";
+      // The suggestions stay as they are; the next letter sends another request.
+      if (!own.signal.aborted) this.requested = "";
     }
   }
 }
