@@ -20,7 +20,6 @@ import pytest
 
 from aboard.api.boards import BoardInfo
 from aboard.catalog.catalog import Catalog
-from aboard.cli.boards import start
 from aboard.client.client import Client
 from aboard.errors import BoardLimitExceeded, Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.boards import BoardKind, BoardLimits
@@ -241,7 +240,7 @@ def test_what_the_command_says_while_it_starts(store: Store, home: Path, monkeyp
     with serving(store, home) as server:
         monkeypatch.setenv("ABOARD_SERVER", server.url)
         monkeypatch.setenv("ABOARD_TOKEN", server.tokens[BOSS])
-        monkeypatch.setattr(board_opening, "_FIRST_SECONDS", float(_START))
+        monkeypatch.setattr("aboard.cli.boards.launch._FIRST_SECONDS", float(_START))
         start_one = ("board", "start", "run1", "--process")
         document = json.loads(well(aboard(*start_one, "--detach", "--json")).out)
         assert (document["kind"], document["url"]) == ("process", f"{server.url}/boards/{document['id']}/")

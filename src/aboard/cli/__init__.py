@@ -13,17 +13,42 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aboard import __version__
-from aboard.cli.habits import ViewCommand, without_subcommand
-from aboard.cli.parsing import CommandGroups, ExportFormat
+from aboard.cli.habits import ViewCommand
+from aboard.cli.parsing import CommandGroups, ExportFormat, Json
+from aboard.cli.view import view
 from aboard.errors import AboardError
 
 if TYPE_CHECKING:
     from typer._click import Command
 
+app = typer.Typer(
+    name="aboard",
+    cls=CommandGroups,
+    help="Log from any framework, keep every run, open any combination of runs as a board.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    # Wraps at any width, where boxes cut names and texts; and sends no escape codes, so NO_COLOR has nothing to remove.
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"aboard {__version__}")
+        raise typer.Exit
 
 
+@app.callback()
+def aboard(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Log from any framework, keep every run, open any combination of runs as a board."""
+
+
+@app.command()
 def login(
     server: Annotated[
         str | None, typer.Argument(help="Address of the server; without it the configured one.", show_default=False)
@@ -43,6 +68,7 @@ def login(
     log_in(server, token, browser=browser, as_json=as_json)
 
 
+@app.command()
 def logout(
     server: Annotated[
         str | None, typer.Argument(help="Address of the server; without it that of the last login.", show_default=False)
@@ -54,6 +80,7 @@ def logout(
     log_out(server)
 
 
+@app.command(context_settings={"allow_interspersed_args": False})
 def submit(
     command: Annotated[list[str], typer.Argument(help="The command, best behind two dashes.", metavar="-- CMD...")],
     *,
@@ -101,7 +128,7 @@ def submit(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what the executor would be given, as YAML, and submit nothing.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run a training command as a run where an executor starts it; prints the ids of the jobs."""
     from aboard.cli.submit import SubmitOptions
@@ -139,42 +166,12 @@ def submit(
     sys.exit(submitted(asked, options))
 
 
-app = typer.Typer(
-    name="aboard",
-    cls=CommandGroups,
-    help="Log from any framework, keep every run, open any combination of runs as a board.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    # Wraps at any width, where boxes cut names and texts; and sends no escape codes, so NO_COLOR has nothing to remove.
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("login")(login)
-app.command("logout")(logout)
-app.command("submit", context_settings={"allow_interspersed_args": False})(submit)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"aboard {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def aboard(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    """Log from any framework, keep every run, open any combination of runs as a board."""
-
-
 @app.command()
 def demo(
     folder: Annotated[str, typer.Argument(help="Where to write the sample runs.")] = "runs/demo",
     steps: Annotated[int, typer.Option(min=1, max=100_000, help="Optimisation steps of each run.")] = 300,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write sample runs: small models trained here and now, with every kind of summary."""
     from aboard.cli.demo import write_sample_runs
@@ -182,129 +179,7 @@ def demo(
     write_sample_runs(folder, steps=steps, as_json=as_json)
 
 
-@app.command(cls=ViewCommand)
-def view(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FOLDER|URI|RUNS]...",
-            help="Folders, URIs, name=FOLDER, patterns or event files; or run343, exp7, ws1/base*, @FILE with such.",
-            show_default=False,
-        ),
-    ] = None,
-    *,
-    where: Annotated[str | None, typer.Option("--where", help="Only runs for which a filter holds.")] = None,
-    job: Annotated[str | None, typer.Option("--job", help="The runs of a job: 7, or its name.")] = None,
-    experiment: Annotated[str | None, typer.Option("--experiment", help="The same for an experiment.")] = None,
-    workspace: Annotated[
-        str, typer.Option("--workspace", "-w", help="For names of runs without a workspace; alone, all its runs.")
-    ] = "",
-    logdir: Annotated[str | None, typer.Option("--logdir", help="A folder, as for tensorboard.")] = None,
-    logdir_spec: Annotated[
-        str | None, typer.Option("--logdir_spec", "--logdir-spec", help="name:folder,name:folder, as for tensorboard.")
-    ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(help="Address to listen on. All but loopback needs a token.", show_default="127.0.0.1"),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; without it 6006 or the next free one, 0 for any.")
-    ] = None,
-    bind_all: Annotated[bool, typer.Option("--bind_all", "--bind-all", help="Listen on all addresses.")] = False,
-    reuse_port: Annotated[bool, typer.Option("--reuse_port", "--reuse-port", hidden=True)] = False,
-    path_prefix: Annotated[str, typer.Option("--path_prefix", "--path-prefix", help="Path below which it is.")] = "",
-    reload_interval: Annotated[
-        float | None,
-        typer.Option(
-            "--reload_interval",
-            "--reload-interval",
-            "--interval",
-            min=0,
-            help="Seconds between looks for new data in folders; 0: read once.",
-            show_default="0.5",
-        ),
-    ] = None,
-    window_title: Annotated[str, typer.Option("--window_title", "--window-title", help="Title of the page.")] = "",
-    template: Annotated[
-        str | None,
-        typer.Option(
-            help="Names of the runs, such as '{run}_lr={hparams.lr}'; also {logdir}, {root}, {metrics.loss.last}.",
-            show_default="folders: as TensorBoard names them; runs: {workspace}_{run}_{logdir}",
-        ),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=0, help="Most points per curve sent to TensorBoard; 0 sends all.", show_default="1000"),
-    ] = None,
-    samples_per_plugin: Annotated[
-        str | None,
-        typer.Option(
-            "--samples_per_plugin",
-            "--samples-per-plugin",
-            help="As for tensorboard: scalars=500,images=0; 0 stands for all.",
-            show_default="scalars=1000,images=500,audio=500, others 200",
-        ),
-    ] = None,
-    stats: Annotated[
-        bool, typer.Option("--stats", help="Tell how many requests and bytes reading from stores takes.")
-    ] = False,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", "--browse", help="Open a browser.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
-) -> None:
-    """Open a board: over folders of event files as `tensorboard --logdir`, or over runs that a server knows."""
-    from aboard.cli.habits import flags_given, samples_of
-    from aboard.cli.selections import classify_words, spelled_out
-    from aboard.cli.view.runs import RunViewOptions, view_runs
-
-    words = classify_words(spelled_out(without_subcommand(paths or [])))
-    for note in words.notes:
-        typer.echo(f"note: {note}", err=True)
-    about_runs = RunViewOptions(
-        words=words,
-        where=where,
-        job=job,
-        experiment=experiment,
-        workspace=workspace,
-        template=template or "",
-        samples=samples_of(samples, samples_per_plugin),
-        window_title=window_title,
-        foreground=flags_given(
-            host=host,
-            port=port,
-            bind_all=bind_all,
-            reuse_port=reuse_port,
-            path_prefix=path_prefix,
-            stats=stats,
-            logdir=logdir,
-            logdir_spec=logdir_spec,
-        ),
-        interval=reload_interval is not None,
-        open_browser=browser and not as_json,
-        as_json=as_json,
-    )
-    if about_runs.is_about_runs:
-        view_runs(about_runs)
-        return
-    from aboard.cli.view.serving import ViewOptions, readable_roots
-    from aboard.cli.view.serving import view as serve
-
-    serve(
-        ViewOptions(
-            roots=readable_roots(words.folders, logdir, logdir_spec),
-            host=host,
-            bind_all=bind_all,
-            port=port,
-            reuse_port=reuse_port,
-            path_prefix=path_prefix,
-            reload_interval=0.5 if reload_interval is None else reload_interval,
-            window_title=window_title,
-            template=template,
-            samples=about_runs.samples,
-            open_browser=about_runs.open_browser,
-            as_json=as_json,
-            stats=stats,
-        )
-    )
+app.command(cls=ViewCommand)(view)
 
 
 @app.command()
@@ -356,7 +231,7 @@ def doctor(
     events_only: Annotated[
         bool, typer.Option("--events-only", help="With --repair: copy event files alone, no checkpoints and the like.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Find damaged, truncated, doubled and overlapping event files; exit code 1 means damage."""
     from aboard.cli.doctor import examine_folders
@@ -465,7 +340,7 @@ def sync(
             "that they open as fast as newer ones.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Ship what runs have left on this machine: after a crash, days without network; or take log folders over."""
     if columns:
@@ -492,7 +367,7 @@ def import_(
         str | None, typer.Option(help="Which runs they belong with.", show_default="as the tool says")
     ] = None,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds for each run.")] = 600.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Take runs of other tools over, read with their own libraries: curves, parameters, tags, dates."""
     from aboard.cli.sync import ImportOptions, import_runs
@@ -516,7 +391,7 @@ def import_(
 def reindex(
     store: Annotated[str, typer.Argument(help="Folder or URI in which runs are kept.")],
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Rebuild what the catalog knows of a store from the store alone."""
     from aboard.cli.server.maintenance import reindex as rebuild

@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that several commands take: folders, settings as files and as KEY=VALUE, durations, confirmations."""
+"""Arguments that several commands take: folders, settings as files and as KEY=VALUE, durations, confirmations.
+
+Commands that need one of them do not pay for the others: what reads folders, TOML and YAML is imported when it is used.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
 from aboard.errors import InvalidValue, MissingPackage
 from aboard.model.times import parse_age
-from aboard.reader.roots import Root, find_roots, named_path
+
+if TYPE_CHECKING:
+    from aboard.reader.roots import Root
 
 
 def roots_of(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
     """Names and folders or URIs. One folder without a name adds nothing to the names of its runs."""
+    from aboard.reader.roots import find_roots, named_path
+
     named = [named_path(path) for path in paths]
     if logdir is not None:
         named.append(("", logdir))
@@ -42,6 +48,8 @@ def read_config_file(path: Path, option: str) -> dict[str, object]:
         raise InvalidValue(f"{option} {path} cannot be read: {error.strerror}.") from None
     try:
         if path.suffix == ".toml":
+            import tomllib
+
             document: object = tomllib.loads(data.decode())
         elif path.suffix in {".yaml", ".yml"}:
             document = _yaml(data)
@@ -105,6 +113,7 @@ def _value(text: str) -> object:
 
 def seconds_of(text: str, option: str) -> float:
     """How many seconds; an error names the option."""
+
     try:
         return parse_age(text)
     except InvalidValue as error:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from aboard.cli.output import say
-from aboard.cli.parsing import ListingGroup
+from aboard.cli.parsing import Json, ListingGroup
 
 app = typer.Typer(
     name="jobs",
@@ -19,14 +19,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _Jobs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Id, a part of it, or the name of the run.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @app.command("list")
 def list_jobs(
     *,
     experiment: Annotated[str | None, typer.Option(help="Only those of an experiment.")] = None,
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Jobs, the oldest first, with their states now."""
     from aboard.cli.output import print_table

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of commands: lines, tables, CSV, JSON, YAML, values as text and a progress line."""
+"""Output of commands: lines, tables, CSV, JSON, YAML, values as text and a progress line.
+
+Declarations of commands import this module, so `aboard.api.wire`, which loads the model, is imported when it is needed.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,6 @@ from enum import Enum
 from typing import TextIO, cast
 
 import typer
-
-from aboard.api.wire import to_wire
 
 
 def say(line: str, stream: TextIO | None, *, end: str = "\n") -> bool:
@@ -140,6 +141,8 @@ def print_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 def print_json(document: object) -> None:
     """One document."""
+    from aboard.api.wire import to_wire
+
     typer.echo(json.dumps(to_wire(document), ensure_ascii=False, allow_nan=False))
 
 
@@ -152,6 +155,8 @@ def print_pairs(pairs: Mapping[str, str], *, indent: str = "") -> None:
 
 
 def _plain(value: object) -> object:
+    from aboard.api.wire import to_wire
+
     wired = to_wire(value)
     if wired is None:
         return ""

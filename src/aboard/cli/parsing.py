@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -18,14 +18,18 @@ from typer.main import get_group
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
-
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 _WHOLE = 1000  # characters of a help text
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
     module: str
-    """Of `aboard.cli`; its `app` has the commands."""
+    """A module of `aboard.cli`."""
+    app: str = "app"
+    """The Typer in it that has the commands."""
     help: str | None = None
 
 
@@ -34,11 +38,11 @@ _GROUPS = {
     "experiments": _Group("experiments"),
     "workspaces": _Group("workspaces"),
     "board": _Group("boards"),
-    "tensorboard": _Group("boards", "The same as `aboard board`."),
+    "tensorboard": _Group("boards", help="The same as `aboard board`."),
     "jobs": _Group("jobs"),
-    "server": _Group("server_command"),
-    "token": _Group("token_command"),
-    "user": _Group("user_command"),
+    "server": _Group("server"),
+    "token": _Group("people", "token_commands"),
+    "user": _Group("people", "user_commands"),
 }
 
 
@@ -88,7 +92,7 @@ class ListingGroup(WrappingGroup):
 
 def _made(name: str, group: _Group) -> Any:
     parent = typer.Typer(rich_markup_mode=None)
-    app = cast("typer.Typer", import_module(f"aboard.cli.{group.module}").app)
+    app = cast("typer.Typer", getattr(import_module(f"aboard.cli.{group.module}"), group.app))
     if group.help is None:
         parent.add_typer(app, name=name)
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`aboard sync` and `aboard import`: upload what runs left behind, and turn logs of other tools into runs of a store."""
+"""`aboard sync` and `aboard import`: upload what runs left behind, and turn logs of other tools into runs."""
 
 from __future__ import annotations
 

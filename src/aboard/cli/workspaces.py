@@ -8,13 +8,11 @@ from typing import Annotated
 
 import typer
 
-from aboard.cli.parsing import ListingGroup
+from aboard.cli.parsing import Csv, Json, ListingGroup, Yes
 
 app = typer.Typer(cls=ListingGroup, help="List, show, make, rename and delete workspaces.", rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="WORKSPACE")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 Description = Annotated[str | None, typer.Option(help="What it is for.")]
 
 
@@ -73,7 +71,7 @@ def rename(name: Name, new_name: Annotated[str, typer.Argument()], *, as_json: J
 def delete(
     name: Name,
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Put a workspace into the bin, with its experiments and runs."""

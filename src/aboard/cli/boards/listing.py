@@ -14,17 +14,31 @@ import typer
 
 from aboard.api.boards import BoardInfo
 from aboard.api.wire import to_wire
-from aboard.cli.boards.options import BoardListOptions, SortOrder
-from aboard.cli.boards.start import board_document, check_lives, show_board
+from aboard.cli.boards.launch import board_document, check_lives, show_board
 from aboard.cli.output import local_time, plain, print_csv, print_json, print_table, shown, yaml_text
 from aboard.client.client import Client
 from aboard.errors import InvalidValue
 from aboard.model.boards import BoardLine, LineLevel
 from aboard.model.names import experiment_name, run_name
+from aboard.model.states import UnitState
 from aboard.model.times import parse_time
 
 _TITLES = ["Id", "Owner", "Description", "State", "Experiment Id", "Trial Ids", "Exit Status"]
 _MOST_NUMBERS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardListOptions:
+    """The options of `aboard board list`."""
+
+    everybody: bool = False
+    workspaces: Sequence[str] = ()
+    states: Sequence[UnitState] = ()
+    sort_by: str = "started"
+    descending: bool = False
+    quiet: bool = False
+    as_json: bool = False
+    as_csv: bool = False
 
 
 def list_boards(options: BoardListOptions) -> None:
@@ -35,8 +49,8 @@ def list_boards(options: BoardListOptions) -> None:
             everybody=options.everybody,
             workspaces=options.workspaces,
             states=options.states,
-            sort_by=options.sort_by.column,
-            descending=options.order is SortOrder.DESCENDING,
+            sort_by=options.sort_by,
+            descending=options.descending,
         )
     )
     if options.as_json:

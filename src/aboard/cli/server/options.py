@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`aboard server`: the catalog over HTTP, in the foreground."""
+"""The options of `aboard server` and its token, checked before the packages that serve are loaded.
+
+Those take about a second, so mistakes in options and settings are reported first.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
-import signal
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from types import FrameType
 
 from aboard.config.server import LoginSettings, ServeSettings, check_chosen_secret
 from aboard.config.settings import Settings, load_settings
@@ -48,24 +49,6 @@ class ServerToken:
     """Whether somebody has chosen it, and may have told it to others."""
 
 
-def serve_catalog(options: ServerOptions) -> None:
-    """Serve until interrupted."""
-    from aboard.server.http.listening import is_loopback, listen
-
-    settings = options.settings()
-    host = settings.serve.host
-    token = server_token(settings, is_loopback=is_loopback(host), is_private=options.private)
-    with needed_packages():  # after what a person may have mistaken: they take a second to load
-        from aboard.cli.server.serving import CatalogServer
-        from aboard.server.http.logging import configure_logging
-
-    configure_logging(settings.serve.log_format)
-    signal.signal(signal.SIGTERM, _interrupt)
-    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
-        listener = stack.enter_context(listen(host, settings.serve.port))
-        CatalogServer(options, settings, token).serve(listener, stack)
-
-
 @contextlib.contextmanager
 def needed_packages() -> Generator[None]:
     """Say what to install where a package is missing."""
@@ -92,7 +75,3 @@ def server_token(settings: Settings, *, is_loopback: bool, is_private: bool = Fa
             f"aboard server --host {settings.serve.host}`; or listen on 127.0.0.1",
         )
     return ServerToken(secrets.token_urlsafe(32), is_settled=False)
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

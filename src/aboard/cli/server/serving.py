@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A catalog, its stores and the application over them, put together for `aboard server`."""
+"""`aboard server`: a catalog, its stores and the application over them, put together and served in the foreground."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import logging
+import signal
 import socket
 import sys
 from pathlib import Path
+from types import FrameType
 
 from aboard.api.runs import RetentionRequest
 from aboard.catalog.catalog import Catalog
+from aboard.cli.output import say
 from aboard.cli.server.options import ServerOptions, ServerToken
-from aboard.cli.view.reports import say
 from aboard.config.home import machine_folder
 from aboard.config.retention import RetentionRule
 from aboard.config.server import BoardHostSettings
@@ -26,7 +28,7 @@ from aboard.server.app import create_app
 from aboard.server.http.addresses import prefix_of
 from aboard.server.http.limits import RequestLimiter
 from aboard.server.http.listening import PortDispatcher, is_loopback, listen, url_of
-from aboard.server.http.logging import RequestLogMiddleware
+from aboard.server.http.logging import RequestLogMiddleware, configure_logging
 from aboard.server.http.serving import IdleShutdown, serve
 from aboard.server.page_files import is_page_built
 from aboard.server.registration import Announcement, Registration, process_owner
@@ -47,6 +49,19 @@ from aboard.services.stores.jobs import clean_stores
 
 _ANY_NUMBER = 10**9
 _log = logging.getLogger("aboard.server")
+
+
+def serve_catalog(options: ServerOptions, settings: Settings, token: ServerToken) -> None:
+    """Serve until interrupted."""
+    configure_logging(settings.serve.log_format)
+    signal.signal(signal.SIGTERM, _interrupt)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen(settings.serve.host, settings.serve.port))
+        CatalogServer(options, settings, token).serve(listener, stack)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 class CatalogServer:

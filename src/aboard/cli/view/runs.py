@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aboard.cli.boards.start import StartOptions, start_board
+from aboard.cli.boards.launch import StartOptions, start_board
 from aboard.cli.output import say
 from aboard.cli.selections import ViewWords, board_folders
 from aboard.client.client import Client
