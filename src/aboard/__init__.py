@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aboard.version import __version__
+
 if TYPE_CHECKING:
     from aboard.client.board import Board
     from aboard.client.board import Board as TensorBoard
-    from aboard.client.client import Client
+    from aboard.executors.docker_daemon import Client
     from aboard.jobs.experiment_board import add_tensorboard
     from aboard.jobs.job import Job
     from aboard.jobs.submit import submit
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from aboard.writer.global_writer import GlobalSummaryWriter
     from aboard.writer.summary_writer import SummaryWriter
 
-__version__ = "0.1.0"
 # Without `open`: a star import must not take the place of the built-in one.
 __all__ = [
     "Board",

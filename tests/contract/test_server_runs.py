@@ -13,10 +13,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from aboard import SummaryWriter
 from aboard.api.runs import NewRun, RetentionRequest
 from aboard.catalog.catalog import Catalog
-from aboard.client.client import Client
 from aboard.errors import (
     Conflict,
     DamagedDocument,
@@ -27,6 +25,7 @@ from aboard.errors import (
     Unauthorized,
     UnknownName,
 )
+from aboard.executors.docker_daemon import Client
 from aboard.model.ids import new_uid
 from aboard.model.states import RunState
 from aboard.store import Store, open_store
@@ -321,33 +320,6 @@ def test_retention_tells_first_and_deletes_then(client: Client, store: Store):
     assert names(client, in_bin=True) == []
     with pytest.raises(InvalidValue, match="every run"):
         client.runs.retain(RetentionRequest(dry_run=False))
-
-
-def test_curves_are_given_point_by_point(client: Client, store: Store):
-    uid = store_run(store, name="base")
-    store_run(store, name="bare")
-    store.delete([entry.key for entry in store.list(f"{uid}/tb")])
-    values = {"train": [3.0, math.nan, 1.5], "": [-math.inf, 2.0**100]}
-    for logdir, points in values.items():
-        with SummaryWriter(str(Path(store.uri, uid, "tb", logdir))) as writer:
-            for step, value in enumerate(points):
-                writer.add_scalar("loss", value, step * 2**40, walltime=1000.5 + step)
-    both = client.runs.series("base")
-    assert [(one.logdir, one.tag, one.steps) for one in both] == [
-        ("", "loss", (0, 2**40)),
-        ("train", "loss", (0, 2**40, 2**41)),
-    ]
-    (train,) = client.runs.series("base", tags="loss", logdirs="train")
-    assert train.wall_times == (1000.5, 1001.5, 1002.5)
-    assert (train.values[0], math.isnan(train.values[1]), train.values[2]) == (3.0, True, 1.5)
-    assert client.runs.series("base", logdirs=["."])[0].values == (-math.inf, 2.0**100)
-    with pytest.raises(UnknownName, match="nearest: loss"):
-        client.runs.series("base", tags=["los"])
-    with pytest.raises(UnknownName, match="no logdir 'tra'"):
-        client.runs.series("base", logdirs=["tra"])
-    uid = client.runs.get("bare").uid
-    store.delete([entry.key for entry in store.list(f"{uid}/tb")])
-    assert client.runs.series("bare") == ()
 
 
 def test_storage_is_added_up(client: Client, store: Store):

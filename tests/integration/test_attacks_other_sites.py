@@ -64,7 +64,7 @@ TYPED = {"Sec_Fetch_Site": "none", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest
 
 def _link(server: TeamServer, who: str) -> str:
     server.person("mallory", vision=Role.EDITOR)
-    return server.client(who).tokens.browser_address("/runs?x=1").removeprefix(server.url)
+    return server.login_link(server.tokens[who], "/runs?x=1")
 
 
 def test_a_link_that_is_opened_logs_in_without_a_question(server: TeamServer):

@@ -17,8 +17,8 @@ import pytest
 from aboard.api.runs import NewRun, RetentionRequest
 from aboard.api.wire import to_wire
 from aboard.catalog.catalog import Catalog
-from aboard.client.client import Client
 from aboard.errors import Conflict, Forbidden, InvalidValue, Unauthorized, UnknownName
+from aboard.executors.docker_daemon import Client
 from aboard.model.ids import new_uid
 from aboard.model.people import Role
 from aboard.model.times import now
@@ -333,7 +333,7 @@ def test_what_a_token_creates_ends_with_it(server: TeamServer):
     """Links, browser sessions, further tokens, and what these create in turn."""
     made = server.client("vic").tokens.create("short", expires_seconds=3600)
     short = Client(server.url, made.text)
-    link, unused = (short.tokens.browser_address("/").removeprefix(server.url) for _ in range(2))
+    link, unused = (server.login_link(made.text) for _ in range(2))
     cookie = server.ask(link).cookie
     by_token = short.tokens.create("child")
     by_session = server.ask("/api/v1/tokens", "POST", body={"name": "page"}, Cookie=cookie, Origin=server.url).document
@@ -392,8 +392,7 @@ def test_a_stream_ends_when_rights_are_taken_away(server: TeamServer, monkeypatc
 
 
 def test_an_address_with_a_code_opens_a_session_once(server: TeamServer):
-    address = server.client("vic").tokens.browser_address("/w/vision?tab=2")
-    path = address.removeprefix(server.url)
+    path = server.login_link(server.tokens["vic"], "/w/vision?tab=2")
     first = server.ask(path, Accept="text/html")
     assert (first.status, first.header("location")) == (303, "/w/vision?tab=2")
     assert server.ask("/api/v1/me", Cookie=first.cookie).document["name"] == "vic"

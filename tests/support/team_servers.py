@@ -15,9 +15,9 @@ from typing import Any
 import uvicorn
 
 from aboard.catalog.catalog import Catalog
-from aboard.client.client import Client
 from aboard.config.server import LoginSettings, ServeSettings
 from aboard.config.settings import Settings
+from aboard.executors.docker_daemon import Client
 from aboard.model.people import Access, Role
 from aboard.server.app import create_app
 from aboard.server.http.addresses import prefix_of
@@ -91,6 +91,11 @@ class TeamServer:
         self.tokens[name] = self.catalog.tokens.issue(name, "tests", scopes=scopes)[1]
         self.control.logins.forget()
         return self.tokens[name]
+
+    def login_link(self, token: str, path: str = "/") -> str:
+        """An address below this server that opens `path` in a browser, logged in, once."""
+        asked = self.ask("/api/v1/login/codes", "POST", body={"path": path}, Authorization=f"Bearer {token}")
+        return asked.document["path"]
 
     def ask_board(self, path: str, method: str = "GET", *, body: object = None, **headers: str) -> Answer:
         """One request to the origin of boards that are processes."""

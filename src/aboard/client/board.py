@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Protocol, Self
 
 from aboard.api.boards import BoardInfo
-from aboard.client.boards import Span
-from aboard.client.client import Client
+from aboard.client.boards import BoardsClient, Span
+from aboard.client.connection import Connection
 from aboard.errors import AboardError, Conflict, InvalidValue, ServerUnavailable
 from aboard.model.boards import BoardLine
 from aboard.model.states import UnitState
@@ -18,12 +18,26 @@ _POLL_SECONDS = 0.2
 _WAIT_SECONDS = 300.0
 
 
-class Board:
-    """A board of the configured server, or of the private one that is started when it is needed."""
+class HasBoards(Protocol):
+    """A client with boards: `aboard.Client`, whose module is above this one."""
 
-    def __init__(self, board: str | BoardInfo, *, client: Client | None = None) -> None:
-        """The board with this id, of which the first characters are enough; with this name; or of which was told."""
-        self._client = client or Client()
+    @property
+    def boards(self) -> BoardsClient: ...
+
+
+class _ConfiguredServer:
+    """The boards of the configured server, where no client is given."""
+
+    def __init__(self) -> None:
+        self.boards = BoardsClient(Connection())
+
+
+class Board:
+    """A board of the configured server, or of the local one that is started when it is needed."""
+
+    def __init__(self, board: str | BoardInfo, *, client: HasBoards | None = None) -> None:
+        """Look up a board by id, unique id prefix or name, or wrap a BoardInfo."""
+        self._client = client or _ConfiguredServer()
         self._info = self._client.boards.get(board) if isinstance(board, str) else board
 
     @classmethod
@@ -41,7 +55,7 @@ class Board:
         workspace: str = "",
         settings: Mapping[str, object] | None = None,
         executor: object = "",
-        client: Client | None = None,
+        client: HasBoards | None = None,
     ) -> Self:
         """Open a board over a folder or bucket (`uri`), over what a selection means (`sources`), or over both.
 
@@ -51,10 +65,10 @@ class Board:
         """
         if uri is not None and not uri.strip():
             raise InvalidValue("the uri of a board is empty", hint="give a folder, or a URI as oss://bucket/path/")
-        asked = client or Client()
+        chosen = client or _ConfiguredServer()
         words = (sources,) if isinstance(sources, str) else tuple(sources)
         name = display_name if display_name is not None else _last_part(uri or "")
-        made = asked.boards.create(
+        made = chosen.boards.create(
             [*([uri if "/" in uri else f"./{uri}"] if uri else []), *words],
             where=where,
             workspace=workspace,
@@ -65,14 +79,14 @@ class Board:
             settings=settings,
             executor=executor,
         )
-        board = cls(made.board, client=asked)
+        board = cls(made.board, client=chosen)
         return board.wait() if wait else board
 
     @classmethod
-    def list(cls, *, everybody: bool = False, client: Client | None = None) -> list[Self]:
+    def list(cls, *, everybody: bool = False, client: HasBoards | None = None) -> list[Self]:
         """All boards of this person, or of everybody, the one that was started first at the beginning."""
-        asked = client or Client()
-        return [cls(info, client=asked) for info in asked.boards.iterate(everybody=everybody)]
+        chosen = client or _ConfiguredServer()
+        return [cls(info, client=chosen) for info in chosen.boards.iterate(everybody=everybody)]
 
     @property
     def id(self) -> str:
@@ -107,7 +121,7 @@ class Board:
 
     @property
     def app_uri(self) -> str:
-        """The address for a browser, as it is now; a private server that had ended is started for it."""
+        """The address for a browser, as it is now; a local server that had ended is started for it."""
         return self._client.boards.address(self.info)
 
     def wait(self, timeout: float | None = None) -> Self:

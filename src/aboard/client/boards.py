@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.people import LoginLink, LoginLinkRequest
 from aboard.api.wire import Page, on_all_pages
-from aboard.client.runs import several, whole_path, zone_minutes
-from aboard.client.transport import Transport, path_part
+from aboard.client.connection import Connection, several, whole_path, zone_minutes
+from aboard.client.transport import path_part
 from aboard.errors import InvalidValue
 from aboard.model.boards import BoardKind, BoardLine, LineLevel
 from aboard.model.selections import NumberKind, SelectedRun, split_words
@@ -44,15 +44,8 @@ class BoardOptions(TypedDict, total=False):
 class BoardsClient:
     """The boards of a server; `Client.boards`. One is named by its id, the beginning of its id, or its name."""
 
-    def __init__(
-        self,
-        transport: Callable[[], Transport],
-        *,
-        is_private: bool,
-        before: Callable[[Sequence[str]], None] = lambda _: None,
-    ) -> None:
-        """`before` is called with the sources of a board before it is created."""
-        self._transport, self._is_private, self._before = transport, is_private, before
+    def __init__(self, connection: Connection) -> None:
+        self._connection, self._transport = connection, connection.transport
 
     def create(
         self,
@@ -91,7 +84,7 @@ class BoardsClient:
             executor=executor,
             must_find=must_find,
         )
-        self._before(new.sources)
+        self._connection.need(new.sources)
         return self._transport().send(BoardCreated, "POST", "boards", new)
 
     def preview(self, sources: str | Sequence[str] = (), **asked: Unpack[BoardOptions]) -> BoardPreview:
@@ -100,7 +93,7 @@ class BoardsClient:
         For boards that are processes: with an `executor`, or of the kind `process`.
         """
         new = _new_board(sources, **asked)
-        self._before(new.sources)
+        self._connection.need(new.sources)
         return self._transport().send(BoardPreview, "POST", "boards/preview", new)
 
     def list(
@@ -157,9 +150,9 @@ class BoardsClient:
         return self._transport().get(BoardInfo, f"boards/{path_part(board)}")
 
     def address(self, board: BoardInfo) -> str:
-        """Where a browser finds the board now; to a private server it carries a code that opens it once."""
+        """Where a browser finds the board now; the one of a local server carries a code that opens it once."""
         transport = self._transport()
-        if not self._is_private:
+        if not self._connection.is_local:
             return f"{transport.address.url}{board.uri}"
         made = transport.send(LoginLink, "POST", "login/codes", LoginLinkRequest(path=board.uri))
         return f"{transport.address.url}{made.path}"

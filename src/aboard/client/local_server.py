@@ -2,7 +2,7 @@
 """The local server of this account: found, or started in the background, and replaced when it is too old.
 
 A client uses the server over the catalog in the home folder when it runs in the foreground, else a server that this
-account runs over a catalog elsewhere (`aboard.server.announcement` writes its file), else the local server.
+account runs over a catalog elsewhere (`aboard.server.registration` writes its file), else the local server.
 
 A server over the catalog in the home folder holds a lock on `running.lock` as long as it lives, so whoever can take
 that lock knows that there is none, whatever a file or a process number says. Starters take turns by `start.lock`.
@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from aboard import __version__
 from aboard.api import VERSION
 from aboard.api.server import ServerInfo, StoreRequest, StoreStatus
 from aboard.client.transport import Address, Transport
@@ -33,6 +32,7 @@ from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
 from aboard.config.home import home_hint, is_full, machine_folder
 from aboard.errors import AboardError, Conflict, Forbidden, ServerUnavailable
 from aboard.foundation.files import make_private_folder
+from aboard.version import __version__
 
 _log = logging.getLogger("aboard.client")
 START_SECONDS = 60.0

@@ -9,8 +9,6 @@ from aboard.api.people import (
     AuditChange,
     CreatedToken,
     LoginCodeExchange,
-    LoginLink,
-    LoginLinkRequest,
     LoginMethods,
     Members,
     NewPerson,
@@ -112,11 +110,4 @@ class TokensClient:
         """A token for a code that works once."""
         return self._transport().send(
             CreatedToken, "POST", "login/exchange", LoginCodeExchange(code=code, verifier=verifier, name=name)
-        )
-
-    def browser_address(self, path: str = "/") -> str:
-        """An address that opens a path of the server in a browser, logged in, once, within ten minutes."""
-        transport = self._transport()
-        return (
-            transport.address.url + transport.send(LoginLink, "POST", "login/codes", LoginLinkRequest(path=path)).path
         )

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a server, and selections made to mean the same to a server elsewhere."""
+"""Runs of a server."""
 
 from __future__ import annotations
 
 import getpass
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from aboard.api.runs import (
     Comparison,
@@ -21,17 +19,17 @@ from aboard.api.runs import (
     RunChange,
     RunCount,
     RunsChanged,
-    Series,
     Usage,
 )
 from aboard.api.selections import SelectionRequest, SelectionResult
 from aboard.api.series import Annotations
 from aboard.api.wire import Page, on_all_pages
+from aboard.client.connection import several, whole_path, zone_minutes
 from aboard.client.served_run import ServedRun
 from aboard.client.transport import Transport, path_part
 from aboard.errors import InvalidValue
 from aboard.model.runs import MetricSummary, RunRecord
-from aboard.model.selections import NumberKind, is_folder, split_words
+from aboard.model.selections import NumberKind, split_words
 from aboard.model.states import RunState
 
 RunNames = str | Sequence[str]
@@ -151,13 +149,8 @@ class RunsClient:
         return self.get(run).metrics
 
     def annotations(self, runs: RunNames) -> Annotations:
-        """What `Run.log_event` noted in these runs."""
+        """What `RunRecord.log_event` noted in these runs."""
         return self._transport().get(Annotations, "annotations", {"run": several(runs)})
-
-    def series(self, run: str, *, tags: RunNames = (), logdirs: RunNames = ()) -> tuple[Series, ...]:
-        """Every point of the named curves of a run, or of all; a logdir is `train`, or `.` for the run itself."""
-        query = {"tag": several(tags), "logdir": several(logdirs)}
-        return self._transport().get(Page[Series], f"runs/{path_part(run)}/series", query).items
 
     def compare(self, first: str, second: str) -> Comparison:
         """Two runs and what differs in them."""
@@ -225,23 +218,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return ""
-
-
-def several(names: str | Sequence[str]) -> tuple[str, ...]:
-    """One name or several, as several."""
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-def zone_minutes() -> int:
-    """Minutes east of Greenwich: times that a person writes into a filter are those of their own clock."""
-    return -time.localtime().tm_gmtoff // -60
-
-
-def whole_path(word: str) -> str:
-    """A folder of this machine as the server can know it, which works in another one."""
-    if not is_folder(word) or "://" in word:
-        return word
-    try:
-        return str(Path(word).expanduser().absolute())
-    except RuntimeError:
-        raise InvalidValue(f"{word!r} begins with the home of a user who is not known here") from None

@@ -4,32 +4,27 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from aboard.client.board import Board, HasBoards
 from aboard.model.groups import ExperimentRecord
 from aboard.model.names import experiment_name
 from aboard.model.runs import RunRecord
-
-if TYPE_CHECKING:
-    from aboard.client.board import Board
-    from aboard.client.client import Client
 
 
 class ServedRun(RunRecord):
     """A run that knows whom to ask. It equals the same run that somebody else told of."""
 
     __slots__ = ("_client",)
-    _client: Client
+    _client: HasBoards
 
     @classmethod
-    def of(cls, run: RunRecord, client: Client) -> ServedRun:
+    def of(cls, run: RunRecord, client: HasBoards) -> ServedRun:
         """The same run, of this server."""
         return _joined(cls, run, client)
 
     def tensorboard(self, **options: Any) -> Board:
         """A board over the run, as `Board.create` makes it; one that is there is opened again."""
-        from aboard.client.board import Board
-
         options.setdefault("display_name", self.name)
         return Board.create(sources=self.uid, client=self._client, **options)
 
@@ -44,17 +39,15 @@ class ServedExperiment(ExperimentRecord):
     """An experiment that knows whom to ask. It equals the same experiment that somebody else told of."""
 
     __slots__ = ("_client",)
-    _client: Client
+    _client: HasBoards
 
     @classmethod
-    def of(cls, experiment: ExperimentRecord, client: Client) -> ServedExperiment:
+    def of(cls, experiment: ExperimentRecord, client: HasBoards) -> ServedExperiment:
         """The same experiment, of this server."""
         return _joined(cls, experiment, client)
 
     def tensorboard(self, **options: Any) -> Board:
         """A board over all its runs, also those that join later; one that is there is opened again."""
-        from aboard.client.board import Board
-
         options.setdefault("display_name", f"{self.name}_TensorBoard")
         return Board.create(sources=experiment_name(self.number), client=self._client, **options)
 
@@ -65,7 +58,7 @@ class ServedExperiment(ExperimentRecord):
         return hash(self.number)
 
 
-def _joined(kind: Any, value: Any, client: Client) -> Any:
+def _joined(kind: Any, value: Any, client: HasBoards) -> Any:
     made = kind(**{one.name: getattr(value, one.name) for one in dataclasses.fields(value)})
     object.__setattr__(made, "_client", client)  # the value itself is frozen
     return made

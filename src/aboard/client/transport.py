@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from aboard import __version__
 from aboard.api import PREFIX
 from aboard.api.wire import from_failure, from_wire, to_wire
 from aboard.errors import InvalidValue, ServerUnavailable
+from aboard.version import __version__
 
 _T = TypeVar("_T")
 Query = Mapping[str, object]
