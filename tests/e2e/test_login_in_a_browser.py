@@ -14,7 +14,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.catalog.catalog import Catalog
-from aboard.cli.people.login import browser_login
+from aboard.cli.people.login import log_in_with_browser
 from aboard.model.people import Role
 from aboard.store import open_store
 from support.accessibility import violations
@@ -100,7 +100,7 @@ def test_a_command_gets_its_token_by_way_of_the_browser(
     monkeypatch.setattr(webbrowser, "open", lambda address: opened.put(address) or True)
     found: list[str | None] = []
     tokens = server.client("ann").tokens
-    thread = threading.Thread(target=lambda: found.append(browser_login(server.url, tokens, 60)))
+    thread = threading.Thread(target=lambda: found.append(log_in_with_browser(server.url, tokens, 60)))
     thread.start()
     context = browser.new_context()
     page = context.new_page()

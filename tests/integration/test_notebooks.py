@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aboard.client.notebooks import frame_of
+from aboard.client.notebooks import parse_line
 from aboard.errors import InvalidValue
 from aboard.writer.summary_writer import SummaryWriter
 from support.forked_commands import forked_local_servers
@@ -122,7 +122,7 @@ def test_a_board_that_cannot_be_shown_says_so_in_words(machine: Machine):
 )
 def test_lines_that_cannot_be_understood(line: str, said: str):
     with pytest.raises(InvalidValue, match=said):
-        frame_of(line)
+        parse_line(line)
 
 
 def test_the_run_of_a_training_has_a_board(machine: Machine):

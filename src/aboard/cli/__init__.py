@@ -201,13 +201,13 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write every point of every curve as CSV, Parquet or JSON."""
-    from aboard.cli.arguments import roots_of
+    from aboard.cli.arguments import parse_roots
     from aboard.cli.export import ExportOptions
     from aboard.cli.export import export as write
 
     write(
         ExportOptions(
-            roots=roots_of(paths, None, None),
+            roots=parse_roots(paths, None, None),
             output=output,
             format=form,
             tags=tags or [],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aboard.reader.roots import Root
 
 
-def roots_of(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
+def parse_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
     """Names and folders or URIs. One folder without a name adds nothing to the names of its runs."""
     from aboard.reader.roots import find_roots, named_path
 
@@ -80,7 +80,7 @@ def _yaml(data: bytes) -> object:
 _HOW = "write --config idle_timeout=30m, or --config tensorboard_args='[\"--samples_per_plugin=images=100\"]'"
 
 
-def with_pairs(config: Mapping[str, object], pairs: Iterable[str]) -> dict[str, object]:
+def apply_pairs(config: Mapping[str, object], pairs: Iterable[str]) -> dict[str, object]:
     """The same settings, and those of the pairs, of which later ones win."""
     found = dict(config)
     for pair in pairs:
@@ -111,7 +111,7 @@ def _value(text: str) -> object:
     return text.strip()
 
 
-def seconds_of(text: str, option: str) -> float:
+def parse_seconds(text: str, option: str) -> float:
     """How many seconds; an error names the option."""
 
     try:

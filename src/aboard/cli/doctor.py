@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import typer
 
-from aboard.cli.arguments import roots_of
+from aboard.cli.arguments import parse_roots
 from aboard.cli.output import progress_line, say
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.exchange.doctor.diagnosis import Diagnosis, Verdict, diagnose
@@ -69,7 +69,7 @@ def _examine(
     except KeyboardInterrupt as interrupt:
         raise _interrupted(out) from interrupt
     if as_json:
-        typer.echo(json.dumps(shown.document(document_of(named, diagnosis, copy))))
+        typer.echo(json.dumps(shown.document(make_document(named, diagnosis, copy))))
     elif copy is not None:
         say(shown.text("\n".join(printer.repair(copy))), sys.stdout)
     failed = diagnosis.verdict is Verdict.DAMAGED if copy is None else not copy.is_complete
@@ -80,7 +80,7 @@ def _examine(
 def _checked(paths: Sequence[str], out: Path | None, *, events_only: bool) -> Mapping[str, Root]:
     """The folders; 1 means damage, so a mistake on the command line ends with 2."""
     try:
-        roots = roots_of(paths, None, None)
+        roots = parse_roots(paths, None, None)
         if out is not None:
             check_destination(out, {name: root for name, root in roots.items() if isinstance(root, Path)})
         elif events_only:
@@ -96,9 +96,9 @@ def _checked(paths: Sequence[str], out: Path | None, *, events_only: bool) -> Ma
     return roots
 
 
-def _printer() -> Printer:
+def _printer() -> ReportPrinter:
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    return Printer(width=max(width, _NARROWEST), color=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    return ReportPrinter(width=max(width, _NARROWEST), color=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
 
 
 def _interrupted(out: Path | None) -> typer.Exit:
@@ -118,7 +118,7 @@ _COLORS = {
 _WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFORMATION: "info"}
 
 
-class Printer:
+class ReportPrinter:
     """Lines for a width, with colour or without."""
 
     def __init__(self, *, width: int, color: bool) -> None:
@@ -233,7 +233,7 @@ def _is_shown(finding: Finding, listed: Counter[str]) -> bool:
 _LARGEST_EXACT = 1 << 53  # beyond, readers of JSON round integers
 
 
-def document_of(roots: Mapping[str, Root], diagnosis: Diagnosis, repair: Repair | None) -> dict[str, Any]:
+def make_document(roots: Mapping[str, Root], diagnosis: Diagnosis, repair: Repair | None) -> dict[str, Any]:
     """Everything that is known, in types that JSON has."""
     document = {
         "format": "aboard.doctor",

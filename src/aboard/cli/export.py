@@ -38,7 +38,7 @@ class ExportOptions:
 
 def export(options: ExportOptions) -> None:
     """Read, write, and say on stderr what was written and what was not."""
-    form = checked_format(options)
+    form = check_format(options)
     tags, names = NamePatterns(options.tags), NamePatterns(options.runs)
     opened = OpenedRuns(options.roots)
     with progress_line(lambda: f"{opened.progress.runs_read} of {opened.progress.runs_found} runs read"):
@@ -48,12 +48,12 @@ def export(options: ExportOptions) -> None:
         raise InvalidValue(f"there are no event files below {folders}; nothing was written")
     runs = select_runs(list(opened.runs), names, tags)
     done = ExportResult()
-    with written_to(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
+    with open_output(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
         export_points(runs, tags, form(file, superseded=options.superseded), done, superseded=options.superseded)
-    tell_exported(done, options)
+    report_exported(done, options)
 
 
-def checked_format(options: ExportOptions) -> type[PointFormat]:
+def check_format(options: ExportOptions) -> type[PointFormat]:
     """The format that is meant; refuses an output that cannot be written in it."""
     form = FORMATS[options.format.value] if options.format else format_for(options.output)
     if options.output == _STDOUT and sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -66,7 +66,7 @@ def checked_format(options: ExportOptions) -> type[PointFormat]:
 
 
 @contextlib.contextmanager
-def written_to(options: ExportOptions) -> Generator[BinaryIO]:
+def open_output(options: ExportOptions) -> Generator[BinaryIO]:
     """The file to write, which appears when it is whole, or standard output."""
     try:
         if options.output == _STDOUT:
@@ -93,7 +93,7 @@ def _send_nowhere(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def tell_exported(done: ExportResult, options: ExportOptions) -> None:
+def report_exported(done: ExportResult, options: ExportOptions) -> None:
     """Say on stderr what was written and what was not."""
     where = "" if options.output == _STDOUT else f" to {options.output}"
     typer.echo(

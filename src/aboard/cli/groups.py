@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from aboard.cli.arguments import confirm
-from aboard.cli.output import MAX_WIDTH, bytes_text, print_csv, print_json, print_pairs, print_table, shown
+from aboard.cli.output import MAX_WIDTH, format_bytes, format_value, print_csv, print_json, print_pairs, print_table
 from aboard.cli.runs.listing import ListOptions, list_runs
 from aboard.client.client import Client
 from aboard.config.settings import load_settings
@@ -64,11 +64,11 @@ def list_workspaces(*, in_bin: bool, as_json: bool, as_csv: bool) -> None:
         shown_rows = [
             [
                 one.name,
-                shown(one.created),
+                format_value(one.created),
                 str(one.experiments),
                 str(one.runs),
-                bytes_text(one.bytes),
-                shown(one.description),
+                format_bytes(one.bytes),
+                format_value(one.description),
             ]
             for one in page.items
         ]
@@ -85,12 +85,12 @@ def show_workspace(name: str, *, as_json: bool) -> None:
     print_pairs(
         {
             "workspace": workspace.name,
-            "created": shown(workspace.created),
-            "description": shown(workspace.description),
+            "created": format_value(workspace.created),
+            "description": format_value(workspace.description),
             "experiments": str(workspace.experiments),
             "runs": str(workspace.runs),
-            "size": bytes_text(workspace.bytes),
-            **({"deleted": shown(workspace.deleted)} if workspace.deleted else {}),
+            "size": format_bytes(workspace.bytes),
+            **({"deleted": format_value(workspace.deleted)} if workspace.deleted else {}),
         }
     )
     typer.echo()
@@ -104,11 +104,11 @@ def _row(one: ExperimentRecord) -> list[str]:
         experiment_name(one.number),
         one.name,
         one.workspace,
-        shown(one.created),
+        format_value(one.created),
         str(_total(one)),
-        shown(states),
-        shown(one.description),
-        shown(dict(one.tags)),
+        format_value(states),
+        format_value(one.description),
+        format_value(dict(one.tags)),
     ]
 
 

@@ -41,7 +41,7 @@ _INSTEAD = {
 }
 
 
-class Translated(NamedTuple):
+class TranslatedArguments(NamedTuple):
     """Arguments that aboard knows, and what is to be said about the others."""
 
     arguments: list[str]
@@ -58,15 +58,15 @@ class ViewCommand(TyperCommand):
 
             typer.echo(metadata.version("tensorboard"))
             raise typer.Exit
-        arguments, notes = translated(args)
+        arguments, notes = translate_arguments(args)
         for note in notes:
             typer.echo(f"note: {note}", err=True)
         return super().parse_args(ctx, arguments)
 
 
-def translated(arguments: Sequence[str]) -> Translated:
+def translate_arguments(arguments: Sequence[str]) -> TranslatedArguments:
     """Take TensorBoard's own flags out of a command line, or say what to use instead."""
-    result = Translated([], [])
+    result = TranslatedArguments([], [])
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
@@ -108,7 +108,7 @@ def _is_true(flag: str, value: str) -> bool:
     return value.lower() == "true"
 
 
-def without_subcommand(paths: Sequence[str]) -> list[str]:
+def strip_subcommand(paths: Sequence[str]) -> list[str]:
     """The paths of `aboard view tensorboard PATH…`, and of `tensorboard serve …` retyped; folders may be called so."""
     rest = list(paths)
     for word in ("tensorboard", "serve"):
@@ -117,7 +117,7 @@ def without_subcommand(paths: Sequence[str]) -> list[str]:
     return rest
 
 
-def flags_given(**values: object) -> list[str]:
+def list_given_flags(**values: object) -> list[str]:
     """The flags among these options that a person has given."""
     return [f"--{name}" for name, value in values.items() if value is not None and value is not False and value != ""]
 
@@ -131,10 +131,10 @@ class StartCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse with the flag before each of its values."""
-        return super().parse_args(ctx, one_flag_each(args))
+        return super().parse_args(ctx, repeat_flag(args))
 
 
-def one_flag_each(arguments: Sequence[str]) -> list[str]:
+def repeat_flag(arguments: Sequence[str]) -> list[str]:
     """`--trial-ids 12 13` as `--trial-ids 12 --trial-ids 13`; the next flag, or two dashes, end the values."""
     found: list[str] = []
     flag = ""
@@ -153,7 +153,7 @@ def one_flag_each(arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def runs_of(trial_ids: Sequence[str]) -> list[str]:
+def parse_trial_ids(trial_ids: Sequence[str]) -> list[str]:
     """Words of a selection for what stands behind `--trial-ids`: numbers are those of runs."""
     from aboard.model.selections import split_words  # every command loads this module with the parser
 
@@ -170,7 +170,7 @@ def refuse_files(context: Sequence[str], include: Sequence[str]) -> None:
         )
 
 
-def samples_of(samples: int | None, per_plugin: str | None) -> dict[str, int]:
+def parse_sample_options(samples: int | None, per_plugin: str | None) -> dict[str, int]:
     """The wanted number by plugin; 0 stands for all."""
 
     return parse_samples(per_plugin or "", {} if samples is None else {"scalars": samples})

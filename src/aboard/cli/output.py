@@ -51,7 +51,7 @@ PRECISION = 4
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 
-def shown(value: object, *, precision: int = PRECISION) -> str:
+def format_value(value: object, *, precision: int = PRECISION) -> str:
     """Any value on one line."""
     match value:
         case None | "":
@@ -61,36 +61,36 @@ def shown(value: object, *, precision: int = PRECISION) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return number_text(value, precision)
+            return format_number(value, precision)
         case datetime():
-            return local_time(value)
+            return format_time(value)
         case Mapping():
             pairs = cast("Mapping[object, object]", value).items()
-            return plain(", ".join(f"{key}={one}" if one != "" else str(key) for key, one in pairs)) or EMPTY
+            return escape_control(", ".join(f"{key}={one}" if one != "" else str(key) for key, one in pairs)) or EMPTY
         case list() | tuple():
-            return plain(", ".join(str(one) for one in cast("Sequence[object]", value))) or EMPTY
+            return escape_control(", ".join(str(one) for one in cast("Sequence[object]", value))) or EMPTY
         case _:
-            return plain(str(value))
+            return escape_control(str(value))
 
 
-def plain(text: str) -> str:
+def escape_control(text: str) -> str:
     """A text that changes nothing about the terminal."""
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)
 
 
-def number_text(value: float, precision: int = PRECISION) -> str:
+def format_number(value: float, precision: int = PRECISION) -> str:
     """A number with so many digits that count."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return f"{value:.{precision}g}"
 
 
-def local_time(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """A moment as the clock on the wall shows it."""
     return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def duration_text(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """`1d 02:03:04`, or `12.3 s`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
@@ -101,7 +101,7 @@ def duration_text(seconds: float) -> str:
     return f"{days}d {clock}" if days else clock
 
 
-def bytes_text(count: float) -> str:
+def format_bytes(count: float) -> str:
     """`12.3 MB`."""
     unit = 0
     while count >= 1000 and unit < len(_UNITS) - 1:
@@ -119,8 +119,8 @@ def print_table(
 
     Control characters are escaped: names and tags come from other people.
     """
-    head = [plain(title) for title in titles]
-    cut = [[_cut(plain(text), max_width) for text in row] for row in rows]
+    head = [escape_control(title) for title in titles]
+    cut = [[_cut(escape_control(text), max_width) for text in row] for row in rows]
     widths = [max(_width(row[place]) for row in [head, *cut]) for place in range(len(head))]
     sides = [*right, *[False] * (len(head) - len(right))]
     lines = [head, ["-" * width for width in widths], *cut]
@@ -148,7 +148,7 @@ def print_json(document: object) -> None:
 
 def print_pairs(pairs: Mapping[str, str], *, indent: str = "") -> None:
     """Names and values below each other, with control characters escaped."""
-    lines = [(plain(name), plain(value)) for name, value in pairs.items()]
+    lines = [(escape_control(name), escape_control(value)) for name, value in pairs.items()]
     width = max((len(name) for name, _ in lines), default=0)
     for name, value in lines:
         typer.echo(f"{indent}{name.ljust(width)}  {value}".rstrip())
@@ -188,14 +188,14 @@ _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+@-]*", re.ASCII)
 _WORDS_THAT_MEAN_SOMETHING_ELSE = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
-def yaml_text(document: Mapping[str, object]) -> str:
+def format_yaml(document: Mapping[str, object]) -> str:
     """A document of block style; any reader of YAML gives the same values back."""
     return "\n".join(_mapping(document, "")) + "\n" if document else "{}\n"
 
 
-def yaml_documents(documents: Iterable[Mapping[str, object]]) -> str:
+def format_yaml_documents(documents: Iterable[Mapping[str, object]]) -> str:
     """Several documents as one text."""
-    return "---\n".join(map(yaml_text, documents))
+    return "---\n".join(map(format_yaml, documents))
 
 
 def _mapping(values: Mapping[str, object], indent: str) -> Iterator[str]:

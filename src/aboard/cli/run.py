@@ -66,7 +66,7 @@ def run(options: RunOptions) -> int:
     logger.addHandler(ConsoleHandler(talk))
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    request, source_is_done = request_of(options)
+    request, source_is_done = make_request(options)
     code = supervise(request, talk)
     if code == 0:
         with _unheard_signals():
@@ -88,7 +88,7 @@ def _unheard_signals() -> Generator[None]:
             signal.signal(which, handler)
 
 
-def request_of(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
+def make_request(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
     """The options as a request, and what to call after a good end; raises InvalidValue for what is not allowed."""
     settings = client_settings({"store": options.store, "workspace": options.workspace})
     source_is_done = enter_source(os.environ, settings.store, settings.home)
@@ -106,7 +106,7 @@ def request_of(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
     output = None if options.output is None else _folder(options.output, "--output")
     watched = [_folder(path, "--watch") for path in options.watched]
     check_folders(settings.home, output, watched, [store, *mirrors])
-    hparams = job_hparams(os.environ)
+    hparams = read_job_hparams(os.environ)
     for path in options.configs:
         hparams |= flat_hparams(read_config_file(Path(path), "--config"))
     request = RunRequest(
@@ -117,8 +117,8 @@ def request_of(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
         workspace=check_workspace_name(settings.workspace),
         experiment="" if options.experiment is None else check_name(options.experiment, "an experiment"),
         name=None if options.name is None else check_name(options.name, "a run"),
-        hparams={**hparams, **dict(hparam_of(text) for text in options.hparams)},
-        tags=dict(map(tag_of, options.tags)),
+        hparams={**hparams, **dict(parse_hparam(text) for text in options.hparams)},
+        tags=dict(map(parse_tag, options.tags)),
         notes=tuple(options.notes),
         watched=tuple(watched),
         output=output,
@@ -135,7 +135,7 @@ def request_of(options: RunOptions) -> tuple[RunRequest, Callable[[], None]]:
     return request, source_is_done
 
 
-def job_hparams(environ: Mapping[str, str]) -> dict[str, HparamValue]:
+def read_job_hparams(environ: Mapping[str, str]) -> dict[str, HparamValue]:
     """The hyperparameters that a job has been given; options of the command go before."""
     text = environ.get(HPARAMS)
     if not text:
@@ -146,15 +146,15 @@ def job_hparams(environ: Mapping[str, str]) -> dict[str, HparamValue]:
         raise InvalidValue(f"${HPARAMS} is not a JSON object.", hint="Unset it, or give --hparam NAME=VALUE.") from None
 
 
-def hparam_of(text: str) -> tuple[str, HparamValue]:
+def parse_hparam(text: str) -> tuple[str, HparamValue]:
     """The hyperparameter that NAME=VALUE stands for."""
     name, separator, value = text.partition("=")
     if not separator or not name.strip():
         raise InvalidValue(f"--hparam {text!r} is not NAME=VALUE.", hint="Write --hparam lr=0.01.")
-    return name.strip(), hparam_value(value)
+    return name.strip(), parse_hparam_value(value)
 
 
-def hparam_value(text: str) -> HparamValue:
+def parse_hparam_value(text: str) -> HparamValue:
     """A number, true or false, none, or the text itself."""
     words: dict[str, HparamValue] = {"true": True, "false": False, "null": None, "none": None}
     if text.lower() in words:
@@ -164,7 +164,7 @@ def hparam_value(text: str) -> HparamValue:
     return text
 
 
-def tag_of(text: str) -> tuple[str, str]:
+def parse_tag(text: str) -> tuple[str, str]:
     """The tag that NAME or NAME=VALUE stands for."""
     name, _, value = text.partition("=")
     if not name.strip():

@@ -19,7 +19,7 @@ from aboard.reader.roots import find_roots, is_uri, named_path
 _HOW = "write one name in a line, or several with commas; a line that begins with # is left out"
 
 
-def spelled_out(words: Sequence[str]) -> list[str]:
+def expand_files(words: Sequence[str]) -> list[str]:
     """The words, and in the place of each `@FILE` those of the file; `@-` is standard input."""
     found: list[str] = []
     for word in words:
@@ -76,7 +76,7 @@ def classify_words(words: Sequence[str]) -> ViewWords:
     return found
 
 
-def board_folders(folders: Sequence[str]) -> list[str]:
+def resolve_folders(folders: Sequence[str]) -> list[str]:
     """Folders and URIs as a board over runs takes them: whole paths of folders that are there."""
     if not folders:
         return []
@@ -112,14 +112,14 @@ def _is_there(part: str) -> bool:
         return False  # the home of a user who is not known here
 
 
-def selected_runs(
+def select_runs(
     client: Client, names: Sequence[str], where: str | None = None, *, in_bin: bool = False, exact: bool = False
 ) -> list[SelectedRun]:
     """Each run that is meant, once; at least one, and at least one for each word.
 
     With `exact`, for commands that change runs, `job2300` is a number and never a name.
     """
-    selected = client.runs.select(spelled_out(names), where=where, in_bin=in_bin, exact=exact)
+    selected = client.runs.select(expand_files(names), where=where, in_bin=in_bin, exact=exact)
     if selected.folders:
         hint = "name runs; `aboard runs list` shows what there is"
         raise InvalidValue(f"{selected.folders[0]} holds no run that the server knows", hint=hint)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import typer
 
-from aboard.cli.output import say, yaml_documents
-from aboard.cli.run import hparam_of, hparam_value, tag_of
+from aboard.cli.output import format_yaml_documents, say
+from aboard.cli.run import parse_hparam, parse_hparam_value, parse_tag
 from aboard.errors import InvalidValue
 from aboard.jobs.job import Job
 from aboard.jobs.submission import JobRequest, plan_job
@@ -41,14 +41,14 @@ def submit(asked: JobRequest, options: SubmitOptions) -> int:
     """Submit one job, or a sweep where there is a grid; the exit code."""
     asked = replace(
         asked,
-        hparams=dict(map(hparam_of, options.hparams)),
-        tags=dict(map(tag_of, options.tags)),
+        hparams=dict(map(parse_hparam, options.hparams)),
+        tags=dict(map(parse_tag, options.tags)),
         environment=dict(map(_variable, options.environment)),
     )
     if options.at_once is not None and not options.grid:
         raise InvalidValue("--at-once is for sweeps.", hint="Add --grid NAME=VALUE,VALUE, or leave it out.")
     if options.dry_run:
-        return _shown(asked, options)
+        return _print_preview(asked, options)
     if options.grid:
         made = submit_sweep(asked, dict(map(_axis, options.grid)), options.at_once)
         jobs = list(made.jobs)
@@ -67,13 +67,13 @@ def submit(asked: JobRequest, options: SubmitOptions) -> int:
     if not options.wait:
         return 0
     try:
-        return _waited(jobs)
+        return _wait_for_jobs(jobs)
     except KeyboardInterrupt:
         _tell_left(jobs)
         raise
 
 
-def _shown(asked: JobRequest, options: SubmitOptions) -> int:
+def _print_preview(asked: JobRequest, options: SubmitOptions) -> int:
     """Print what the executor would be given, and give it nothing."""
     if options.grid:
         executor, specs = plan_sweep(asked, dict(map(_axis, options.grid)), options.at_once)
@@ -83,7 +83,7 @@ def _shown(asked: JobRequest, options: SubmitOptions) -> int:
     if options.as_json:
         typer.echo(json.dumps({"items": documents, "next": None}))
     else:
-        typer.echo(yaml_documents(documents), nl=False)
+        typer.echo(format_yaml_documents(documents), nl=False)
     say("Nothing was submitted. Values of secrets are not shown.", sys.stderr)
     return 0
 
@@ -93,7 +93,7 @@ def _without_secrets(spec: UnitSpec) -> UnitSpec:
     return replace(spec, environment=shown)
 
 
-def _waited(jobs: Sequence[Job]) -> int:
+def _wait_for_jobs(jobs: Sequence[Job]) -> int:
     """Show what a single job prints, and wait for all."""
     if len(jobs) == 1:
         show_logs(jobs[0], follow=True)
@@ -133,7 +133,7 @@ def _axis(text: str) -> tuple[str, list[object]]:
     name, equals, values = text.partition("=")
     if not equals or not name.strip() or not values.strip():
         raise InvalidValue(f"--grid {text!r} is not NAME=VALUE,VALUE.", hint="Write --grid lr=0.1,0.01.")
-    return name.strip(), [hparam_value(value.strip()) for value in values.split(",")]
+    return name.strip(), [parse_hparam_value(value.strip()) for value in values.split(",")]
 
 
 def _variable(text: str) -> tuple[str, str]:

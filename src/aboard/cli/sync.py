@@ -37,9 +37,9 @@ from aboard.upload.packing import PackResult, pack_later
 
 def sync(folders: Sequence[str], *, timeout: float, clean: bool, as_json: bool, options: TakeOverOptions) -> int:
     """Ship what is left, say what became of each run; 1 when something is left."""
-    listen()
-    if is_meant(folders):
-        return report_synced(taken_over(folders[0], folders[1], options), as_json=as_json)
+    log_warnings()
+    if is_log_folder_and_store(folders):
+        return report_synced(take_over_folder(folders[0], folders[1], options), as_json=as_json)
     if options != TakeOverOptions(timeout=timeout):
         raise InvalidValue(
             "--workspace, --experiment and --depth are for folders of event files that become runs of a store.",
@@ -49,7 +49,7 @@ def sync(folders: Sequence[str], *, timeout: float, clean: bool, as_json: bool, 
     return report_synced(ship(chosen, timeout=timeout, clean=clean), as_json=as_json)
 
 
-def listen() -> None:
+def log_warnings() -> None:
     """Show what goes wrong meanwhile."""
     logging.getLogger("aboard").addHandler(ConsoleHandler(Console(), logging.WARNING))
     logging.getLogger("aboard").propagate = False
@@ -94,7 +94,7 @@ class TakeOverOptions:
     timeout: float = 600.0
 
 
-def is_meant(folders: Sequence[str]) -> bool:
+def is_log_folder_and_store(folders: Sequence[str]) -> bool:
     """Whether the arguments are a folder of logs and a store, and not folders of runs of this machine."""
     if len(folders) != 2:
         return False
@@ -102,7 +102,7 @@ def is_meant(folders: Sequence[str]) -> bool:
     return folder.is_dir() and not any((folder / name).exists() for name in (ATTEMPT, DESTINATION, START))
 
 
-def taken_over(folder_given: str, store_given: str, options: TakeOverOptions) -> Iterator[SyncResult]:
+def take_over_folder(folder_given: str, store_given: str, options: TakeOverOptions) -> Iterator[SyncResult]:
     """Ship one run after the other; the trouble of one does not stop the others."""
     settings = load_settings({"workspace": options.workspace})
     folder = Path(folder_given).expanduser().resolve()
@@ -110,10 +110,10 @@ def taken_over(folder_given: str, store_given: str, options: TakeOverOptions) ->
     check_folders(settings.home, None, [folder], [store])
     workspace = check_workspace_name(settings.workspace)
     experiment = None if options.experiment is None else check_name(options.experiment, "an experiment")
-    for run in _found(folder, options.depth):
+    for run in _find_runs(folder, options.depth):
         earlier = EarlierRun(
             folder=run.folder,
-            name=run_name_of(run.name),
+            name=make_run_name(run.name),
             identity=run.identity,
             created=run.created,
             ended=run.ended,
@@ -122,10 +122,10 @@ def taken_over(folder_given: str, store_given: str, options: TakeOverOptions) ->
             hparams=run.hparams,
             source=str(run.folder),
         )
-        yield taken(earlier, store, settings.home, options.timeout)
+        yield take_over_run(earlier, store, settings.home, options.timeout)
 
 
-def taken(run: EarlierRun, store: str, home: Path, timeout: float) -> SyncResult:
+def take_over_run(run: EarlierRun, store: str, home: Path, timeout: float) -> SyncResult:
     """Take one run over; what goes wrong is told as what became of it."""
     try:
         return take_over(run, store, home, timeout)
@@ -133,13 +133,13 @@ def taken(run: EarlierRun, store: str, home: Path, timeout: float) -> SyncResult
         return SyncResult(folder=run.folder, uid=run.uid, name=run.name, state="failed", text=str(error))
 
 
-def run_name_of(text: str) -> str:
+def make_run_name(text: str) -> str:
     """A name that a run may have, as close to a text as possible."""
     shown = "".join(character if character.isprintable() else "_" for character in text.translate(_RESERVED)).strip()
     return shown[:LONGEST_NAME].strip() or "run"
 
 
-def _found(folder: Path, depth: int | None) -> list[LogFolderRun]:
+def _find_runs(folder: Path, depth: int | None) -> list[LogFolderRun]:
     opened = OpenedRuns({"": folder})
     with progress_line(lambda: f"{opened.progress.runs_read} of {opened.progress.runs_found} log folders read"):
         opened.refresh()
@@ -235,19 +235,19 @@ class _Import:
             with _scratch(settings.home) as folder:
                 self.points += write_points(run, Path(folder))
                 self.left_out.update(run.left_out)
-                yield taken(self._earlier(run, Path(folder), workspace), store, settings.home, options.timeout)
+                yield take_over_run(self._earlier(run, Path(folder), workspace), store, settings.home, options.timeout)
 
     def _earlier(self, run: ForeignRun, folder: Path, workspace: str) -> EarlierRun:
         group = self.options.experiment or run.experiment
         return EarlierRun(
             folder=folder,
-            name=run_name_of(run.name),
+            name=make_run_name(run.name),
             identity=run.identity,
             created=run.created,
             ended=run.ended,
             status=run.status,
             workspace=workspace,
-            experiment=run_name_of(group) if group else None,
+            experiment=make_run_name(group) if group else None,
             hparams=run.hparams,
             tags=run.tags,
             notes=run.notes,
@@ -258,9 +258,9 @@ class _Import:
 
 def import_runs(options: ImportOptions) -> int:
     """Take all runs over, say what became of each; 1 when something went wrong."""
-    listen()
+    log_warnings()
     importing = _Import(options)
-    code = report_synced(_at_least_one(importing.runs(), options), as_json=options.as_json)
+    code = report_synced(_require_runs(importing.runs(), options), as_json=options.as_json)
     typer.echo(f"{importing.points:,} points read", err=True)
     if importing.left_out:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in importing.left_out.most_common())
@@ -268,7 +268,7 @@ def import_runs(options: ImportOptions) -> int:
     return code
 
 
-def _at_least_one(runs: Iterator[SyncResult], options: ImportOptions) -> Iterator[SyncResult]:
+def _require_runs(runs: Iterator[SyncResult], options: ImportOptions) -> Iterator[SyncResult]:
     is_empty = True
     for run in runs:
         is_empty = False

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`aboard.Board`, and by its other name `aboard.TensorBoard`: a board for people who write Python."""
+"""`aboard.Board`, also called `aboard.TensorBoard`, and runs and experiments of a server, which open boards."""
 
 from __future__ import annotations
 
+import dataclasses
+import html
+import json
 import time
+import uuid
 from collections.abc import Mapping, Sequence
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from aboard.api.boards import BoardInfo
 from aboard.client.boards import BoardsClient, Span
 from aboard.client.connection import Connection
 from aboard.errors import AboardError, Conflict, InvalidValue, ServerUnavailable
 from aboard.model.boards import BoardLine
+from aboard.model.groups import ExperimentRecord
+from aboard.model.names import experiment_name
+from aboard.model.runs import RunRecord
 from aboard.model.states import UnitState
 
 _POLL_SECONDS = 0.2
@@ -172,7 +179,6 @@ class Board:
 
     def _repr_html_(self) -> str:
         """The board itself, where a notebook shows it."""
-        from aboard.client.notebooks import BoardFrame
 
         return BoardFrame(self).html()
 
@@ -192,3 +198,114 @@ TensorBoard = Board
 
 def _last_part(uri: str) -> str:
     return uri.rstrip("/").rpartition("/")[2]
+
+
+class ServedRun(RunRecord):
+    """A run that knows whom to ask. It equals the same run that somebody else told of."""
+
+    __slots__ = ("_client",)
+    _client: HasBoards
+
+    @classmethod
+    def of(cls, run: RunRecord, client: HasBoards) -> ServedRun:
+        """The same run, of this server."""
+        return _with_client(cls, run, client)
+
+    def tensorboard(self, **options: Any) -> Board:
+        """A board over the run, as `Board.create` makes it; one that is there is opened again."""
+        options.setdefault("display_name", self.name)
+        return Board.create(sources=self.uid, client=self._client, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(RunRecord, self, other)
+
+    def __hash__(self) -> int:
+        return hash(self.uid)
+
+
+class ServedExperiment(ExperimentRecord):
+    """An experiment that knows whom to ask. It equals the same experiment that somebody else told of."""
+
+    __slots__ = ("_client",)
+    _client: HasBoards
+
+    @classmethod
+    def of(cls, experiment: ExperimentRecord, client: HasBoards) -> ServedExperiment:
+        """The same experiment, of this server."""
+        return _with_client(cls, experiment, client)
+
+    def tensorboard(self, **options: Any) -> Board:
+        """A board over all its runs, also those that join later; one that is there is opened again."""
+        options.setdefault("display_name", f"{self.name}_TensorBoard")
+        return Board.create(sources=experiment_name(self.number), client=self._client, **options)
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(ExperimentRecord, self, other)
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+
+def _with_client(kind: Any, value: Any, client: HasBoards) -> Any:
+    made = kind(**{one.name: getattr(value, one.name) for one in dataclasses.fields(value)})
+    object.__setattr__(made, "_client", client)  # the value itself is frozen
+    return made
+
+
+def _equal(kind: Any, one: Any, other: Any) -> bool:
+    if not isinstance(other, kind):
+        return NotImplemented
+    return all(getattr(one, field.name) == getattr(other, field.name) for field in dataclasses.fields(kind))
+
+
+FRAME_HEIGHT = 800
+# The name by which the browser knows this machine decides whose cookies it sends from within a frame, so a page on
+# localhost gets a board on localhost.
+_FRAME = """\
+<iframe id="{frame}" width="100%" height="{height}" frameborder="0" title="{title}"></iframe>
+<div><a href="{address}" target="_blank" rel="noopener">{title}</a></div>
+<script>
+(function() {{
+  const local = ["localhost", "127.0.0.1"];
+  const address = new URL({script_address}, window.location);
+  if (local.includes(address.hostname) && local.includes(window.location.hostname)) {{
+    address.hostname = window.location.hostname;
+  }}
+  document.getElementById("{frame}").src = address.toString();
+}})();
+</script>
+"""
+
+
+class BoardFrame:
+    """A board as a notebook shows it, in a frame of so many pixels."""
+
+    def __init__(self, board: Board, height: int = FRAME_HEIGHT) -> None:
+        self.board, self.height = board, height
+
+    def html(self) -> str:
+        """The frame; or words, when the board cannot be shown."""
+        try:
+            self._check_lives()
+            self.board.wait_for_data()
+            framed, linked = self.board.app_uri, self.board.app_uri
+        except AboardError as error:
+            return f"<pre>{html.escape(str(error))}</pre>"
+        # Each address of a private server opens the board in a browser once.
+        return _FRAME.format(
+            frame=f"aboard-{uuid.uuid4()}",
+            height=self.height,
+            title=html.escape(f"TensorBoard ({self.board.name})", quote=True),
+            address=html.escape(linked, quote=True),
+            script_address=json.dumps(framed).replace("<", "\\u003c"),
+        )
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def __repr__(self) -> str:
+        return repr(self.board)
+
+    def _check_lives(self) -> None:
+        if self.board.status.is_ended:
+            raise InvalidValue(f"the board {self.board.name} has ended", hint="start() starts it again")

@@ -11,8 +11,8 @@ from typing import TypedDict, Unpack
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.people import LoginLink, LoginLinkRequest
 from aboard.api.wire import Page, on_all_pages
-from aboard.client.connection import Connection, several, whole_path, zone_minutes
-from aboard.client.transport import path_part
+from aboard.client.connection import Connection, as_tuple, resolve_folder, utc_offset_minutes
+from aboard.client.transport import quote_path_part
 from aboard.errors import InvalidValue
 from aboard.model.boards import BoardKind, BoardLine, LineLevel
 from aboard.model.selections import NumberKind, SelectedRun, split_words
@@ -112,7 +112,7 @@ class BoardsClient:
         query = {
             "owner": owner,
             "all": everybody,
-            "workspace": several(workspaces or ()),
+            "workspace": as_tuple(workspaces or ()),
             "state": [str(state) for state in states],
             "sort_by": sort_by,
             "order": "desc" if descending else "asc",
@@ -147,7 +147,7 @@ class BoardsClient:
 
     def get(self, board: str) -> BoardInfo:
         """One board."""
-        return self._transport().get(BoardInfo, f"boards/{path_part(board)}")
+        return self._transport().get(BoardInfo, f"boards/{quote_path_part(board)}")
 
     def address(self, board: BoardInfo) -> str:
         """Where a browser finds the board now; the one of a local server carries a code that opens it once."""
@@ -193,11 +193,11 @@ class BoardsClient:
 
     def runs(self, board: str) -> tuple[SelectedRun, ...]:
         """The runs that a board shows now."""
-        return self._transport().get(Page[SelectedRun], f"boards/{path_part(board)}/runs").items
+        return self._transport().get(Page[SelectedRun], f"boards/{quote_path_part(board)}/runs").items
 
     def reading(self, board: str) -> BoardReading:
         """How far the runs of a board have been read; this opens it."""
-        return self._transport().get(BoardReading, f"boards/{path_part(board)}/reading")
+        return self._transport().get(BoardReading, f"boards/{quote_path_part(board)}/reading")
 
     def logs(
         self,
@@ -219,7 +219,7 @@ class BoardsClient:
             "level": str(level),
             "behind": behind,
         }
-        return self._transport().get(Page[BoardLine], f"boards/{path_part(board)}/logs", query).items
+        return self._transport().get(Page[BoardLine], f"boards/{quote_path_part(board)}/logs", query).items
 
     def follow_logs(
         self, board: str, *, tail: int | None = None, level: LineLevel = LineLevel.TRACE
@@ -239,7 +239,7 @@ class BoardsClient:
             lines = self.logs(board, behind=behind, level=level)
 
     def _changed(self, method: str, board: str, then: str = "", body: object = None) -> BoardInfo:
-        return self._transport().send(BoardInfo, method, f"boards/{path_part(board)}{then}", body)
+        return self._transport().send(BoardInfo, method, f"boards/{quote_path_part(board)}{then}", body)
 
 
 def _new_board(sources: str | Sequence[str], **asked: Unpack[BoardOptions]) -> NewBoard:
@@ -247,9 +247,9 @@ def _new_board(sources: str | Sequence[str], **asked: Unpack[BoardOptions]) -> N
     if where is not None and not where.strip():
         raise InvalidValue("the filter is empty", hint="a filter that says nothing would show every run")
     return NewBoard(
-        sources=tuple(map(whole_path, split_words(several(sources)))),
+        sources=tuple(map(resolve_folder, split_words(as_tuple(sources)))),
         where=where or "",
-        zone=zone_minutes(),
+        zone=utc_offset_minutes(),
         workspace=asked.get("workspace", ""),
         numbers=asked.get("numbers", NumberKind.RUN),
         template=asked.get("template", ""),

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from aboard.api.server import ReindexRequest, ReindexState, ServerInfo, StoreRequest, StoreStatus
 from aboard.api.wire import Page
+from aboard.client.board import ServedExperiment, ServedRun
 from aboard.client.boards import BoardsClient
 from aboard.client.connection import Connection
 from aboard.client.groups import ExperimentsClient, SavedViewsClient, WorkspacesClient
 from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.runs import RunsClient
 from aboard.client.series import SeriesClient
-from aboard.client.served_run import ServedExperiment, ServedRun
 
 _POLL_SECONDS = 0.2
 

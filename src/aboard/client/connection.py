@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from aboard.client.local_server import LocalServer, own_servers
+from aboard.client.local_server import LocalServer, find_announced_servers
 from aboard.client.transport import Address, Transport
 from aboard.config.credentials import client_settings
 from aboard.config.home import machine_folder
@@ -54,21 +54,21 @@ def _with_own_token(address: Address, home: Path) -> Address:
     """With the token of the server that this account runs at that address, where no other one was given."""
     if address.token is not None:
         return address
-    own = (one.token for one in own_servers(machine_folder(home)) if one.url == address.url)
+    own = (one.token for one in find_announced_servers(machine_folder(home)) if one.url == address.url)
     return Address(address.url, next(own, None))
 
 
-def several(names: str | Sequence[str]) -> tuple[str, ...]:
+def as_tuple(names: str | Sequence[str]) -> tuple[str, ...]:
     """One name or several, as several."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def zone_minutes() -> int:
+def utc_offset_minutes() -> int:
     """Minutes east of Greenwich: times that a person writes into a filter are those of their own clock."""
     return -time.localtime().tm_gmtoff // -60
 
 
-def whole_path(word: str) -> str:
+def resolve_folder(word: str) -> str:
     """A folder of this machine as the server can know it, which works in another one."""
     if not is_folder(word) or "://" in word:
         return word

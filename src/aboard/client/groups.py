@@ -14,8 +14,8 @@ from aboard.api.groups import (
     WorkspaceChange,
 )
 from aboard.api.wire import Page
-from aboard.client.served_run import ServedExperiment
-from aboard.client.transport import Transport, path_part
+from aboard.client.board import ServedExperiment
+from aboard.client.transport import Transport, quote_path_part
 from aboard.model.groups import ExperimentRecord, SavedView, Workspace
 
 _LONG_SECONDS = 3600.0  # each run of a group is changed in its store
@@ -33,7 +33,7 @@ class WorkspacesClient:
 
     def get(self, name: str) -> Workspace:
         """One workspace, also when it is in the bin."""
-        return self._transport().get(Workspace, f"workspaces/{path_part(name)}")
+        return self._transport().get(Workspace, f"workspaces/{quote_path_part(name)}")
 
     def add(self, name: str, *, description: str = "") -> Workspace:
         """Make a workspace."""
@@ -43,16 +43,20 @@ class WorkspacesClient:
         """Rename a workspace, or describe it."""
         change = WorkspaceChange(name=new_name, description=description)
         return self._transport().send(
-            Workspace, "PATCH", f"workspaces/{path_part(name)}", change, timeout=_LONG_SECONDS
+            Workspace, "PATCH", f"workspaces/{quote_path_part(name)}", change, timeout=_LONG_SECONDS
         )
 
     def delete(self, name: str) -> Workspace:
         """Put a workspace into the bin, with its experiments and runs."""
-        return self._transport().send(Workspace, "POST", f"workspaces/{path_part(name)}/delete", timeout=_LONG_SECONDS)
+        return self._transport().send(
+            Workspace, "POST", f"workspaces/{quote_path_part(name)}/delete", timeout=_LONG_SECONDS
+        )
 
     def restore(self, name: str) -> Workspace:
         """Take a workspace out of the bin, and what went with it."""
-        return self._transport().send(Workspace, "POST", f"workspaces/{path_part(name)}/restore", timeout=_LONG_SECONDS)
+        return self._transport().send(
+            Workspace, "POST", f"workspaces/{quote_path_part(name)}/restore", timeout=_LONG_SECONDS
+        )
 
 
 class ExperimentsClient:
@@ -79,7 +83,7 @@ class ExperimentsClient:
 
     def get(self, experiment: str, *, exact: bool = False) -> ServedExperiment:
         """One experiment, also when it is in the bin; `exact` as for `Client.runs.select`."""
-        path = f"experiments/{path_part(experiment)}"
+        path = f"experiments/{quote_path_part(experiment)}"
         return self._served(self._transport().get(ExperimentRecord, path, {"exact": exact}))
 
     def add(self, workspace: str, name: str, *, description: str = "") -> ServedExperiment:
@@ -97,17 +101,17 @@ class ExperimentsClient:
     ) -> ExperimentRecord:
         """Rename an experiment, describe it, or give it other tags."""
         change = ExperimentChange(name=name, description=description, tags=tags)
-        path = f"experiments/{path_part(experiment)}"
+        path = f"experiments/{quote_path_part(experiment)}"
         return self._transport().send(ExperimentRecord, "PATCH", path, change, timeout=_LONG_SECONDS)
 
     def delete(self, experiment: str) -> ExperimentRecord:
         """Put an experiment into the bin, with its runs."""
-        path = f"experiments/{path_part(experiment)}/delete"
+        path = f"experiments/{quote_path_part(experiment)}/delete"
         return self._transport().send(ExperimentRecord, "POST", path, timeout=_LONG_SECONDS)
 
     def restore(self, experiment: str) -> ExperimentRecord:
         """Take an experiment out of the bin, and the runs that went with it."""
-        path = f"experiments/{path_part(experiment)}/restore"
+        path = f"experiments/{quote_path_part(experiment)}/restore"
         return self._transport().send(ExperimentRecord, "POST", path, timeout=_LONG_SECONDS)
 
 

@@ -112,7 +112,7 @@ class LocalServer:
     def _usable(self) -> Address | None:
         """The address of the server that is there, if it answers and is not too old."""
         address = self._written()
-        info = _ask(address) if address else None
+        info = _request_info(address) if address else None
         if (info is None or info.private) and (elsewhere := self._elsewhere()) is not None:
             return elsewhere
         if address is None or info is None or _is_older(info):
@@ -156,9 +156,9 @@ class LocalServer:
 
     def _elsewhere(self) -> Address | None:
         """One of the servers over a catalog elsewhere: the newest that answers, or that can say why it does not."""
-        servers = of_one_catalog(own_servers(self._machine))
+        servers = check_one_catalog(find_announced_servers(self._machine))
         addresses = [Address(one.url, one.token) for one in servers]
-        return next(filter(_ask, addresses), addresses[0] if addresses else None)
+        return next(filter(_request_info, addresses), addresses[0] if addresses else None)
 
     def _written(self) -> Address | None:
         match self._document():
@@ -285,7 +285,7 @@ class LocalServer:
         return False
 
 
-def _ask(address: Address) -> ServerInfo | None:
+def _request_info(address: Address) -> ServerInfo | None:
     try:
         return Transport(address, timeout=_ANSWER_SECONDS).get(ServerInfo, "info")
     except AboardError:
@@ -352,7 +352,7 @@ def _locked(path: Path, seconds: float) -> Generator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnServer:
+class AnnouncedServer:
     """A server that lives, with what opens it."""
 
     url: str
@@ -361,13 +361,13 @@ class OwnServer:
     started: str
 
 
-def own_servers(home: Path) -> list[OwnServer]:
+def find_announced_servers(home: Path) -> list[AnnouncedServer]:
     """Those that live, the newest first; `home` is the folder of this machine."""
     found = [one for path in (home / "server" / "elsewhere").glob("*.json") if (one := _living(path)) is not None]
     return sorted(found, key=lambda one: one.started, reverse=True)
 
 
-def of_one_catalog(servers: Sequence[OwnServer]) -> Sequence[OwnServer]:
+def check_one_catalog(servers: Sequence[AnnouncedServer]) -> Sequence[AnnouncedServer]:
     """The same servers, each as good as another over one catalog; an error where there are several catalogs."""
     if len({one.catalog for one in servers}) > 1:
         told = ", ".join(f"{one.url} ({one.catalog})" for one in servers)
@@ -378,7 +378,7 @@ def of_one_catalog(servers: Sequence[OwnServer]) -> Sequence[OwnServer]:
     return servers
 
 
-def _living(path: Path) -> OwnServer | None:
+def _living(path: Path) -> AnnouncedServer | None:
     try:
         with path.open("rb") as file:
             text = file.read()
@@ -391,6 +391,6 @@ def _living(path: Path) -> OwnServer | None:
         return None
     match cast("dict[str, object]", document) if isinstance(document, dict) else {}:
         case {"url": str(url), "token": str(token), "catalog": str(catalog), "started": str(started)}:
-            return OwnServer(url, token, catalog, started)
+            return AnnouncedServer(url, token, catalog, started)
         case _:
             return None

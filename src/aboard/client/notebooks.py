@@ -4,69 +4,14 @@
 from __future__ import annotations
 
 import argparse
-import html
-import json
 import shlex
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from aboard.client.board import Board
+from aboard.client.board import FRAME_HEIGHT, Board, BoardFrame
 from aboard.errors import AboardError, InvalidValue
 from aboard.model.selections import is_folder, split_words
-
-_HEIGHT = 800
-# The name by which the browser knows this machine decides whose cookies it sends from within a frame, so a page on
-# localhost gets a board on localhost.
-_FRAME = """\
-<iframe id="{frame}" width="100%" height="{height}" frameborder="0" title="{title}"></iframe>
-<div><a href="{address}" target="_blank" rel="noopener">{title}</a></div>
-<script>
-(function() {{
-  const local = ["localhost", "127.0.0.1"];
-  const address = new URL({script_address}, window.location);
-  if (local.includes(address.hostname) && local.includes(window.location.hostname)) {{
-    address.hostname = window.location.hostname;
-  }}
-  document.getElementById("{frame}").src = address.toString();
-}})();
-</script>
-"""
-
-
-class BoardFrame:
-    """A board as a notebook shows it, in a frame of so many pixels."""
-
-    def __init__(self, board: Board, height: int = _HEIGHT) -> None:
-        self.board, self.height = board, height
-
-    def html(self) -> str:
-        """The frame; or words, when the board cannot be shown."""
-        try:
-            self._check_lives()
-            self.board.wait_for_data()
-            framed, linked = self.board.app_uri, self.board.app_uri
-        except AboardError as error:
-            return f"<pre>{html.escape(str(error))}</pre>"
-        # Each address of a private server opens the board in a browser once.
-        return _FRAME.format(
-            frame=f"aboard-{uuid.uuid4()}",
-            height=self.height,
-            title=html.escape(f"TensorBoard ({self.board.name})", quote=True),
-            address=html.escape(linked, quote=True),
-            script_address=json.dumps(framed).replace("<", "\\u003c"),
-        )
-
-    def _repr_html_(self) -> str:
-        return self.html()
-
-    def __repr__(self) -> str:
-        return repr(self.board)
-
-    def _check_lives(self) -> None:
-        if self.board.status.is_ended:
-            raise InvalidValue(f"the board {self.board.name} has ended", hint="start() starts it again")
 
 
 class _Line(argparse.ArgumentParser):
@@ -81,7 +26,7 @@ def register(shell: Any) -> None:
 
     def aboard(line: str) -> BoardFrame:
         try:
-            return frame_of(line)
+            return parse_line(line)
         except AboardError as error:
             from IPython.core.error import UsageError
 
@@ -91,7 +36,7 @@ def register(shell: Any) -> None:
     shell.register_magic_function(aboard, "line", "aboard")
 
 
-def frame_of(line: str) -> BoardFrame:
+def parse_line(line: str) -> BoardFrame:
     """The board that a line of a notebook asks for."""
     try:
         given = _parser().parse_intermixed_args(shlex.split(line))
@@ -122,5 +67,5 @@ def _parser() -> _Line:
     parser.add_argument("--where", help="only runs for which a filter holds")
     parser.add_argument("--workspace", default="", help="for names without a workspace; alone, all its runs")
     parser.add_argument("--template", default="", help="names of the runs on the board")
-    parser.add_argument("--height", type=int, default=_HEIGHT, help="of the frame, in pixels")
+    parser.add_argument("--height", type=int, default=FRAME_HEIGHT, help="of the frame, in pixels")
     return parser

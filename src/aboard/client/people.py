@@ -18,7 +18,7 @@ from aboard.api.people import (
     RoleChange,
 )
 from aboard.api.wire import Page
-from aboard.client.transport import Transport, path_part
+from aboard.client.transport import Transport, quote_path_part
 from aboard.model.people import Role, Token
 
 
@@ -38,7 +38,7 @@ class PeopleClient:
 
     def get(self, name: str) -> Person:
         """One person."""
-        return self._transport().get(Person, f"people/{path_part(name)}")
+        return self._transport().get(Person, f"people/{quote_path_part(name)}")
 
     def add(
         self,
@@ -62,7 +62,7 @@ class PeopleClient:
     ) -> Person:
         """Keep somebody out or let them in again; make them an administrator, or take that away."""
         change = PersonChange(display_name=display_name, administrator=administrator, disabled=disabled)
-        return self._transport().send(Person, "PATCH", f"people/{path_part(name)}", change)
+        return self._transport().send(Person, "PATCH", f"people/{quote_path_part(name)}", change)
 
     def set_role(self, person: str, workspace: str, role: Role | None) -> Members:
         """Give somebody a role in a workspace, or take it away."""
@@ -71,7 +71,7 @@ class PeopleClient:
 
     def members(self, workspace: str) -> Members:
         """Who has which role in a workspace."""
-        return self._transport().get(Members, f"workspaces/{path_part(workspace)}/members")
+        return self._transport().get(Members, f"workspaces/{quote_path_part(workspace)}/members")
 
     def changes(
         self, *, actor: str | None = None, target: str | None = None, limit: int = 100, after: str | None = None
@@ -100,7 +100,7 @@ class TokensClient:
 
     def revoke(self, token: str) -> Token:
         """Let a token open nothing any more; by its id, or the name of one's own."""
-        return self._transport().send(Token, "POST", f"tokens/{path_part(token)}/revoke")
+        return self._transport().send(Token, "POST", f"tokens/{quote_path_part(token)}/revoke")
 
     def ways(self) -> LoginMethods:
         """How people log in; asked without being anybody."""

@@ -24,9 +24,9 @@ from aboard.api.runs import (
 from aboard.api.selections import SelectionRequest, SelectionResult
 from aboard.api.series import Annotations
 from aboard.api.wire import Page, on_all_pages
-from aboard.client.connection import several, whole_path, zone_minutes
-from aboard.client.served_run import ServedRun
-from aboard.client.transport import Transport, path_part
+from aboard.client.board import ServedRun
+from aboard.client.connection import as_tuple, resolve_folder, utc_offset_minutes
+from aboard.client.transport import Transport, quote_path_part
 from aboard.errors import InvalidValue
 from aboard.model.runs import MetricSummary, RunRecord
 from aboard.model.selections import NumberKind, split_words
@@ -102,7 +102,7 @@ class RunsClient:
 
     def get(self, run: str) -> ServedRun:
         """A run with everything that is known of it, also when it is in the bin."""
-        return self._served(self._transport().get(RunRecord, f"runs/{path_part(run)}"))
+        return self._served(self._transport().get(RunRecord, f"runs/{quote_path_part(run)}"))
 
     def select(
         self,
@@ -123,9 +123,9 @@ class RunsClient:
         if where is not None and not where.strip():
             raise InvalidValue("the filter is empty", hint="a filter that says nothing would select every run")
         asked = SelectionRequest(
-            words=tuple(map(whole_path, split_words(several(words)))),
+            words=tuple(map(resolve_folder, split_words(as_tuple(words)))),
             where=where or "",
-            zone=zone_minutes(),
+            zone=utc_offset_minutes(),
             workspace=workspace,
             numbers=numbers,
             in_bin=in_bin,
@@ -135,13 +135,13 @@ class RunsClient:
 
     def fields(self, *, workspaces: RunNames | None = None) -> FieldNames:
         """Names of all hyperparameters, metrics and tags that runs have: for columns, filters and orders."""
-        return self._transport().get(FieldNames, "fields", {"workspace": several(workspaces or ())})
+        return self._transport().get(FieldNames, "fields", {"workspace": as_tuple(workspaces or ())})
 
     def field_values(
         self, field: str, *, workspaces: RunNames | None = None, prefix: str = "", limit: int = 20
     ) -> tuple[FieldValue, ...]:
         """Values that runs have in a field, as a filter writes them, the most frequent first."""
-        query = {"field": field, "workspace": several(workspaces or ()), "prefix": prefix, "limit": limit}
+        query = {"field": field, "workspace": as_tuple(workspaces or ()), "prefix": prefix, "limit": limit}
         return self._transport().get(FieldValues, "field-values", query).items
 
     def metrics(self, run: str) -> Mapping[str, MetricSummary]:
@@ -150,7 +150,7 @@ class RunsClient:
 
     def annotations(self, runs: RunNames) -> Annotations:
         """What `RunRecord.log_event` noted in these runs."""
-        return self._transport().get(Annotations, "annotations", {"run": several(runs)})
+        return self._transport().get(Annotations, "annotations", {"run": as_tuple(runs)})
 
     def compare(self, first: str, second: str) -> Comparison:
         """Two runs and what differs in them."""
@@ -161,11 +161,11 @@ class RunsClient:
     ) -> RunsChanged:
         """Give tags, with values or bare, to runs, and take others away."""
         given = dict(tags) if isinstance(tags, Mapping) else dict.fromkeys(tags, "")
-        return self._change(RunChange(runs=several(runs), set_tags=given, remove_tags=tuple(remove)))
+        return self._change(RunChange(runs=as_tuple(runs), set_tags=given, remove_tags=tuple(remove)))
 
     def note(self, runs: RunNames, text: str, *, author: str | None = None) -> RunsChanged:
         """Write a note about runs; those that are there stay."""
-        return self._change(RunChange(runs=several(runs), note=text, author=_user() if author is None else author))
+        return self._change(RunChange(runs=as_tuple(runs), note=text, author=_user() if author is None else author))
 
     def rename(self, run: str, name: str) -> RunRecord:
         """Give a run another name; its number stays."""
@@ -173,21 +173,21 @@ class RunsClient:
 
     def move(self, runs: RunNames, *, workspace: str | None = None, experiment: str | None = None) -> RunsChanged:
         """Move runs to another workspace or experiment; an empty experiment takes them out of theirs."""
-        return self._change(RunChange(runs=several(runs), workspace=workspace, experiment=experiment))
+        return self._change(RunChange(runs=as_tuple(runs), workspace=workspace, experiment=experiment))
 
     def delete(self, runs: RunNames, *, files: bool = False) -> RunsChanged:
         """Put runs into the bin; with `files` delete all that is theirs in the store, for good."""
         return self._transport().send(
-            RunsChanged, "POST", "runs/delete", RunBatch(runs=several(runs), files=files), timeout=_LONG_SECONDS
+            RunsChanged, "POST", "runs/delete", RunBatch(runs=as_tuple(runs), files=files), timeout=_LONG_SECONDS
         )
 
     def restore(self, runs: RunNames) -> RunsChanged:
         """Take runs out of the bin."""
-        return self._transport().send(RunsChanged, "POST", "runs/restore", RunBatch(runs=several(runs)))
+        return self._transport().send(RunsChanged, "POST", "runs/restore", RunBatch(runs=as_tuple(runs)))
 
     def usage(self, *, by: str = "workspace", workspaces: RunNames | None = None, in_bin: bool = False) -> Usage:
         """Storage that runs take, by workspace, experiment, user, store or status."""
-        query = {"by": by, "workspace": several(workspaces or ()), "bin": in_bin}
+        query = {"by": by, "workspace": as_tuple(workspaces or ()), "bin": in_bin}
         return self._transport().get(Usage, "usage", query)
 
     def retain(self, asked: RetentionRequest) -> RetentionResult:
@@ -200,17 +200,17 @@ class RunsClient:
 
     def heartbeat(self, uid: str) -> RunState:
         """Give a sign of life for a run; the answer says whether it was ended meanwhile."""
-        return self._transport().send(HeartbeatResponse, "POST", f"runs/{path_part(uid)}/heartbeat").status
+        return self._transport().send(HeartbeatResponse, "POST", f"runs/{quote_path_part(uid)}/heartbeat").status
 
     def _change(self, change: RunChange) -> RunsChanged:
         return self._transport().send(RunsChanged, "PATCH", "runs", change, timeout=_LONG_SECONDS)
 
 
 def _filters(workspaces: RunNames | None, experiment: str | None, where: str | None, in_bin: bool) -> dict[str, object]:
-    names = several(workspaces or ())
+    names = as_tuple(workspaces or ())
     asked: dict[str, object] = {"workspace": names, "experiment": experiment, "where": where, "bin": in_bin}
     # Times that a person writes into a filter are those of their own clock.
-    return {**asked, "zone": zone_minutes()} if where else asked
+    return {**asked, "zone": utc_offset_minutes()} if where else asked
 
 
 def _user() -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aboard.api.runs import RunProblem
 from aboard.api.series import COLUMNS_TYPE, Columns, TagInfo, read_columns
 from aboard.api.wire import Page, from_wire, on_all_pages
-from aboard.client.transport import Transport, path_part
+from aboard.client.transport import Transport, quote_path_part
 from aboard.errors import AboardError, ServerUnavailable
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class SeriesClient:
 
     def tags(self, run: str, *, prefix: str = "", kind: str = "") -> list[TagInfo]:
         """The tags of a run: what each holds and how far it has come."""
-        path, query = f"runs/{path_part(run)}/tags", {"prefix": prefix, "kind": kind, "limit": _PAGE}
+        path, query = f"runs/{quote_path_part(run)}/tags", {"prefix": prefix, "kind": kind, "limit": _PAGE}
         transport = self._transport()
         return list(on_all_pages(lambda after: transport.get(Page[TagInfo], path, {**query, "after": after})))
 

@@ -52,7 +52,7 @@ class Address:
         return urllib.parse.urlsplit(self.url).hostname in _LOOPBACK
 
 
-def path_part(name: str) -> str:
+def quote_path_part(name: str) -> str:
     """A name as one part of a path; escaped twice, because servers take paths apart after unescaping them once."""
     return urllib.parse.quote(urllib.parse.quote(name, safe=""), safe="")
 
@@ -116,7 +116,7 @@ class Transport:
             with self._opener.open(request, timeout=timeout or self._timeout) as response:
                 return response.read(_LARGEST_ANSWER)
         except urllib.error.HTTPError as error:
-            raise _told(error) from None
+            raise _error_from_response(error) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise ServerUnavailable(
@@ -146,7 +146,7 @@ def _cause(error: ServerUnavailable) -> object:
     return cause.reason if isinstance(cause, urllib.error.URLError) else cause
 
 
-def _told(error: urllib.error.HTTPError) -> Exception:
+def _error_from_response(error: urllib.error.HTTPError) -> Exception:
     with error:
         try:
             text = error.read(1 << 20)

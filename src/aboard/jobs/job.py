@@ -32,9 +32,8 @@ from aboard.model.times import now, time_text
 from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus, state_after
 
 if TYPE_CHECKING:
-    from aboard.client.board import Board
+    from aboard.client.board import Board, ServedRun
     from aboard.client.client import Client
-    from aboard.client.served_run import ServedRun
 
 
 _log = logging.getLogger("aboard.jobs")

@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aboard.cli.arguments import with_pairs
-from aboard.cli.habits import flags_given, one_flag_each, runs_of
-from aboard.cli.output import yaml_text
-from aboard.cli.selections import board_folders, classify_words, spelled_out
+from aboard.cli.arguments import apply_pairs
+from aboard.cli.habits import list_given_flags, parse_trial_ids, repeat_flag
+from aboard.cli.output import format_yaml
+from aboard.cli.selections import classify_words, expand_files, resolve_folders
 from aboard.errors import InvalidValue
 
 
@@ -32,16 +32,22 @@ class TestValuesBehindOneFlag:
         ],
     )
     def test_each_gets_the_flag(self, typed: str, meant: str):
-        assert one_flag_each(typed.split()) == meant.split()
+        assert repeat_flag(typed.split()) == meant.split()
 
     def test_numbers_of_trials_are_those_of_runs(self):
-        assert runs_of(["12,", "13", "14-16", "run17", "base"]) == ["run12", "run13", "run14-16", "run17", "base"]
+        assert parse_trial_ids(["12,", "13", "14-16", "run17", "base"]) == [
+            "run12",
+            "run13",
+            "run14-16",
+            "run17",
+            "base",
+        ]
 
 
 class TestConfigPairs:
     def test_dots_lists_and_json(self):
         pairs = ["a.b.c=1", "a.b.d=true", "list=x, 2,", 'json={"k": [1]}', "text=30m", "empty=", "later=1", "later=2"]
-        assert with_pairs({"a": {"kept": 1}}, pairs) == {
+        assert apply_pairs({"a": {"kept": 1}}, pairs) == {
             "a": {"kept": 1, "b": {"c": 1, "d": True}},
             "list": ["x", 2],
             "json": {"k": [1]},
@@ -52,17 +58,17 @@ class TestConfigPairs:
 
     def test_what_was_given_stays_as_it_was(self):
         given_ = {"a": {"b": 1}}
-        with_pairs(given_, ["a.b=2"])
+        apply_pairs(given_, ["a.b=2"])
         assert given_ == {"a": {"b": 1}}
 
     @pytest.mark.parametrize("pair", ["novalue", "=1", "a..b=1", ".a=1"])
     def test_no_pair(self, pair: str):
         with pytest.raises(InvalidValue, match="is not KEY=VALUE"):
-            with_pairs({}, [pair])
+            apply_pairs({}, [pair])
 
     def test_a_value_is_no_place_for_others(self):
         with pytest.raises(InvalidValue, match="goes into 'a', which holds 1"):
-            with_pairs({"a": 1}, ["a.b=2"])
+            apply_pairs({"a": 1}, ["a.b=2"])
 
 
 class TestWordsOfView:
@@ -99,25 +105,25 @@ class TestWordsOfView:
         ]
 
     def test_folders_for_a_board_with_runs(self, tmp_path: Path):
-        assert board_folders(["l*", "s3://bucket/x"]) == [
+        assert resolve_folders(["l*", "s3://bucket/x"]) == [
             str(tmp_path / "lab"),
             str(tmp_path / "logs"),
             "s3://bucket/x",
         ]
         with pytest.raises(InvalidValue, match="holds a comma"):
-            board_folders(["a,b"])
+            resolve_folders(["a,b"])
         Path("logs/events.out.tfevents.1.host").touch()
         with pytest.raises(InvalidValue, match="is a single file"):
-            board_folders(["logs/events.out.tfevents.1.host"])
+            resolve_folders(["logs/events.out.tfevents.1.host"])
 
 
 class TestWordFiles:
     def test_words_of_a_file_take_its_place(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         names = tmp_path / "names"
         names.write_bytes(b"\xef\xbb\xbfrun1, run2\r\n  # not this\n\n my run \n")
-        assert spelled_out(["run0", f"@{names},", "run9"]) == ["run0", "run1, run2", "my run", "run9"]
+        assert expand_files(["run0", f"@{names},", "run9"]) == ["run0", "run1, run2", "my run", "run9"]
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"run5\n")))
-        assert spelled_out(["@-"]) == ["run5"]
+        assert expand_files(["@-"]) == ["run5"]
 
     @pytest.mark.parametrize(
         ("content", "said"), [(b"", "names nothing"), (b"# only\n", "names nothing"), (b"\xff\xfe", "no text in UTF-8")]
@@ -126,11 +132,11 @@ class TestWordFiles:
         names = tmp_path / "names"
         names.write_bytes(content)
         with pytest.raises(InvalidValue, match=said):
-            spelled_out([f"@{names}"])
+            expand_files([f"@{names}"])
 
 
 def test_a_port_of_0_was_given():
-    assert flags_given(host=None, port=0, bind_all=False, path_prefix="") == ["--port"]
+    assert list_given_flags(host=None, port=0, bind_all=False, path_prefix="") == ["--port"]
 
 
 @given(
@@ -145,11 +151,11 @@ def test_a_port_of_0_was_given():
     )
 )
 def test_yaml_means_the_same_to_any_reader(document: dict[str, object]):
-    assert yaml.safe_load(yaml_text(document)) == document
+    assert yaml.safe_load(format_yaml(document)) == document
 
 
 def test_yaml_is_easy_on_the_eye():
     document = {"sources": ["exp7", "ws1/base*"], "template": "{run}", "idle_timeout": 1800.0, "on": {"off": "no"}}
-    assert yaml_text(document) == (
+    assert format_yaml(document) == (
         'sources:\n  - exp7\n  - "ws1/base*"\ntemplate: "{run}"\nidle_timeout: 1800.0\n"on":\n  "off": "no"\n'
     )

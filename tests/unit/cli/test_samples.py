@@ -3,7 +3,7 @@
 
 import pytest
 
-from aboard.cli.habits import samples_of
+from aboard.cli.habits import parse_sample_options
 from aboard.errors import InvalidValue
 
 
@@ -20,7 +20,7 @@ from aboard.errors import InvalidValue
     ],
 )
 def test_both_ways_to_say_it(samples, per_plugin, wanted):
-    assert samples_of(samples, per_plugin) == wanted
+    assert parse_sample_options(samples, per_plugin) == wanted
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,5 @@ def test_both_ways_to_say_it(samples, per_plugin, wanted):
 )
 def test_what_makes_no_sense_is_said(samples, per_plugin, said):
     with pytest.raises(InvalidValue) as error:
-        samples_of(samples, per_plugin)
+        parse_sample_options(samples, per_plugin)
     assert said in str(error.value)

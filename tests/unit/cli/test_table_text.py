@@ -3,8 +3,8 @@
 
 import pytest
 
-from aboard.cli.output import print_pairs, print_table, shown
-from aboard.cli.runs.listing import group_title
+from aboard.cli.output import format_value, print_pairs, print_table
+from aboard.cli.runs.listing import format_group
 
 BAD = "v\x1b]0;PWN\x07\x1b[2J\r\n\x9b31m\u202e"
 ESCAPED = r"v\u001b]0;PWN\u0007\u001b[2J\r\n\u009b31m\u202e"
@@ -12,7 +12,7 @@ ESCAPED = r"v\u001b]0;PWN\u0007\u001b[2J\r\n\u009b31m\u202e"
 
 @pytest.mark.parametrize("value", [BAD, {"t": BAD}, {BAD: ""}, [BAD], (BAD, 1)])
 def test_values_are_shown_without_control_characters(value: object):
-    for text in (shown(value), group_title(value)):
+    for text in (format_value(value), format_group(value)):
         assert ESCAPED in text
         assert text.isprintable()
 

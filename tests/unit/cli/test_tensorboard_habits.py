@@ -9,7 +9,7 @@ from tensorboard.plugins.core.core_plugin import CorePluginLoader
 from typer.main import get_command
 
 from aboard.cli import app
-from aboard.cli.habits import _INSTEAD, translated, without_subcommand
+from aboard.cli.habits import _INSTEAD, strip_subcommand, translate_arguments
 from aboard.errors import InvalidValue
 
 
@@ -31,11 +31,11 @@ def test_every_flag_of_tensorboard_is_known():
     assert replaced
     for flag in replaced:
         with pytest.raises(InvalidValue, match=r"hint: (aboard doctor|give the)"):
-            translated(["runs", flag, "value", "more"])
+            translate_arguments(["runs", flag, "value", "more"])
     ignored = flags - replaced - flags_of_view() - {"--helpfull", "--version_tb"}
     assert ignored
     for flag in ignored:
-        arguments, notes = translated(["runs", flag, "value", "more"])
+        arguments, notes = translate_arguments(["runs", flag, "value", "more"])
         assert arguments == ["runs", "more"]
         assert notes[0].startswith(f"{flag} has no effect: ")
 
@@ -56,7 +56,7 @@ def test_every_flag_of_tensorboard_is_known():
     ],
 )
 def test_what_is_left_for_aboard(typed, left):
-    assert translated(typed).arguments == left
+    assert translate_arguments(typed).arguments == left
 
 
 @pytest.mark.parametrize(
@@ -64,16 +64,16 @@ def test_what_is_left_for_aboard(typed, left):
 )
 def test_what_to_use_instead(flag):
     with pytest.raises(InvalidValue, match="is not a flag of aboard view"):
-        translated([flag, "x"])
+        translate_arguments([flag, "x"])
 
 
 def test_the_words_tensorboard_and_serve(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert without_subcommand(["tensorboard"]) == []
-    assert without_subcommand(["tensorboard", "runs"]) == ["runs"]
-    assert without_subcommand(["tensorboard", "serve", "runs"]) == ["runs"]
-    assert without_subcommand(["serve"]) == []
-    assert without_subcommand(["runs", "tensorboard"]) == ["runs", "tensorboard"]
+    assert strip_subcommand(["tensorboard"]) == []
+    assert strip_subcommand(["tensorboard", "runs"]) == ["runs"]
+    assert strip_subcommand(["tensorboard", "serve", "runs"]) == ["runs"]
+    assert strip_subcommand(["serve"]) == []
+    assert strip_subcommand(["runs", "tensorboard"]) == ["runs", "tensorboard"]
     (tmp_path / "tensorboard").mkdir()
-    assert without_subcommand(["tensorboard"]) == ["tensorboard"]
-    assert without_subcommand(["tensorboard", "runs"]) == ["runs"]
+    assert strip_subcommand(["tensorboard"]) == ["tensorboard"]
+    assert strip_subcommand(["tensorboard", "runs"]) == ["runs"]

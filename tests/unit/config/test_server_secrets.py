@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.cli.server.options import server_token
+from aboard.cli.server.options import choose_token
 from aboard.config.server import check_chosen_secret
 from aboard.config.settings import Settings
 from aboard.errors import InvalidValue
@@ -40,11 +40,11 @@ def test_other_secrets_are_accepted(secret: str) -> None:
 def test_the_token_of_a_server_is_checked_on_every_address(tmp_path: Path, *, is_loopback: bool) -> None:
     settings = replace(Settings(home=tmp_path), token="1234567890123456")
     with pytest.raises(InvalidValue, match=r"The token of the server has digits only"):
-        server_token(settings, is_loopback=is_loopback)
+        choose_token(settings, is_loopback=is_loopback)
     strong = replace(settings, token="a-token-for-tests-only")
-    assert server_token(strong, is_loopback=is_loopback).text == "a-token-for-tests-only"
+    assert choose_token(strong, is_loopback=is_loopback).text == "a-token-for-tests-only"
 
 
 def test_the_local_server_ignores_the_token_for_other_servers(tmp_path: Path) -> None:
     settings = replace(Settings(home=tmp_path), token="1")
-    assert len(server_token(settings, is_loopback=True, is_private=True).text) >= 32
+    assert len(choose_token(settings, is_loopback=True, is_private=True).text) >= 32

@@ -126,13 +126,13 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Open a board over experiments, runs and folders. The same selection opens the same board again."""
-    from aboard.cli.boards.launch import StartOptions, start_board, with_config
-    from aboard.cli.habits import refuse_files, runs_of
-    from aboard.cli.selections import spelled_out
+    from aboard.cli.boards.launch import StartOptions, apply_config, start_board
+    from aboard.cli.habits import parse_trial_ids, refuse_files
+    from aboard.cli.selections import expand_files
 
     refuse_files(context or [], include or [])
     options = StartOptions(
-        words=[*spelled_out(sources or []), *runs_of(spelled_out(trial_ids or []))],
+        words=[*expand_files(sources or []), *parse_trial_ids(expand_files(trial_ids or []))],
         where=where,
         workspace=workspace,
         template=template,
@@ -146,7 +146,7 @@ def start(
         dry_run=dry_run,
         as_json=as_json,
     )
-    start_board(with_config(options, config_file, config or []))
+    start_board(apply_config(options, config_file, config or []))
 
 
 @app.command("list")

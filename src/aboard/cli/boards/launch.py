@@ -18,8 +18,8 @@ import typer
 
 from aboard.api.boards import BoardCreated, BoardInfo, BoardReading
 from aboard.api.wire import to_wire
-from aboard.cli.arguments import read_config_file, with_pairs
-from aboard.cli.output import print_json, progress_line, say, yaml_documents
+from aboard.cli.arguments import apply_pairs, read_config_file
+from aboard.cli.output import format_yaml_documents, print_json, progress_line, say
 from aboard.client.boards import BoardOptions, Span
 from aboard.client.client import Client
 from aboard.config.settings import DEFAULT_TEMPLATE, load_settings
@@ -63,10 +63,10 @@ def start_board(options: StartOptions) -> None:
         _show_preview(options)
         return
     client = Client()
-    created = client.boards.create(options.words, **_asked(options))
+    created = client.boards.create(options.words, **_board_options(options))
     if options.as_json:
         address = client.boards.address(created.board)
-        print_json({**board_document(created.board), "url": address, "reopened": created.reopened})
+        print_json({**make_board_document(created.board), "url": address, "reopened": created.reopened})
         return
     if options.detach:
         typer.echo(created.board.id)
@@ -75,7 +75,7 @@ def start_board(options: StartOptions) -> None:
     show_board(client, created.board, open_browser=options.open_browser)
 
 
-def _asked(options: StartOptions) -> BoardOptions:
+def _board_options(options: StartOptions) -> BoardOptions:
     own_template = load_settings().template
     return BoardOptions(
         where=options.where,
@@ -98,24 +98,24 @@ def _show_preview(options: StartOptions) -> None:
     if options.kind is BoardKind.SERVER:
         hint = "add --executor NAME, or --process for the executor of the server; or leave --dry-run out"
         raise InvalidValue("--dry-run shows what an executor is given, and a board in the server needs none", hint=hint)
-    preview = Client().boards.preview(options.words, **_asked(options))
+    preview = Client().boards.preview(options.words, **_board_options(options))
     if options.as_json:
         print_json({"items": preview.documents, "next": None})
     else:
-        typer.echo(yaml_documents(preview.documents), nl=False)
+        typer.echo(format_yaml_documents(preview.documents), nl=False)
     _note_empty(preview.empty)
     say("No board was made. Values of secrets and of options of the server are not shown.", sys.stderr)
 
 
-def board_document(board: BoardInfo) -> dict[str, object]:
+def make_board_document(board: BoardInfo) -> dict[str, object]:
     """A board as one document."""
     return cast("dict[str, object]", to_wire(board))
 
 
-def with_config(options: StartOptions, config_file: str | None, pairs: Sequence[str]) -> StartOptions:
+def apply_config(options: StartOptions, config_file: str | None, pairs: Sequence[str]) -> StartOptions:
     """The options, and where they say nothing the settings of a file, which pairs go before."""
     given = read_config_file(Path(config_file), "--config-file") if config_file else {}
-    given = with_pairs(given, pairs)
+    given = apply_pairs(given, pairs)
     for key in given:
         _check_key(key)
     words = [*options.words, *_texts(given, "sources")]
@@ -189,7 +189,7 @@ _PROBLEMS = 5
 def show_board(client: Client, board: BoardInfo, *, open_browser: bool) -> None:
     """Print where a board is; with `open_browser` open it, if it shows anything soon."""
     board = _until_started(client, board)
-    check_lives(board)
+    check_not_ended(board)
     is_running = board.state is UnitState.RUNNING
     typer.echo(f"TensorBoard is {'running' if is_running else 'starting, and will be'} at: ", nl=False)
     typer.echo(client.boards.address(board))
@@ -210,7 +210,7 @@ def show_board(client: Client, board: BoardInfo, *, open_browser: bool) -> None:
         )
 
 
-def check_lives(board: BoardInfo) -> None:
+def check_not_ended(board: BoardInfo) -> None:
     """Refuse a board that has ended."""
     if board.state.is_ended:
         why = f": {board.reason}" if board.reason else ""

@@ -14,8 +14,8 @@ import typer
 
 from aboard.api.boards import BoardInfo
 from aboard.api.wire import to_wire
-from aboard.cli.boards.launch import board_document, check_lives, show_board
-from aboard.cli.output import local_time, plain, print_csv, print_json, print_table, shown, yaml_text
+from aboard.cli.boards.launch import check_not_ended, make_board_document, show_board
+from aboard.cli.output import escape_control, format_time, format_value, format_yaml, print_csv, print_json, print_table
 from aboard.client.client import Client
 from aboard.errors import InvalidValue
 from aboard.model.boards import BoardLine, LineLevel
@@ -55,21 +55,23 @@ def list_boards(options: BoardListOptions) -> None:
     )
     if options.as_json:
         url = client.url
-        print_json({"items": [{**board_document(board), "url": f"{url}{board.uri}"} for board in boards], "next": None})
+        print_json(
+            {"items": [{**make_board_document(board), "url": f"{url}{board.uri}"} for board in boards], "next": None}
+        )
     elif options.quiet:
         for board in boards:
             typer.echo(board.id)
     elif options.as_csv:
         print_csv(_TITLES, map(_cells, boards))
     else:
-        print_table(_TITLES, [[shown(cell) for cell in _cells(board)] for board in boards])
+        print_table(_TITLES, [[format_value(cell) for cell in _cells(board)] for board in boards])
 
 
 def _cells(board: BoardInfo) -> list[str]:
     return [
         board.id,
         board.owner,
-        f"{plain(board.description) or 'TensorBoard'} ({board.name})",
+        f"{escape_control(board.description) or 'TensorBoard'} ({board.name})",
         str(board.state).upper(),
         _numbers(board.experiments),
         _contents(board),
@@ -107,20 +109,20 @@ def open_board(name: str, *, open_browser: bool) -> None:
     """Show a board that lives."""
     client = Client()
     board = client.boards.get(name)
-    check_lives(board)
+    check_not_ended(board)
     show_board(client, board, open_browser=open_browser)
 
 
 def print_config(name: str, *, as_json: bool) -> None:
     """Print what makes a board, as `--config-file` takes it."""
-    config = config_of(Client().boards.get(name))
+    config = make_config(Client().boards.get(name))
     if as_json:
         print_json(config)
     else:
-        typer.echo(yaml_text(config), nl=False)
+        typer.echo(format_yaml(config), nl=False)
 
 
-def config_of(board: BoardInfo) -> dict[str, object]:
+def make_config(board: BoardInfo) -> dict[str, object]:
     """What a board is made of; what is not set is left out."""
     made_of: dict[str, object] = {
         "description": board.description,
@@ -160,7 +162,7 @@ def _print(lines: Iterable[BoardLine], *, as_json: bool) -> None:
         if as_json:  # what has no end is no document: a line for each
             typer.echo(json.dumps(to_wire(line), ensure_ascii=False))
         else:
-            typer.echo(f"{local_time(line.at)} {line.level.value:<8} {plain(line.text)}")
+            typer.echo(f"{format_time(line.at)} {line.level.value:<8} {escape_control(line.text)}")
 
 
 def _moment(text: str | None, option: str) -> datetime | None:

@@ -10,8 +10,8 @@ import typer
 
 from aboard.api.people import AuditChange, Members, Person
 from aboard.api.wire import Page
-from aboard.cli.arguments import seconds_of
-from aboard.cli.output import MAX_WIDTH, print_json, print_pairs, print_table, shown
+from aboard.cli.arguments import parse_seconds
+from aboard.cli.output import MAX_WIDTH, format_value, print_json, print_pairs, print_table
 from aboard.client.client import Client
 from aboard.errors import InvalidValue
 from aboard.model.people import Role, Token
@@ -51,7 +51,13 @@ def list_people(*, as_json: bool) -> None:
         print_json(page)
         return
     rows = [
-        [one.name, shown(one.display_name), _rights(one), shown(one.created), "DISABLED" if one.disabled else "ACTIVE"]
+        [
+            one.name,
+            format_value(one.display_name),
+            _rights(one),
+            format_value(one.created),
+            "DISABLED" if one.disabled else "ACTIVE",
+        ]
         for one in page.items
     ]
     print_table(["user", "name", "roles", "created", "state"], rows, max_width=2 * MAX_WIDTH)
@@ -102,7 +108,13 @@ def list_changes(actor: str | None, target: str | None, last: int, *, as_json: b
         print_json(Page(tuple(found), after))
         return
     rows = [
-        [shown(one.at), shown(one.actor), one.action, one.target, json.dumps(one.details) if one.details else ""]
+        [
+            format_value(one.at),
+            format_value(one.actor),
+            one.action,
+            one.target,
+            json.dumps(one.details) if one.details else "",
+        ]
         for one in found
     ]
     print_table(["at", "who", "action", "what", "details"], rows, max_width=2 * MAX_WIDTH)
@@ -132,14 +144,14 @@ def create_token(
     name: str, scopes: Sequence[str], expires: str | None, user: str, *, quiet: bool, as_json: bool
 ) -> None:
     """Make a token and print it."""
-    seconds = None if expires is None else seconds_of(expires, "--expires")
+    seconds = None if expires is None else parse_seconds(expires, "--expires")
     made = Client().tokens.create(name, scopes=scopes, expires_seconds=seconds, person=user)
     if as_json:
         print_json(made)
         return
     typer.echo(made.text)
     if not quiet:
-        until = f", until {shown(made.token.expires)}" if made.token.expires else ""
+        until = f", until {format_value(made.token.expires)}" if made.token.expires else ""
         typer.echo(f"This is the token {made.token.name} of {made.token.user}{until}. It is not shown again.", err=True)
 
 
@@ -167,5 +179,10 @@ def revoke_tokens(tokens: Sequence[str], *, as_json: bool) -> None:
 def _row(token: Token) -> list[str]:
     state = "VALID" if token.is_valid(now()) else ("REVOKED" if token.revoked else "EXPIRED")
     scopes = ", ".join(token.scopes) or "all"
-    facts = [shown(token.created), shown(token.parent), shown(token.expires), shown(token.last_used)]
+    facts = [
+        format_value(token.created),
+        format_value(token.parent),
+        format_value(token.expires),
+        format_value(token.last_used),
+    ]
     return [token.id, token.name, token.user, scopes, *facts, state]

@@ -25,7 +25,7 @@ import typer
 
 from aboard.api.people import CreatedToken, Person
 from aboard.api.server import ServerInfo
-from aboard.cli.output import plain, print_json
+from aboard.cli.output import escape_control, print_json
 from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.transport import Address, Transport
 from aboard.config.credentials import Credential, Credentials
@@ -48,9 +48,9 @@ def log_in(server: str | None, token: str | None, *, browser: bool, as_json: boo
     except ServerUnavailable as error:
         hint = "Check the address; `aboard server` prints it when it starts."
         raise ServerUnavailable(error.message, hint=hint) from None
-    text = _read_token(token) if token is not None else _asked(address, mode, browser=browser)
-    kept, person = _tried(address, text)
-    store = run_store(Transport(Address.of(address.url, kept)).get(ServerInfo, "info").run_store)
+    text = _read_token(token) if token is not None else _obtain_token(address, mode, browser=browser)
+    kept, person = _try_token(address, text)
+    store = choose_run_store(Transport(Address.of(address.url, kept)).get(ServerInfo, "info").run_store)
     credentials.keep(address.url, Credential(kept, person.name, store.uri))
     if as_json:
         print_json(person)
@@ -96,11 +96,11 @@ def _created_with(token_id: str, tokens: Sequence[Token]) -> list[str]:
         if token.parent in family:
             family.add(token.id)
             if token.is_valid(now()):
-                names.append(plain(token.name))
+                names.append(escape_control(token.name))
     return names
 
 
-def _tried(address: Address, text: str) -> tuple[str, Person]:
+def _try_token(address: Address, text: str) -> tuple[str, Person]:
     """A token that works, and whose it is. What is no token may be a code, which becomes one."""
     try:
         return text, _me(address, text)
@@ -119,9 +119,9 @@ def _tokens(address: Address) -> TokensClient:
     return TokensClient(lambda: transport)
 
 
-def _asked(address: Address, mode: str, *, browser: bool) -> str:
+def _obtain_token(address: Address, mode: str, *, browser: bool) -> str:
     if browser and mode != "header" and sys.stdin.isatty():
-        made = browser_login(address.url, _tokens(address))
+        made = log_in_with_browser(address.url, _tokens(address))
         if made is not None:
             return made
     if mode == "header":
@@ -181,7 +181,7 @@ class _Answer(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def browser_login(url: str, tokens: TokensClient, seconds: float = _PATIENCE_SECONDS) -> str | None:
+def log_in_with_browser(url: str, tokens: TokensClient, seconds: float = _PATIENCE_SECONDS) -> str | None:
     """A token, or None if no browser could be opened."""
     verifier, state = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
     with _Waiting(state) as waiting:
@@ -212,7 +212,7 @@ class RunStore(NamedTuple):
     told: str = ""
 
 
-def run_store(named: str) -> RunStore:
+def choose_run_store(named: str) -> RunStore:
     """The store that a server names for runs. A folder is used if it is one of this machine and can be written."""
     if not named:
         return RunStore()

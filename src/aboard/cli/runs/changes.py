@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import typer
 
 from aboard.api.runs import RetentionRequest, RunProblem, RunsChanged
-from aboard.cli.arguments import confirm, seconds_of
-from aboard.cli.output import bytes_text, print_json
-from aboard.cli.selections import selected_runs
+from aboard.cli.arguments import confirm, parse_seconds
+from aboard.cli.output import format_bytes, print_json
+from aboard.cli.selections import select_runs
 from aboard.client.client import Client
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.names import run_name
@@ -110,7 +110,7 @@ def retain_runs(
     asked = RetentionRequest(
         where=where or "",
         workspaces=tuple(workspaces),
-        older_than_seconds=None if older_than is None else seconds_of(older_than, "--older-than"),
+        older_than_seconds=None if older_than is None else parse_seconds(older_than, "--older-than"),
         keep_newest=keep,
         files=files,
         in_bin=in_bin,
@@ -121,8 +121,8 @@ def retain_runs(
         print_json(plan)
         return 0
     for run in plan.items:
-        typer.echo(f"{_title(run)}  {str(run.status).upper()}  {bytes_text(run.bytes or 0)}", err=as_json)
-    summary = f"{len(plan.items)} run{'s' * (len(plan.items) != 1)}, {bytes_text(plan.bytes)}"
+        typer.echo(f"{_title(run)}  {str(run.status).upper()}  {format_bytes(run.bytes or 0)}", err=as_json)
+    summary = f"{len(plan.items)} run{'s' * (len(plan.items) != 1)}, {format_bytes(plan.bytes)}"
     if dry_run or not plan.items:
         typer.echo(f"{summary} would go; nothing was done." if plan.items else "No run would go.", err=True)
         return 0
@@ -134,7 +134,7 @@ def retain_runs(
 
 
 def _named(client: Client, names: Sequence[str], where: str | None = None, *, in_bin: bool = False) -> list[str]:
-    return [run_name(run.number) for run in selected_runs(client, names, where, in_bin=in_bin, exact=True)]
+    return [run_name(run.number) for run in select_runs(client, names, where, in_bin=in_bin, exact=True)]
 
 
 def _tell(changed: RunsChanged, word: str, *, as_json: bool) -> int:

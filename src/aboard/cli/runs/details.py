@@ -11,16 +11,16 @@ import typer
 from aboard.cli.output import (
     EMPTY,
     MAX_WIDTH,
-    bytes_text,
-    duration_text,
-    local_time,
-    number_text,
-    plain,
+    escape_control,
+    format_bytes,
+    format_duration,
+    format_number,
+    format_time,
+    format_value,
     print_csv,
     print_json,
     print_pairs,
     print_table,
-    shown,
 )
 from aboard.client.client import Client
 from aboard.errors import AboardError
@@ -36,14 +36,14 @@ def show_run(name: str, *, as_json: bool) -> None:
         print_json(run)
         return
     print_pairs(_facts(run))
-    _section("hyperparameters", {name: shown(value) for name, value in run.hparams.items()})
+    _section("hyperparameters", {name: format_value(value) for name, value in run.hparams.items()})
     _print_metrics(run)
-    _section("tags", {name: plain(value) for name, value in run.tags.items()})
+    _section("tags", {name: escape_control(value) for name, value in run.tags.items()})
     if run.notes:
         typer.echo("\nnotes")
         for note in run.notes:
-            moment = local_time(note.written) if note.written else EMPTY
-            typer.echo(f"  {moment}  {shown(note.author)}: {plain(note.text)}")
+            moment = format_time(note.written) if note.written else EMPTY
+            typer.echo(f"  {moment}  {format_value(note.author)}: {escape_control(note.text)}")
     for attempt in run.attempts:
         _print_attempt(attempt)
     _section("more", _flat(run.details))
@@ -53,24 +53,24 @@ def _facts(run: RunRecord) -> dict[str, str]:
     group = f"{run.experiment} ({experiment_name(run.experiment_number)})" if run.experiment_number else run.experiment
     return {
         "run": run_name(run.number) if run.number else EMPTY,
-        "name": shown(run.name),
+        "name": format_value(run.name),
         "uid": run.uid,
         "workspace": run.workspace,
-        "experiment": shown(group),
-        "status": shown(run.status),
-        "reason": shown(run.reason),
-        "exit code": shown(run.exit_code),
-        "user": shown(run.user),
-        "host": shown(run.host),
-        "store": shown(run.store),
-        "created": shown(run.created),
-        "started": shown(run.started),
-        "ended": shown(run.ended),
-        "heartbeat": shown(run.heartbeat),
-        "duration": EMPTY if run.duration is None else duration_text(run.duration),
-        "files": shown(run.files),
-        "size": EMPTY if run.bytes is None else bytes_text(run.bytes),
-        **({"deleted": shown(run.deleted)} if run.deleted else {}),
+        "experiment": format_value(group),
+        "status": format_value(run.status),
+        "reason": format_value(run.reason),
+        "exit code": format_value(run.exit_code),
+        "user": format_value(run.user),
+        "host": format_value(run.host),
+        "store": format_value(run.store),
+        "created": format_value(run.created),
+        "started": format_value(run.started),
+        "ended": format_value(run.ended),
+        "heartbeat": format_value(run.heartbeat),
+        "duration": EMPTY if run.duration is None else format_duration(run.duration),
+        "files": format_value(run.files),
+        "size": EMPTY if run.bytes is None else format_bytes(run.bytes),
+        **({"deleted": format_value(run.deleted)} if run.deleted else {}),
     }
 
 
@@ -79,7 +79,7 @@ def _print_metrics(run: RunRecord) -> None:
         return
     typer.echo("\nmetrics")
     rows = [
-        [plain(name), str(one.count), *_point(one.last), *_point(one.smallest), *_point(one.largest)]
+        [escape_control(name), str(one.count), *_point(one.last), *_point(one.smallest), *_point(one.largest)]
         for name, one in run.metrics.items()
     ]
     titles = ["metric", "points", "last", "at step", "min", "at step", "max", "at step"]
@@ -87,17 +87,17 @@ def _print_metrics(run: RunRecord) -> None:
 
 
 def _point(point: MetricPoint | None) -> tuple[str, str]:
-    return (EMPTY, EMPTY) if point is None else (number_text(point.value, 6), str(point.step))
+    return (EMPTY, EMPTY) if point is None else (format_number(point.value, 6), str(point.step))
 
 
 def _print_attempt(attempt: Attempt) -> None:
     facts = {
-        "status": shown(attempt.status),
-        "started": shown(attempt.started),
-        "ended": shown(attempt.ended),
-        "host": shown(attempt.host),
-        "exit code": shown(attempt.exit_code),
-        "reason": shown(attempt.reason),
+        "status": format_value(attempt.status),
+        "started": format_value(attempt.started),
+        "ended": format_value(attempt.ended),
+        "host": format_value(attempt.host),
+        "exit code": format_value(attempt.exit_code),
+        "reason": format_value(attempt.reason),
     }
     _section(f"attempt {attempt.number}", {**facts, **_flat(attempt.details)})
 
@@ -105,7 +105,7 @@ def _print_attempt(attempt: Attempt) -> None:
 def _section(title: str, pairs: Mapping[str, str]) -> None:
     if pairs:
         typer.echo(f"\n{title}")
-        print_pairs({plain(name): text for name, text in pairs.items()}, indent="  ")
+        print_pairs({escape_control(name): text for name, text in pairs.items()}, indent="  ")
 
 
 def _flat(details: Mapping[str, object], above: str = "") -> dict[str, str]:
@@ -116,7 +116,7 @@ def _flat(details: Mapping[str, object], above: str = "") -> dict[str, str]:
         elif isinstance(value, Mapping):
             found |= _flat(cast("Mapping[str, object]", value), f"{above}{name}.")
         else:
-            found[f"{above}{name}"] = shown(value)
+            found[f"{above}{name}"] = format_value(value)
     return found
 
 
@@ -133,7 +133,7 @@ def compare_runs(first: str, second: str, *, as_json: bool, as_csv: bool) -> Non
         typer.echo("They do not differ.")
     else:
         rows = [
-            [plain(one.field), _side(one.field, one.first), _side(one.field, one.second)]
+            [escape_control(one.field), _side(one.field, one.first), _side(one.field, one.second)]
             for one in comparison.differences
         ]
         print_table(titles, rows, max_width=2 * MAX_WIDTH)
@@ -151,9 +151,9 @@ def _side(field: str, value: object) -> str:
         return str(value).upper()
     if field in {"created", "started", "ended"}:
         try:
-            return local_time(parse_time(value))
+            return format_time(parse_time(value))
         except AboardError:
-            return shown(value)
+            return format_value(value)
     if field in {"duration", "bytes"} and isinstance(value, (int, float)):
-        return duration_text(value) if field == "duration" else bytes_text(value)
-    return shown(value, precision=6)
+        return format_duration(value) if field == "duration" else format_bytes(value)
+    return format_value(value, precision=6)

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from aboard.cli.arguments import roots_of
-from aboard.cli.export import ExportOptions, checked_format, export, tell_exported, written_to
-from aboard.cli.output import bytes_text, print_csv, print_json, print_table, progress_line, shown
+from aboard.cli.arguments import parse_roots
+from aboard.cli.export import ExportOptions, check_format, export, open_output, report_exported
+from aboard.cli.output import format_bytes, format_value, print_csv, print_json, print_table, progress_line
 from aboard.cli.parsing import ExportFormat
-from aboard.cli.selections import selected_runs
+from aboard.cli.selections import select_runs
 from aboard.client.client import Client
 from aboard.client.series import CurveColumns
 from aboard.errors import InvalidValue, StoreError
@@ -38,13 +38,13 @@ def show_usage(by: str, workspaces: Sequence[str], *, in_bin: bool, as_json: boo
     if as_csv:
         print_csv([by, "runs", "files", "bytes"], rows)
         return
-    shown_rows = [[_group(by, group), str(runs), str(files), bytes_text(size)] for group, runs, files, size in rows]
-    shown_rows.append(["all", str(usage.runs), str(usage.files), bytes_text(usage.bytes)])
+    shown_rows = [[_group(by, group), str(runs), str(files), format_bytes(size)] for group, runs, files, size in rows]
+    shown_rows.append(["all", str(usage.runs), str(usage.files), format_bytes(usage.bytes)])
     print_table([by, "runs", "files", "size"], shown_rows, right=[False, True, True, True])
 
 
 def _group(by: str, group: str) -> str:
-    return group.upper() if by == "status" else shown(group)
+    return group.upper() if by == "status" else format_value(group)
 
 
 def export_runs(
@@ -60,16 +60,16 @@ def export_runs(
 ) -> None:
     """Write every point of every curve of runs, straight from their stores or as the server tells them."""
     client = Client()
-    runs = selected_runs(client, names, where)
+    runs = select_runs(client, names, where)
     names_of = Counter(run.name for run in runs)
     named = {run.name if names_of[run.name] == 1 else run_name(run.number): run for run in runs}
     options = ExportOptions(
         roots={}, output=output, format=form, tags=tags, runs=[], superseded=superseded, force=force
     )
     if through_server:
-        export_served(client, named, options)
+        export_through_server(client, named, options)
         return
-    roots = roots_of([f"{name}={_root(run)}" for name, run in named.items()], None, None)
+    roots = parse_roots([f"{name}={_root(run)}" for name, run in named.items()], None, None)
     try:
         export(replace(options, roots=roots))
     except StoreError as error:
@@ -91,19 +91,19 @@ class _Logdir:
     hparams: Mapping[str, HParam]
 
 
-def export_served(client: Client, runs: Mapping[str, SelectedRun], options: ExportOptions) -> None:
+def export_through_server(client: Client, runs: Mapping[str, SelectedRun], options: ExportOptions) -> None:
     """Write the points of runs, which are given by the names that they get in the table."""
     if options.superseded:
         raise InvalidValue(
             "the server tells no points that were logged anew",
             hint="leave away --superseded, or leave away --through-server to read the stores from here",
         )
-    form, tags = checked_format(options), NamePatterns(options.tags)
+    form, tags = check_format(options), NamePatterns(options.tags)
     if options.tags:
         infos = [info.tag for run in runs.values() for info in client.series.tags(run_name(run.number), kind="scalar")]
         tags.refuse_idle(dict.fromkeys(infos).keys(), "scalar tag")
     done = ExportResult()
-    with written_to(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
+    with open_output(options) as file, progress_line(lambda: f"{done.points:,} points of {done.runs} runs written"):
         target = form(file, superseded=False)
         target.begin()
         for name, run in runs.items():
@@ -115,7 +115,7 @@ def export_served(client: Client, runs: Mapping[str, SelectedRun], options: Expo
                 done.series += len(curves)
                 done.runs += 1
         target.end()
-    tell_exported(done, options)
+    report_exported(done, options)
 
 
 def _logdirs(

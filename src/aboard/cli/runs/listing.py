@@ -14,7 +14,16 @@ from datetime import datetime
 
 import typer
 
-from aboard.cli.output import EMPTY, PRECISION, bytes_text, duration_text, print_csv, print_json, print_table, shown
+from aboard.cli.output import (
+    EMPTY,
+    PRECISION,
+    format_bytes,
+    format_duration,
+    format_value,
+    print_csv,
+    print_json,
+    print_table,
+)
 from aboard.client.client import Client
 from aboard.errors import InvalidValue
 from aboard.model.names import experiment_name, run_name
@@ -55,10 +64,10 @@ class RunColumn:
             return format(value, self.form)
         if isinstance(self.field, ColumnField) and isinstance(value, (int, float)):
             if self.field.name == "bytes":
-                return bytes_text(value)
+                return format_bytes(value)
             if self.field.name == "duration":
-                return duration_text(value)
-        return shown(value, precision=precision)
+                return format_duration(value)
+        return format_value(value, precision=precision)
 
     @property
     def is_number(self) -> bool:
@@ -80,16 +89,16 @@ class RunColumn:
         return run_name(run.number) if run.number else run.uid
 
 
-def run_columns(given: str | None, added: str | None) -> list[RunColumn]:
+def parse_columns(given: str | None, added: str | None) -> list[RunColumn]:
     """The columns that a person names, separated by commas: `name`, `name=Title`, `metrics.loss.min:.3f`."""
     names = _parts(given) if given else list(DEFAULT)
     columns = [_column(name) for name in [*names, *_parts(added or "")]]
     if not columns:
-        raise InvalidValue("no column is named", hint=f"name some of {all_names()}, hparams.NAME, metrics.NAME.min")
+        raise InvalidValue("no column is named", hint=f"name some of {list_names()}, hparams.NAME, metrics.NAME.min")
     return columns
 
 
-def all_names(runs: Sequence[RunRecord] = ()) -> str:
+def list_names(runs: Sequence[RunRecord] = ()) -> str:
     """All columns, with the hyperparameters, metrics and tags of some runs."""
     parts = ", ".join(part.value for part in MetricPart)
     found = [*_OWN, *COLUMNS]
@@ -123,12 +132,12 @@ def _check_form(form: str) -> None:
     raise InvalidValue(f"{form!r} is not a format for numbers", hint="write metrics.loss:.3f, bytes:, or the like")
 
 
-def group_title(value: object) -> str:
+def format_group(value: object) -> str:
     """What stands above a group of runs."""
-    return EMPTY if value is None else shown(value)
+    return EMPTY if value is None else format_value(value)
 
 
-def sortable(value: object) -> tuple[int, object]:
+def make_sort_key(value: object) -> tuple[int, object]:
     """A key that brings any two values into an order: numbers, texts, the rest, nothing."""
     if value is None:
         return 4, 0
@@ -168,14 +177,14 @@ def list_runs(options: ListOptions) -> None:
     if options.as_json and options.as_csv:
         raise InvalidValue("--json and --csv are two forms of one list", hint="use one of both")
     client = Client()
-    columns = run_columns(options.columns, options.add_columns)
-    group = run_columns(options.group, None)[0] if options.group else None
+    columns = parse_columns(options.columns, options.add_columns)
+    group = parse_columns(options.group, None)[0] if options.group else None
     is_full = options.available or (options.as_json and not options.columns and not options.add_columns)
-    runs, following = _asked(client, options, [] if is_full else [*columns, *([group] if group else [])])
+    runs, following = _fetch_runs(client, options, [] if is_full else [*columns, *([group] if group else [])])
     if group:
-        runs.sort(key=lambda run: sortable(group.value(run)))
+        runs.sort(key=lambda run: make_sort_key(group.value(run)))
     if options.available:
-        typer.echo(all_names(runs) if runs else all_names().replace(", ", "\n"))
+        typer.echo(list_names(runs) if runs else list_names().replace(", ", "\n"))
     elif options.as_json:
         _print_json(runs, following, columns, group, is_full=is_full)
     elif options.as_csv:
@@ -186,7 +195,7 @@ def list_runs(options: ListOptions) -> None:
         _tell_rest(client, options, len(runs), is_all=following is None)
 
 
-def where_of(options: ListOptions) -> str | None:
+def make_filter(options: ListOptions) -> str | None:
     """All filters as one text of the query language."""
     parts = [f"({options.where})"] if options.where else []
     if options.statuses:
@@ -225,10 +234,12 @@ def _tell_stages(client: Client, options: ListOptions) -> None:
             typer.echo(f"note: For a metric that was logged in a stage, write {written}.", err=True)
 
 
-def _asked(client: Client, options: ListOptions, columns: Sequence[RunColumn]) -> tuple[list[RunRecord], str | None]:
+def _fetch_runs(
+    client: Client, options: ListOptions, columns: Sequence[RunColumn]
+) -> tuple[list[RunRecord], str | None]:
     # Without any named, the server sends all of them; a table of others needs none.
     wanted = ([name for column in columns for name in column.asked] or ["name"]) if columns else None
-    workspaces, where = tuple(options.workspaces), where_of(options)
+    workspaces, where = tuple(options.workspaces), make_filter(options)
     _check_sort(client, options)
     if options.everything:
         runs = client.runs.iterate(
@@ -266,7 +277,7 @@ def _print_tables(
     titles, right = [one.title for one in columns], [one.is_number for one in columns]
     for place, (value, members) in enumerate(_groups(runs, group)):
         if group:
-            typer.echo(f"{chr(10) * bool(place)}{group.title}: {group_title(value)} ({len(members)})")
+            typer.echo(f"{chr(10) * bool(place)}{group.title}: {format_group(value)} ({len(members)})")
         rows = [[one.text(run, options.precision) for one in columns] for run in members]
         print_table(titles, rows, right=right, max_width=options.max_width)
 
@@ -293,7 +304,7 @@ def _tell_rest(client: Client, options: ListOptions, count: int, *, is_all: bool
     total = client.runs.count(
         workspaces=tuple(options.workspaces),
         experiment=options.experiment,
-        where=where_of(options),
+        where=make_filter(options),
         in_bin=options.in_bin,
     )
     typer.echo(f"{count} of {total} runs; --all shows all, --last N more", err=True)

@@ -56,7 +56,7 @@ def server(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with address and token.")] = False,
 ) -> None:
     """Serve the catalog of runs over HTTP to commands, scripts and colleagues."""
-    from aboard.cli.server.options import ServerOptions, needed_packages, server_token
+    from aboard.cli.server.options import ServerOptions, choose_token, require_packages
 
     if context.invoked_subcommand is not None:
         return
@@ -78,8 +78,8 @@ def server(
     from aboard.server.http.listening import is_loopback
 
     settings = options.settings()
-    token = server_token(settings, is_loopback=is_loopback(settings.serve.host), is_private=options.private)
-    with needed_packages():
+    token = choose_token(settings, is_loopback=is_loopback(settings.serve.host), is_private=options.private)
+    with require_packages():
         from aboard.cli.server.serving import serve_catalog
 
     serve_catalog(options, settings, token)

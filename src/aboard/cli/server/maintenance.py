@@ -15,8 +15,8 @@ import typer
 
 from aboard.api.server import ReindexState
 from aboard.api.wire import to_wire
-from aboard.cli.output import bytes_text, progress_line
-from aboard.cli.server.options import ServerOptions, needed_packages, server_token
+from aboard.cli.output import format_bytes, progress_line
+from aboard.cli.server.options import ServerOptions, choose_token, require_packages
 from aboard.client.client import Client
 from aboard.config.declarations import BY_KEY
 from aboard.config.home import machine_folder
@@ -32,12 +32,12 @@ _T = TypeVar("_T")
 
 def check_server(options: ServerOptions) -> int:
     """Print one line for each thing that was looked at; 1 if something is wrong."""
-    with needed_packages():
+    with require_packages():
         from aboard.server.http.listening import is_loopback
         from aboard.server.setup import oidc_provider
 
     report = _Report(as_json=options.as_json)
-    settings = report.found("settings", options.settings, _told_settings)
+    settings = report.found("settings", options.settings, _describe_settings)
     if settings is None:
         return report.end()
     serve, login = settings.serve, settings.login
@@ -45,7 +45,7 @@ def check_server(options: ServerOptions) -> int:
     report.found("home", lambda: _home(settings.home), str)
     token = report.found(
         "login",
-        lambda: server_token(settings, is_loopback=is_loopback(serve.host), is_private=options.private),
+        lambda: choose_token(settings, is_loopback=is_loopback(serve.host), is_private=options.private),
         lambda _: f"mode {login.mode}, listening on {serve.host}",
     )
     if login.mode == "header":
@@ -98,7 +98,7 @@ class _Report:
                 typer.echo(f"      hint: {hint}")
 
 
-def _told_settings(settings: Settings) -> str:
+def _describe_settings(settings: Settings) -> str:
     path = settings_file(settings.home)
     return f"{path} is good" if path.exists() else f"{path} is not there; what it might say has defaults"
 
@@ -148,9 +148,9 @@ def _store(uri: str, settings: Settings) -> str:
 
 
 def _boards(settings: Settings) -> str:
-    from aboard.cli.server.serving import board_executors
+    from aboard.cli.server.serving import make_board_executors
 
-    return f"as processes they may run on {', '.join(board_executors(settings.boards, is_personal=False).names)}"
+    return f"as processes they may run on {', '.join(make_board_executors(settings.boards, is_personal=False).names)}"
 
 
 def _root(root: str, stores: Sequence[str]) -> str:
@@ -195,7 +195,7 @@ def back_up(file: str, place: str | None) -> None:
         from aboard.catalog.backup import back_up as write
 
         size = write(catalog, Path(file).expanduser())
-        typer.echo(f"{catalog} is backed up in {file}, {bytes_text(size)}.")
+        typer.echo(f"{catalog} is backed up in {file}, {format_bytes(size)}.")
 
 
 def restore(file: str, place: str | None, *, replace: bool) -> None:
@@ -209,7 +209,7 @@ def restore(file: str, place: str | None, *, replace: bool) -> None:
 
 @contextlib.contextmanager
 def _opened(place: str | None, *, beside_server: bool) -> Generator[tuple[Catalog, Settings]]:
-    with needed_packages():
+    with require_packages():
         from aboard.catalog.catalog import Catalog
 
     logging.getLogger("alembic").setLevel(logging.WARNING)

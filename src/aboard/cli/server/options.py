@@ -50,7 +50,7 @@ class ServerToken:
 
 
 @contextlib.contextmanager
-def needed_packages() -> Generator[None]:
+def require_packages() -> Generator[None]:
     """Say what to install where a package is missing."""
     try:
         yield
@@ -60,7 +60,7 @@ def needed_packages() -> Generator[None]:
         ) from error
 
 
-def server_token(settings: Settings, *, is_loopback: bool, is_private: bool = False) -> ServerToken:
+def choose_token(settings: Settings, *, is_loopback: bool, is_private: bool = False) -> ServerToken:
     """The token of a server; an error where others could reach it and nothing keeps them out."""
     if is_private or settings.login.mode != "personal":
         return ServerToken(secrets.token_urlsafe(32), is_settled=False)

@@ -172,7 +172,7 @@ class CatalogServer:
         upkeep = control.leases.lease("retention")
         retention = RetentionTask(
             control.seen_by(Access.whole(ACTOR)).retain,
-            [_asked(rule) for rule in self._settings.retention],
+            [_retention_request(rule) for rule in self._settings.retention],
             is_ours=lambda: upkeep.is_held,
             chores=[lambda: clean_stores([one.uri for one in control.stores()])],
         )
@@ -188,7 +188,7 @@ class CatalogServer:
                 total=limits.limit_total or None,
             ),
             plugins=None if self._is_personal else self._settings.serve.plugins,
-            executors=board_executors(limits, is_personal=self._is_personal),
+            executors=make_board_executors(limits, is_personal=self._is_personal),
         )
 
     def _announce(self, url: str, boards_port: int, control: Services, person: str, *, is_first: bool) -> None:
@@ -227,7 +227,7 @@ class CatalogServer:
         say(f"It follows {', '.join(stores)}. Ctrl-C ends it.", sys.stderr)
 
 
-def board_executors(settings: BoardHostSettings, *, is_personal: bool) -> BoardExecutors:
+def make_board_executors(settings: BoardHostSettings, *, is_personal: bool) -> BoardExecutors:
     """Where boards may run as processes; an error where what is settled can never work."""
     made = BoardExecutors(
         allowed=settings.executors,
@@ -253,7 +253,7 @@ def _follow_again(control: Services, uris: list[str]) -> None:
             _log.warning("%s is not followed: %s", uri, error)
 
 
-def _asked(rule: RetentionRule) -> RetentionRequest:
+def _retention_request(rule: RetentionRule) -> RetentionRequest:
     return RetentionRequest(
         where=rule.where,
         workspaces=rule.workspaces,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from aboard.cli.habits import without_subcommand
+from aboard.cli.habits import strip_subcommand
 
 
 def view(
@@ -82,11 +82,11 @@ def view(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
 ) -> None:
     """Open a board: over folders of event files as `tensorboard --logdir`, or over runs that a server knows."""
-    from aboard.cli.habits import flags_given, samples_of
-    from aboard.cli.selections import classify_words, spelled_out
+    from aboard.cli.habits import list_given_flags, parse_sample_options
+    from aboard.cli.selections import classify_words, expand_files
     from aboard.cli.view.runs import RunViewOptions, view_runs
 
-    words = classify_words(spelled_out(without_subcommand(paths or [])))
+    words = classify_words(expand_files(strip_subcommand(paths or [])))
     for note in words.notes:
         typer.echo(f"note: {note}", err=True)
     about_runs = RunViewOptions(
@@ -96,9 +96,9 @@ def view(
         experiment=experiment,
         workspace=workspace,
         template=template or "",
-        samples=samples_of(samples, samples_per_plugin),
+        samples=parse_sample_options(samples, samples_per_plugin),
         window_title=window_title,
-        foreground=flags_given(
+        foreground=list_given_flags(
             host=host,
             port=port,
             bind_all=bind_all,
@@ -115,12 +115,12 @@ def view(
     if about_runs.is_about_runs:
         view_runs(about_runs)
         return
-    from aboard.cli.view.serving import ViewOptions, readable_roots
+    from aboard.cli.view.serving import ViewOptions, check_roots
     from aboard.cli.view.serving import view as serve
 
     serve(
         ViewOptions(
-            roots=readable_roots(words.folders, logdir, logdir_spec),
+            roots=check_roots(words.folders, logdir, logdir_spec),
             host=host,
             bind_all=bind_all,
             port=port,

@@ -28,7 +28,7 @@ def report_reading(collection: RunCollection) -> None:
     progress = collection.progress
     if shown:
         say(_progress_line(progress).ljust(78), sys.stderr)
-    for line in problem_lines(collection):
+    for line in list_problems(collection):
         say(line, sys.stderr)
     if progress.runs_found == 0:
         say("No event files yet; runs appear here as they are written.", sys.stderr)
@@ -41,7 +41,7 @@ def _is_read(collection: RunCollection, *, within: float) -> bool:
     return collection.progress.cycles > 0
 
 
-def problem_lines(collection: RunCollection) -> list[str]:
+def list_problems(collection: RunCollection) -> list[str]:
     """What could not be read, in words; nothing when all is well."""
     lines: list[str] = []
     closed = _closed_folders([root for root in collection.roots.values() if isinstance(root, Path)])
@@ -92,7 +92,7 @@ _EVERY = 10.0
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
-def traffic_lines(collection: RunCollection) -> list[str]:
+def list_traffic(collection: RunCollection) -> list[str]:
     """A line for each store."""
     lines: list[str] = []
     for uri, count in collection.traffic.items():
@@ -101,9 +101,9 @@ def traffic_lines(collection: RunCollection) -> list[str]:
     return lines
 
 
-def say_traffic(collection: RunCollection) -> None:
+def print_traffic(collection: RunCollection) -> None:
     """Tell it now."""
-    for line in traffic_lines(collection):
+    for line in list_traffic(collection):
         say(line, sys.stderr)
 
 
@@ -113,7 +113,7 @@ def report_traffic(collection: RunCollection) -> None:
         time.sleep(0.1)
     told: list[str] = []
     while True:
-        lines = traffic_lines(collection)
+        lines = list_traffic(collection)
         if lines != told:
             told = lines
             for line in lines:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aboard.cli.boards.launch import StartOptions, start_board
 from aboard.cli.output import say
-from aboard.cli.selections import ViewWords, board_folders
+from aboard.cli.selections import ViewWords, resolve_folders
 from aboard.client.client import Client
 from aboard.config.credentials import client_settings
 from aboard.config.home import machine_folder
@@ -58,7 +58,7 @@ def view_runs(options: RunViewOptions) -> None:
     try:
         start_board(
             StartOptions(
-                words=[*words, *board_folders(options.words.folders)],
+                words=[*words, *resolve_folders(options.words.folders)],
                 where=where,
                 workspace=options.workspace,
                 numbers=NumberKind.RUN,

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aboard.cli.arguments import roots_of
+from aboard.cli.arguments import parse_roots
 from aboard.cli.output import say
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
 from aboard.model.ids import is_uid
@@ -60,10 +60,10 @@ class ViewOptions:
     stats: bool = False
 
 
-def readable_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
+def check_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
     """The folders that were named, all of which can be read: an empty page would leave a person guessing."""
     try:
-        roots = roots_of(paths, logdir, logdir_spec)
+        roots = parse_roots(paths, logdir, logdir_spec)
         for path in roots.values():
             if not isinstance(path, Path):
                 continue  # a store is asked while the page is already there
@@ -85,7 +85,7 @@ def view(options: ViewOptions) -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
     from aboard.server.http.listening import EVERYWHERE, is_loopback, listen, url_of
 
-    prefix = _checked_prefix(options.path_prefix)
+    prefix = _check_prefix(options.path_prefix)
     is_stored = any(isinstance(root, StoreUri) for root in options.roots.values()) or _has_stored_runs(options.roots)
     fields = STORE_FIELDS if is_stored else FOLDER_FIELDS
     template = None if options.template is None else NameTemplate(options.template, fields)
@@ -197,9 +197,9 @@ class _Reading:
         if self._collection is None:
             return
         if self._options.stats:
-            from aboard.cli.view.reports import say_traffic
+            from aboard.cli.view.reports import print_traffic
 
-            say_traffic(self._collection)
+            print_traffic(self._collection)
         stopping = threading.Thread(target=self._stop, daemon=True)
         stopping.start()
         with contextlib.suppress(KeyboardInterrupt):  # of somebody in a hurry
@@ -271,7 +271,7 @@ def _board_app(collection: RunCollection, template: NameTemplate | None, options
     return SingleBoardApp(board)
 
 
-def _checked_prefix(prefix: str) -> str:
+def _check_prefix(prefix: str) -> str:
     if prefix and not prefix.startswith("/"):
         raise InvalidValue(f"--path_prefix must begin with a slash, got {prefix!r}", hint=f"use /{prefix}")
     return prefix.rstrip("/")
