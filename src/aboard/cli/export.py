@@ -25,7 +25,7 @@ _STDOUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What was asked for."""
+    """The options of `aboard export`."""
 
     roots: dict[str, Root]
     output: str

@@ -205,7 +205,7 @@ def _packed(store: Store) -> Iterator[PackedRun]:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """What is asked for."""
+    """The options of `aboard import`."""
 
     tool: str
     place: str

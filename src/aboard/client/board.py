@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from aboard.api.boards import BoardInfo
 from aboard.client.boards import BoardsClient, Span
-from aboard.client.connection import Connection
+from aboard.client.connection import ServerConnection
 from aboard.errors import AboardError, Conflict, InvalidValue, ServerUnavailable
 from aboard.model.boards import BoardLine
 from aboard.model.groups import ExperimentRecord
@@ -36,7 +34,7 @@ class _ConfiguredServer:
     """The boards of the configured server, where no client is given."""
 
     def __init__(self) -> None:
-        self.boards = BoardsClient(Connection())
+        self.boards = BoardsClient(ServerConnection())
 
 
 class Board:
@@ -179,7 +177,6 @@ class Board:
 
     def _repr_html_(self) -> str:
         """The board itself, where a notebook shows it."""
-
         return BoardFrame(self).html()
 
     def _answers(self) -> bool:
@@ -201,7 +198,7 @@ def _last_part(uri: str) -> str:
 
 
 class ServedRun(RunRecord):
-    """A run that knows whom to ask. It equals the same run that somebody else told of."""
+    """A run of a server, which opens boards there. It equals the same run from elsewhere."""
 
     __slots__ = ("_client",)
     _client: HasBoards
@@ -224,7 +221,7 @@ class ServedRun(RunRecord):
 
 
 class ServedExperiment(ExperimentRecord):
-    """An experiment that knows whom to ask. It equals the same experiment that somebody else told of."""
+    """An experiment of a server, which opens boards there. It equals the same experiment from elsewhere."""
 
     __slots__ = ("_client",)
     _client: HasBoards
@@ -285,13 +282,16 @@ class BoardFrame:
 
     def html(self) -> str:
         """The frame; or words, when the board cannot be shown."""
+        import html  # for notebooks alone, and every client loads this module
+        import uuid
+
         try:
-            self._check_lives()
+            self._check_not_ended()
             self.board.wait_for_data()
             framed, linked = self.board.app_uri, self.board.app_uri
         except AboardError as error:
             return f"<pre>{html.escape(str(error))}</pre>"
-        # Each address of a private server opens the board in a browser once.
+        # Each address of a local server opens the board in a browser once.
         return _FRAME.format(
             frame=f"aboard-{uuid.uuid4()}",
             height=self.height,
@@ -306,6 +306,6 @@ class BoardFrame:
     def __repr__(self) -> str:
         return repr(self.board)
 
-    def _check_lives(self) -> None:
+    def _check_not_ended(self) -> None:
         if self.board.status.is_ended:
             raise InvalidValue(f"the board {self.board.name} has ended", hint="start() starts it again")

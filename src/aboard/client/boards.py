@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.people import LoginLink, LoginLinkRequest
 from aboard.api.wire import Page, on_all_pages
-from aboard.client.connection import Connection, as_tuple, resolve_folder, utc_offset_minutes
+from aboard.client.connection import ServerConnection, as_tuple, resolve_folder, utc_offset_minutes
 from aboard.client.transport import quote_path_part
 from aboard.errors import InvalidValue
 from aboard.model.boards import BoardKind, BoardLine, LineLevel
@@ -44,7 +44,7 @@ class BoardOptions(TypedDict, total=False):
 class BoardsClient:
     """The boards of a server; `Client.boards`. One is named by its id, the beginning of its id, or its name."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServerConnection) -> None:
         self._connection, self._transport = connection, connection.transport
 
     def create(

@@ -11,7 +11,7 @@ from aboard.api.server import ReindexRequest, ReindexState, ServerInfo, StoreReq
 from aboard.api.wire import Page
 from aboard.client.board import ServedExperiment, ServedRun
 from aboard.client.boards import BoardsClient
-from aboard.client.connection import Connection
+from aboard.client.connection import ServerConnection
 from aboard.client.groups import ExperimentsClient, SavedViewsClient, WorkspacesClient
 from aboard.client.people import PeopleClient, TokensClient
 from aboard.client.runs import RunsClient
@@ -26,7 +26,7 @@ class Client:
     def __init__(
         self, url: str | None = None, token: str | None = None, *, timeout: float = 60.0, home: Path | None = None
     ) -> None:
-        self._connection = Connection(url, token, timeout=timeout, home=home)
+        self._connection = ServerConnection(url, token, timeout=timeout, home=home)
         self._transport = self._connection.transport
         self.runs = RunsClient(self._transport, lambda run: ServedRun.of(run, self))
         self.series = SeriesClient(self._transport)

@@ -18,7 +18,7 @@ from aboard.errors import InvalidValue
 from aboard.model.selections import is_folder
 
 
-class Connection:
+class ServerConnection:
     """Gives transports to one server. Nothing is sent, and no server started, before the first request."""
 
     def __init__(

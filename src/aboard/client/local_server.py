@@ -46,7 +46,7 @@ _NEEDED_BYTES = 256 << 10  # for the catalog's files and the beginning of the lo
 
 @dataclass(frozen=True, slots=True)
 class ServerFiles:
-    """Where a private server leaves what others need to know."""
+    """Where a local server leaves what others need to know."""
 
     folder: Path
 
@@ -72,7 +72,7 @@ class ServerFiles:
 
 
 class LocalServer:
-    """Knows the address of the private server below a home folder, and has one started."""
+    """Knows the address of the local server below a home folder, and has one started."""
 
     def __init__(self, home: Path, store: str) -> None:
         self._home = home
@@ -191,7 +191,7 @@ class LocalServer:
                 break
             has_lived = has_lived or is_running
         raise ServerUnavailable(
-            f"the private server could not be started: {self._said(log_size) or 'it did not answer in time'}",
+            f"the private server could not be started: {self._read_log(log_size) or 'it did not answer in time'}",
             hint=f"see {self._files.log}, or name a server with ABOARD_SERVER",
         )
 
@@ -270,7 +270,7 @@ class LocalServer:
         except OSError as error:
             raise ServerUnavailable(f"{log} cannot be written: {error.strerror}") from error
 
-    def _said(self, since: int) -> str:
+    def _read_log(self, since: int) -> str:
         with contextlib.suppress(OSError), self._files.log.open("rb") as file:
             file.seek(since)
             said = file.read(1 << 16).decode("utf-8", "replace").strip()

@@ -70,13 +70,13 @@ class Transport:
 
     def get(self, kind: type[_T], path: str, query: Query | None = None) -> _T:
         """Ask for something. Asked again when the connection broke: reading twice does no harm."""
-        return self._understood(kind, self.bytes(path, query, accept=_JSON))
+        return self._decode(kind, self.bytes(path, query, accept=_JSON))
 
     def bytes(self, path: str, query: Query | None = None, *, accept: str = "*/*") -> bytes:
         """As `get`, for an answer that is no document."""
         for tries_left in reversed(range(_READING_TRIES)):
             try:
-                return self._asked("GET", path, query, None, None, accept)
+                return self._request("GET", path, query, None, None, accept)
             except ServerUnavailable:
                 if not tries_left:
                     raise
@@ -86,21 +86,21 @@ class Transport:
     def send(self, kind: type[_T], method: str, path: str, body: object = None, *, timeout: float | None = None) -> _T:
         """Have something changed; asked once, because a change whose answer was lost may have happened."""
         data = b"" if body is None else json.dumps(to_wire(body)).encode()
-        return self._understood(kind, self._asked(method, path, None, data, timeout, _JSON))
+        return self._decode(kind, self._request(method, path, None, data, timeout, _JSON))
 
-    def _asked(
+    def _request(
         self, method: str, path: str, query: Query | None, body: bytes | None, timeout: float | None, accept: str
     ) -> bytes:
         try:
-            return self._answer(method, path, query, body, timeout, accept)
+            return self._exchange(method, path, query, body, timeout, accept)
         except ServerUnavailable as error:
             # Nothing was sent to who did not listen, so even a change can be asked for once more.
             if self._renew is None or not isinstance(_cause(error), ConnectionRefusedError):
                 raise
             self.address = self._renew()
-            return self._answer(method, path, query, body, timeout, accept)
+            return self._exchange(method, path, query, body, timeout, accept)
 
-    def _answer(
+    def _exchange(
         self, method: str, path: str, query: Query | None, body: bytes | None, timeout: float | None, accept: str
     ) -> bytes:
         url = f"{self.address.url}{PREFIX}/{path}"
@@ -124,7 +124,7 @@ class Transport:
                 hint="see that it runs and that ABOARD_SERVER names it; without ABOARD_SERVER a private one is started",
             ) from error
 
-    def _understood(self, kind: type[_T], answer: bytes) -> _T:
+    def _decode(self, kind: type[_T], answer: bytes) -> _T:
         try:
             return from_wire(kind, json.loads(answer), "the answer")
         except (ValueError, RecursionError) as error:

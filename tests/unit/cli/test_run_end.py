@@ -16,7 +16,7 @@ run_command = importlib.import_module("aboard.cli.run")  # the package has a com
 
 
 def _run(monkeypatch: pytest.MonkeyPatch, code: int, source_is_done: Callable[[], None]) -> int:
-    monkeypatch.setattr(run_command, "request_of", lambda _: (None, source_is_done))
+    monkeypatch.setattr(run_command, "make_request", lambda _: (None, source_is_done))
     monkeypatch.setattr(run_command, "supervise", lambda *_: code)
     return run(cast("RunOptions", cast("Any", type("Options", (), {"quiet": True}))))
 

@@ -36,7 +36,7 @@ _OWN_KEYS = ("description", "idle_timeout", "max_runtime", "sources", "template"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartOptions:
-    """What was asked for."""
+    """The options of `aboard board start`."""
 
     words: Sequence[str] = ()
     where: str | None = None
@@ -202,7 +202,7 @@ def show_board(client: Client, board: BoardInfo, *, open_browser: bool) -> None:
     for problem in reading.problems[:_PROBLEMS]:
         say(f"note: {problem}", sys.stderr)
     if reading.logdirs:
-        open_page(client.boards.address(board))  # another one: that of a private server opens it once
+        open_page(client.boards.address(board))  # another one: that of a local server opens it once
     else:
         say(
             f"There is nothing to see yet, so no browser is opened; `aboard board open {board.name}` opens it later.",

@@ -94,7 +94,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """What was asked for."""
+    """The options of `aboard board logs`."""
 
     follow: bool = False
     head: int | None = None

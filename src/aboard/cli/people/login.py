@@ -57,8 +57,8 @@ def log_in(server: str | None, token: str | None, *, browser: bool, as_json: boo
         return
     rights = "administrator" if person.administrator else _roles(person)
     typer.echo(f"Logged in at {address.url} as {person.name} ({rights}).")
-    if store.told:
-        typer.echo(store.told, err=not store.uri)
+    if store.note:
+        typer.echo(store.note, err=not store.uri)
     if settings.server is not None and Address.of(settings.server, None).url != address.url:
         typer.echo(f"ABOARD_SERVER or the settings name {settings.server}, which is still asked.", err=True)
 
@@ -209,7 +209,7 @@ class RunStore(NamedTuple):
     """The store to use, empty for the person's own, and what they should know about it."""
 
     uri: str = ""
-    told: str = ""
+    note: str = ""
 
 
 def choose_run_store(named: str) -> RunStore:

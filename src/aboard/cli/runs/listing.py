@@ -77,8 +77,8 @@ class RunColumn:
         return isinstance(self.field, (MetricField, HparamField))
 
     @property
-    def asked(self) -> list[str]:
-        """What the server is asked for; of metrics and hyperparameters it sends only these."""
+    def field_names(self) -> list[str]:
+        """The metrics and hyperparameters to request; the server sends only these."""
         return [self.name] if isinstance(self.field, (MetricField, HparamField)) else []
 
     def _own(self, run: RunRecord) -> object:
@@ -150,7 +150,7 @@ def make_sort_key(value: object) -> tuple[int, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """What was asked for."""
+    """The options of `aboard runs list`."""
 
     where: str | None = None
     workspaces: Sequence[str] = ()
@@ -238,7 +238,7 @@ def _fetch_runs(
     client: Client, options: ListOptions, columns: Sequence[RunColumn]
 ) -> tuple[list[RunRecord], str | None]:
     # Without any named, the server sends all of them; a table of others needs none.
-    wanted = ([name for column in columns for name in column.asked] or ["name"]) if columns else None
+    wanted = ([name for column in columns for name in column.field_names] or ["name"]) if columns else None
     workspaces, where = tuple(options.workspaces), make_filter(options)
     _check_sort(client, options)
     if options.everything:

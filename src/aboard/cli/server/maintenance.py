@@ -37,13 +37,13 @@ def check_server(options: ServerOptions) -> int:
         from aboard.server.setup import oidc_provider
 
     report = _Report(as_json=options.as_json)
-    settings = report.found("settings", options.settings, _describe_settings)
+    settings = report.check("settings", options.settings, _describe_settings)
     if settings is None:
         return report.end()
     serve, login = settings.serve, settings.login
-    report.found("settings file", lambda: _check_secrets(settings), str)
-    report.found("home", lambda: _home(settings.home), str)
-    token = report.found(
+    report.check("settings file", lambda: _check_secrets(settings), str)
+    report.check("home", lambda: _home(settings.home), str)
+    token = report.check(
         "login",
         lambda: choose_token(settings, is_loopback=is_loopback(serve.host), is_private=options.private),
         lambda _: f"mode {login.mode}, listening on {serve.host}",
@@ -51,18 +51,18 @@ def check_server(options: ServerOptions) -> int:
     if login.mode == "header":
         from aboard.server.setup import check_header_mode
 
-        report.found("proxy", lambda: check_header_mode(settings), lambda _: f"{login.header} is believed")
+        report.check("proxy", lambda: check_header_mode(settings), lambda _: f"{login.header} is believed")
     if login.mode == "oidc":
-        report.found("provider", lambda: oidc_provider(login.oidc).check(), str)
-    report.found("catalog", lambda: _catalog(settings), str)
+        report.check("provider", lambda: oidc_provider(login.oidc).check(), str)
+    report.check("catalog", lambda: _catalog(settings), str)
     for uri in serve.stores or (settings.store,):
-        report.found(f"store {uri}", lambda uri=uri: _store(uri, settings), str)
+        report.check(f"store {uri}", lambda uri=uri: _store(uri, settings), str)
     stores = serve.stores or (settings.store,)
     # As the server decides it: the server of one person shows any folder, and has no use for roots.
     is_personal = is_loopback(serve.host) and login.mode == "personal" and token is not None and not token.is_settled
     for root in serve.roots:
-        report.found(f"root {root}", lambda root=root: _root(root, () if is_personal else stores), str)
-    report.found("boards", lambda: _boards(settings), str)
+        report.check(f"root {root}", lambda root=root: _root(root, () if is_personal else stores), str)
+    report.check("boards", lambda: _boards(settings), str)
     return report.end()
 
 
@@ -73,8 +73,8 @@ class _Report:
         self._as_json = as_json
         self._items: list[dict[str, object]] = []
 
-    def found(self, what: str, look: Callable[[], _T], tell: Callable[[_T], str]) -> _T | None:
-        """What a look gives; a mistake is told."""
+    def check(self, what: str, look: Callable[[], _T], tell: Callable[[_T], str]) -> _T | None:
+        """Return what `look` gives, and report it; None after an error, which is reported too."""
         try:
             value = look()
             said = tell(value)

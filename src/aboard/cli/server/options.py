@@ -18,7 +18,7 @@ from aboard.errors import InvalidValue, MissingPackage
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """What was asked for."""
+    """The options of `aboard server`."""
 
     host: str | None = None
     port: int | None = None

@@ -28,7 +28,7 @@ _NUMBERED = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunViewOptions:
-    """What was asked for."""
+    """The options of `aboard view` over runs."""
 
     words: ViewWords
     where: str | None = None

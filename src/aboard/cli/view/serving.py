@@ -43,7 +43,7 @@ _SWITCH_SECONDS = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """What was asked for."""
+    """The options of `aboard view` over folders."""
 
     roots: dict[str, Root]
     host: str | None

@@ -9,7 +9,7 @@ from tensorboard.plugins.core.core_plugin import CorePluginLoader
 from typer.main import get_command
 
 from aboard.cli import app
-from aboard.cli.habits import _INSTEAD, strip_subcommand, translate_arguments
+from aboard.cli.habits import _INSTEAD, parse_sample_options, strip_subcommand, translate_arguments
 from aboard.errors import InvalidValue
 
 
@@ -77,3 +77,36 @@ def test_the_words_tensorboard_and_serve(tmp_path, monkeypatch):
     (tmp_path / "tensorboard").mkdir()
     assert strip_subcommand(["tensorboard"]) == ["tensorboard"]
     assert strip_subcommand(["tensorboard", "runs"]) == ["runs"]
+
+
+@pytest.mark.parametrize(
+    ("samples", "per_plugin", "wanted"),
+    [
+        (None, None, {}),
+        (100, None, {"scalars": 100}),
+        (0, "", {"scalars": 0}),
+        (None, "scalars=500,images=0", {"scalars": 500, "images": 0}),
+        (7, " text = 3 ,", {"scalars": 7, "text": 3}),
+        (7, "scalars=7", {"scalars": 7}),
+        (None, "somebodys-plugin=5", {"somebodys-plugin": 5}),
+    ],
+)
+def test_samples_are_given_in_both_ways(samples, per_plugin, wanted):
+    assert parse_sample_options(samples, per_plugin) == wanted
+
+
+@pytest.mark.parametrize(
+    ("samples", "per_plugin", "said"),
+    [
+        (None, "scalars", "plugin=number pairs, got 'scalars'"),
+        (None, "scalars=many", "got 'scalars=many'"),
+        (None, "scalars=-1", "got 'scalars=-1'"),
+        (None, "=5", "got '=5'"),
+        (5, "scalars=6", "given twice, as 5 and as 6"),
+        (None, "distributions=6", "use histograms=6"),
+    ],
+)
+def test_samples_that_make_no_sense_are_refused(samples, per_plugin, said):
+    with pytest.raises(InvalidValue) as error:
+        parse_sample_options(samples, per_plugin)
+    assert said in str(error.value)
