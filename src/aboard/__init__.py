@@ -10,12 +10,12 @@ from aboard.version import __version__
 if TYPE_CHECKING:
     from aboard.client.board import Board
     from aboard.client.board import Board as TensorBoard
-    from aboard.executors.docker_daemon import Client
+    from aboard.client.client import Client
     from aboard.jobs.experiment_board import add_tensorboard
     from aboard.jobs.job import Job
     from aboard.jobs.submit import submit
     from aboard.jobs.sweep import sweep
-    from aboard.reader.opened.runs import open  # noqa: A004 - read as aboard.open
+    from aboard.reader.opened.runs import open as open  # noqa: A004 - read as aboard.open
     from aboard.run.training.run import Run
     from aboard.writer.factories import RecordWriter, register_writer_factory
     from aboard.writer.file_writer import FileWriter

@@ -113,7 +113,6 @@ def _value(text: str) -> object:
 
 def parse_seconds(text: str, option: str) -> float:
     """How many seconds; an error names the option."""
-
     try:
         return parse_age(text)
     except InvalidValue as error:

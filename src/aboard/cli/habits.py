@@ -172,5 +172,4 @@ def refuse_files(context: Sequence[str], include: Sequence[str]) -> None:
 
 def parse_sample_options(samples: int | None, per_plugin: str | None) -> dict[str, int]:
     """The wanted number by plugin; 0 stands for all."""
-
     return parse_samples(per_plugin or "", {} if samples is None else {"scalars": samples})

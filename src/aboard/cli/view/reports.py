@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from aboard.cli.output import say
-from aboard.reader.collection import Progress, RunCollection
-from aboard.reader.progress import problems_of
+from aboard.reader.collection import RunCollection
+from aboard.reader.progress import ReadingProgress, problems_of
 from aboard.reader.run import indexes_of
 
 _PROGRESS_EVERY = 0.5
@@ -61,7 +61,7 @@ def list_problems(collection: RunCollection) -> list[str]:
     return lines
 
 
-def _progress_line(progress: Progress) -> str:
+def _progress_line(progress: ReadingProgress) -> str:
     line = f"{progress.runs_read} of {progress.runs_found} runs read"
     if progress.newest_wall_time:
         line += f", newest point {max(0, time.time() - progress.newest_wall_time):.0f} s ago"
