@@ -21,7 +21,7 @@ from aboard.model.runs import RunRecord
 from aboard.model.selections import SelectedRun
 from aboard.model.states import UnitState
 from aboard.services.boards.expiry import BoardExpiry
-from aboard.services.boards.folders import OpenFolders, check_roots_apart
+from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.hosting import Hosting
 from aboard.services.boards.lifecycle import BoardChangePublisher, BoardRules, BoardService
 from aboard.services.boards.process_boards import ProcessBoards, ProcessOptions
@@ -36,7 +36,7 @@ from aboard.services.runs.files import annotations_of
 from aboard.services.runs.media import Media
 from aboard.services.runs.open_runs import OpenRuns, ReadingPatience, RunLocation, readable_runs
 from aboard.services.runs.series import CurveQuery, CurveSet, WholeSeries, curves_of, run_series
-from aboard.services.stores.followed_stores import FollowedStores, StoreOptions
+from aboard.services.stores.followed_stores import FollowedStores, StoreOptions, check_roots_apart
 from aboard.services.stores.indexing import Reindexer, RunIndexer
 from aboard.services.stores.jobs import JobCheckIntervals, JobReconciler
 from aboard.services.user_scope import UserScope

@@ -167,3 +167,13 @@ def _address(
     prefix = check_folder(prefix)
     uri = f"{kind}://{shown or bucket}/{prefix}".rstrip("/")
     return StoreAddress(kind, uri, bucket, prefix, None, account, endpoint, shared_access)
+
+
+def real_location(root: str) -> str:
+    """A folder without symbolic links; a URI as it is."""
+    return root if "://" in root else os.path.realpath(root)
+
+
+def is_below(uri: str, root: str) -> bool:
+    """Whether `uri` is `root` or lies below it."""
+    return uri == root or uri.startswith(f"{root.rstrip('/')}/")

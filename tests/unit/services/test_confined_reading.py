@@ -14,10 +14,11 @@ from aboard.catalog.catalog import Catalog
 from aboard.errors import AccessDenied, Forbidden, InvalidValue
 from aboard.foundation.files import LinkFound
 from aboard.reader.run import RunReader
-from aboard.services.boards.folders import OpenFolder, OpenFolders, check_roots_apart
+from aboard.services.boards.folders import OpenFolder, OpenFolders
 from aboard.services.boards.mirror import StoredRunSource, files_below
 from aboard.services.runs.open_runs import OpenRuns, RunLocation
 from aboard.services.services import ServiceOptions, Services
+from aboard.services.stores.followed_stores import check_roots_apart
 from aboard.store import Store, open_store
 from aboard.store.run.run_folder import RunFolder
 from support.logged_runs import logged_run, tb_folder

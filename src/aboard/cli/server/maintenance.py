@@ -154,7 +154,7 @@ def _boards(settings: Settings) -> str:
 
 
 def _root(root: str, stores: Sequence[str]) -> str:
-    from aboard.services.boards.folders import check_roots_apart
+    from aboard.services.stores.followed_stores import check_roots_apart
     from aboard.store.opening import open_store
 
     check_roots_apart([root], stores)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -21,8 +21,8 @@ from aboard.reader.index import IndexCache
 from aboard.reader.mirror.discovery import StoreScope
 from aboard.reader.roots import Root, StoreUri
 from aboard.reader.run import RunReader
-from aboard.store import Patience
-from aboard.store.uri import parse_uri
+from aboard.store.connection import Patience
+from aboard.store.uri import is_below, parse_uri, real_location
 
 _LOCAL_SECONDS, _STORE_SECONDS = 1.0, 5.0
 _FIRST_LOOK = Patience(connect_seconds=3, stall_seconds=5, request_seconds=10, retries=1, retry_seconds=5)
@@ -58,12 +58,14 @@ class OpenFolders:
         """What a URI names, if it may be shown and is there."""
         address = parse_uri(uri)
         if address.path is None:
-            if self._roots is not None and not any(_is_below(address.uri, root) for root in self._roots):
+            if self._roots is not None and not any(is_below(address.uri, root) for root in self._roots):
                 raise self._outside(address.uri)
             return AllowedFolder(StoreUri(address.uri, uri), None)
         # A link must not lead out of what was allowed, so paths are compared as they really are.
         real = os.path.realpath(address.path)
-        allowed = None if self._roots is None else [root for root in map(_real, self._roots) if _is_below(real, root)]
+        allowed = (
+            None if self._roots is None else [root for root in map(real_location, self._roots) if is_below(real, root)]
+        )
         if allowed == []:
             raise self._outside(address.uri)
         try:
@@ -124,31 +126,9 @@ class OpenFolders:
         return Forbidden(f"this server does not show {uri}", hint=f"folders and buckets that it may show: {allowed}")
 
 
-def check_roots_apart(roots: Iterable[str], stores: Iterable[str]) -> None:
-    """Raise if a root of `serve.roots` overlaps with a store: folders have no roles, and runs of a store do."""
-    real_stores = {store: _real(parse_uri(store).uri) for store in stores}
-    for root in roots:
-        real = _real(parse_uri(root).uri)
-        for store, place in real_stores.items():
-            if _is_below(place, real) or _is_below(real, place):
-                raise InvalidValue(
-                    f"serve.roots names {root}, which overlaps with the store {store}.",
-                    hint="Everybody may open what is below serve.roots, whatever their roles. Name folders apart from "
-                    "every store, or move the store.",
-                )
-
-
 def _stop(folder: OpenFolder) -> None:
     # A store that does not answer is not waited for.
     threading.Thread(target=folder.follower.stop, name="aboard-folder-end", daemon=True).start()
-
-
-def _real(root: str) -> str:
-    return root if "://" in root else os.path.realpath(root)
-
-
-def _is_below(uri: str, root: str) -> bool:
-    return uri == root or uri.startswith(f"{root.rstrip('/')}/")
 
 
 class BoardFolders:

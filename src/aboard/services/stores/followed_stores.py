@@ -5,23 +5,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from aboard.api.server import StoreStatus
 from aboard.catalog.catalog import Catalog
-from aboard.errors import Forbidden
+from aboard.errors import Forbidden, InvalidValue
 from aboard.model.ids import check_uid
 from aboard.model.states import RunState
-from aboard.services.boards.folders import check_roots_apart
 from aboard.services.leases import LeaseKeeper
 from aboard.services.stores.following import StoreFollower
 from aboard.services.stores.indexing import RunIndexer
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 from aboard.store.store import Store, TrafficCount
-from aboard.store.uri import parse_uri
+from aboard.store.uri import is_below, parse_uri, real_location
 
 # A user waits for the response.
 _PATIENCE = Patience(connect_seconds=5, stall_seconds=20, request_seconds=60, retries=3, retry_seconds=20)
@@ -162,3 +161,17 @@ class FollowedStores:
             self._followers[address.uri] = follower
         follower.start()
         return follower
+
+
+def check_roots_apart(roots: Iterable[str], stores: Iterable[str]) -> None:
+    """Raise if a root of `serve.roots` overlaps with a store: folders have no roles, and runs of a store do."""
+    real_stores = {store: real_location(parse_uri(store).uri) for store in stores}
+    for root in roots:
+        real = real_location(parse_uri(root).uri)
+        for store, place in real_stores.items():
+            if is_below(place, real) or is_below(real, place):
+                raise InvalidValue(
+                    f"serve.roots names {root}, which overlaps with the store {store}.",
+                    hint="Everybody may open what is below serve.roots, whatever their roles. Name folders apart from "
+                    "every store, or move the store.",
+                )
