@@ -15,6 +15,7 @@ import pytest
 
 from aboard.api.runs import NewRun, RetentionRequest
 from aboard.catalog.catalog import Catalog
+from aboard.client.client import Client
 from aboard.errors import (
     Conflict,
     DamagedDocument,
@@ -25,7 +26,6 @@ from aboard.errors import (
     Unauthorized,
     UnknownName,
 )
-from aboard.executors.docker_daemon import Client
 from aboard.model.ids import new_uid
 from aboard.model.states import RunState
 from aboard.store import Store, open_store

@@ -17,8 +17,8 @@ import pytest
 from aboard.api.runs import NewRun, RetentionRequest
 from aboard.api.wire import to_wire
 from aboard.catalog.catalog import Catalog
+from aboard.client.client import Client
 from aboard.errors import Conflict, Forbidden, InvalidValue, Unauthorized, UnknownName
-from aboard.executors.docker_daemon import Client
 from aboard.model.ids import new_uid
 from aboard.model.people import Role
 from aboard.model.times import now
@@ -88,7 +88,6 @@ def test_what_one_may_not_see_is_as_if_it_did_not_exist(server: TeamServer):
     [
         ("GET", "runs/run{number}", "runs/run{gone}", None),
         ("GET", "runs/{number}/metrics", "runs/{gone}/metrics", None),
-        ("GET", "runs/{number}/series", "runs/{gone}/series", None),
         ("GET", "runs/secret-base", "runs/sacred-base", None),
         ("GET", "runs/secret%252Fsecret-base", "runs/sacred%252Fsacred-base", None),
         ("GET", "runs?workspace=secret", "runs?workspace=sacred", None),

@@ -15,9 +15,9 @@ from typing import Any
 import uvicorn
 
 from aboard.catalog.catalog import Catalog
+from aboard.client.client import Client
 from aboard.config.server import LoginSettings, ServeSettings
 from aboard.config.settings import Settings
-from aboard.executors.docker_daemon import Client
 from aboard.model.people import Access, Role
 from aboard.server.app import create_app
 from aboard.server.http.addresses import prefix_of

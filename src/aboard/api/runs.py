@@ -138,17 +138,6 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """One curve of a run: every point of a tag in a logdir, which is empty for the run itself."""
-
-    logdir: str
-    tag: str
-    steps: tuple[int, ...]
-    wall_times: tuple[float, ...]
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
     """How much the runs of one group take."""
 

@@ -35,7 +35,7 @@ from aboard.services.runs.editing import RunEditor
 from aboard.services.runs.files import annotations_of
 from aboard.services.runs.media import Media
 from aboard.services.runs.open_runs import OpenRuns, ReadingPatience, RunLocation, readable_runs
-from aboard.services.runs.series import CurveQuery, CurveSet, WholeSeries, curves_of, run_series
+from aboard.services.runs.series import CurveQuery, CurveSet, curves_of
 from aboard.services.stores.followed_stores import FollowedStores, StoreOptions, check_roots_apart
 from aboard.services.stores.indexing import Reindexer, RunIndexer
 from aboard.services.stores.jobs import JobCheckIntervals, JobReconciler
@@ -217,10 +217,6 @@ class Services:
         if not run.store:
             raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
         return RunLocation(self._stores.get(run.store).uri, run.uid)
-
-    def series(self, run: RunRecord, tags: Sequence[str], logdirs: Sequence[str]) -> list[WholeSeries]:
-        """Every point of curves of a run."""
-        return run_series(self.open_runs, self.place_of(run), run, tags, logdirs)
 
     def seen(self, name: str, access: Access) -> SelectedRun:
         """The run that is meant, if who asks may see it; else it is as if it were not there."""

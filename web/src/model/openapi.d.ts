@@ -234,26 +234,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/runs/{run}/series": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Every point of the named curves of a run, or of all
-         * @description Every point of the named curves of a run, or of all.
-         */
-        get: operations["runs_series"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/runs/{run}": {
         parameters: {
             query?: never;
@@ -2122,25 +2102,12 @@ export interface components {
             /** @description Words that select nothing, or the filter if it leaves nothing. */
             empty?: string[];
         };
-        /** @description One curve of a run: every point of a tag in a logdir, which is empty for the run itself. */
-        Series: {
-            logdir: string;
-            tag: string;
-            steps: components["schemas"]["WholeNumber"][];
-            wall_times: components["schemas"]["Number"][];
-            values: components["schemas"]["Number"][];
-        };
         /**
          * SeriesFormat
          * @description How curves are sent.
          * @enum {string}
          */
         SeriesFormat: "json" | "columns" | "csv";
-        /** @description Some entries, and what to give as `after` to get those behind them; None at the end. */
-        SeriesPage: {
-            items: components["schemas"]["Series"][];
-            next?: string | null;
-        };
         /** @description Who answers. */
         ServerInfo: {
             version: string;
@@ -2686,35 +2653,6 @@ export interface operations {
                     "application/json": {
                         [key: string]: components["schemas"]["MetricSummary"];
                     };
-                };
-            };
-            default: components["responses"]["Failure"];
-        };
-    };
-    runs_series: {
-        parameters: {
-            query?: {
-                /** @description Tags; all without it. */
-                tag?: string[];
-                /** @description Logdirs, `.` for the run itself; all without it. */
-                logdir?: string[];
-            };
-            header?: never;
-            path: {
-                /** @description `run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`. */
-                run: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The answer. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SeriesPage"];
                 };
             };
             default: components["responses"]["Failure"];

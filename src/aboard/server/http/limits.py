@@ -164,11 +164,9 @@ class RequestLimiter:
 def _kind_of(path: str) -> str:
     if path.startswith("/boards/"):
         return "boards"
-    is_run = path.startswith(f"{PREFIX}/runs/")
-    if is_run and path.endswith(_MEDIA):
+    if path.startswith(f"{PREFIX}/runs/") and path.endswith(_MEDIA):
         return "media"
-    is_series = (is_run and path.endswith("/series")) or path in (f"{PREFIX}/series", f"{PREFIX}/charts")
-    return "series" if is_series else "others"
+    return "series" if path in (f"{PREFIX}/series", f"{PREFIX}/charts") else "others"
 
 
 async def _run_in_slot(person: _UserRequests, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from datetime import timedelta, timezone
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Query
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator
 
 from aboard.api.runs import (
     Comparison,
@@ -25,7 +24,6 @@ from aboard.api.runs import (
     RunCount,
     RunMarks,
     RunsChanged,
-    Series,
     Usage,
     UsageRow,
 )
@@ -47,7 +45,6 @@ from aboard.server.routes.parameters import (
     Workspaces,
     without_empty,
 )
-from aboard.server.routes.series_encoding import response_of, whole_json
 from aboard.services.runs.comparison import compare
 from aboard.services.runs.editing import EditResult
 from aboard.services.services import Services
@@ -55,15 +52,6 @@ from aboard.services.services import Services
 _Columns = Annotated[
     list[str],
     Query(default_factory=list, description="Fields that will be looked at, as `hparams.lr`; all without it."),
-]
-_Tags = Annotated[
-    list[str],
-    Query(alias="tag", default_factory=list, description="Tags; all without it."),
-    AfterValidator(without_empty),
-]
-_Logdirs = Annotated[
-    list[str],
-    Query(alias="logdir", default_factory=list, description="Logdirs, `.` for the run itself; all without it."),
 ]
 _Compared = Annotated[
     list[str], Query(alias="run", default_factory=list, description="Two runs, as `?run=run1&run=run2`.")
@@ -88,7 +76,6 @@ class RunRoutes:
         operations.add("POST", "runs/restore", self.restore)
         operations.add("POST", "runs/{uid}/heartbeat", self.heartbeat)
         operations.add("GET", "runs/{run}/metrics", self.metrics)
-        operations.add("GET", "runs/{run}/series", self.series, content={"application/json": Page[Series]})
         operations.add("GET", "runs/{run}", self.get)
         operations.add("GET", "fields", self.fields)
         operations.add("GET", "field-values", self.field_values)
@@ -154,11 +141,6 @@ class RunRoutes:
     def metrics(self, run: RunName, access: CurrentAccess) -> dict[str, MetricSummary]:
         """Last, smallest and largest value of each metric of a run."""
         return dict(self.get(run, access).metrics)
-
-    def series(self, run: RunName, tags: _Tags, logdirs: _Logdirs, access: CurrentAccess) -> Response:
-        """Every point of the named curves of a run, or of all."""
-        found = self._control.series(self.get(run, access), tags, logdirs)
-        return response_of(whole_json(found), "application/json")
 
     def compare(
         self,

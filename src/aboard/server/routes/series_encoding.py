@@ -21,7 +21,7 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import COLUMNS_TYPE, MAGIC, VERSION
 from aboard.api.wire import to_wire
 from aboard.model.documents import to_json_number
-from aboard.services.runs.series import CurvePoints, CurveSet, WholeSeries
+from aboard.services.runs.series import CurvePoints, CurveSet
 
 _EXACT = 2**53
 _PIECE_POINTS = 1 << 16
@@ -51,14 +51,6 @@ def as_json(curves: CurveSet) -> Pieces:
         counts = {} if one.parts is None else {"means": one.parts.means, "counts": one.parts.counts.astype(np.int64)}
         yield from _item_json(number, _describe_curve(one), {**_columns(one.points), **counts})
     yield b'],"problems":' + orjson.dumps(_problems(curves.problems)) + b"}"
-
-
-def whole_json(series: Sequence[WholeSeries]) -> Pieces:
-    """A page of curves with every point."""
-    yield b'{"items":['
-    for number, one in enumerate(series):
-        yield from _item_json(number, {"logdir": one.logdir, "tag": one.tag}, _columns(one.points))
-    yield b'],"next":null}'
 
 
 def as_columns(curves: CurveSet, told: Mapping[str, object] | None = None) -> Pieces:

@@ -19,10 +19,9 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import SharedTag, SharedTags
 from aboard.board.tag_pattern import TagPattern
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.runs import RunRecord
 from aboard.model.selections import SelectedRun
 from aboard.reader.run import DataClass, RunReader, Tag
-from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunLocation
+from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns
 from aboard.services.runs.tags import in_sections
 
 Edge = TypeVar("Edge")
@@ -312,42 +311,3 @@ def _in_sight(tags: Sequence[SharedTag], pinned: Sequence[str]) -> list[str]:
     """Tags of charts from the top: numbers of the training, not of its machine."""
     shown = [one.tag for one in tags if one.kind == "scalar" and not all(map(_SYSTEM.match, one.logdirs))]
     return [*(tag for tag in pinned if tag in set(shown)), *(tag for tag in in_sections(shown) if tag not in pinned)]
-
-
-class WholeSeries(NamedTuple):
-    """One curve with every point, in the order of the run's history."""
-
-    logdir: str
-    tag: str
-    points: Points
-
-
-def run_series(
-    pool: OpenRuns, place: RunLocation, run: RunRecord, tags: Sequence[str], logdirs: Sequence[str]
-) -> list[WholeSeries]:
-    """The named curves, or all; a name that the run does not have is an error that tells the nearest."""
-    logdirs = ["" if logdir == "." else logdir for logdir in logdirs]
-    with pool.fresh([place]) as (opened,):
-        if (failure := opened.failure) is not None:
-            raise failure
-        found = {
-            (logdir, name): tag
-            for logdir, reader in opened.logdirs.items()
-            for name, tag in scalar_tags(reader).items()
-        }
-        _refuse_unknown_names("tag", tags, {tag for _, tag in found}, run)
-        _refuse_unknown_names("logdir", logdirs, {logdir for logdir, _ in found}, run)
-        wanted = [key for key in sorted(found) if (not logdirs or key[0] in logdirs) and (not tags or key[1] in tags)]
-        return [_series(logdir, found[logdir, tag]) for logdir, tag in wanted]
-
-
-def _series(logdir: str, tag: Tag) -> WholeSeries:
-    return WholeSeries(logdir, tag.name, tag.run.logdir.scalars(tag.number, False))
-
-
-def _refuse_unknown_names(what: str, asked: Sequence[str], known: set[str], run: RunRecord) -> None:
-    for name in asked:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=3) or sorted(known)[:5]
-            hint = f"nearest: {', '.join(near)}" if near else "it has no curves yet"
-            raise UnknownName(f"{run.name} has no {what} {name!r}", hint=hint)
