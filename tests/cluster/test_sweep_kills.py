@@ -141,7 +141,7 @@ def test_a_sweep_of_fifty_is_whole_though_a_tenth_was_killed(tmp_path: Path) -> 
     assert len(shown) == RUNS
     for one in shown:
         run = client.runs.get(one.uid)
-        (series,) = client.runs.series(run.uid, tags="loss")
+        (series,) = client.series.get(run.uid, "loss")
         assert list(series.steps) == list(range(STEPS)), run.name
         assert run.status is RunState.COMPLETED
         assert (len(run.attempts) > 1) == (run.hparams["seed"] in chosen), run.name

@@ -144,7 +144,7 @@ def test_a_job_is_a_run_with_its_board(source: Path) -> None:
     until(lambda: client.runs.get(run.uid).status is RunState.COMPLETED, PATIENCE)
 
     def losses() -> list[list[float]]:
-        return [list(one.values) for one in client.runs.series(run.uid) if one.tag == "loss"]
+        return [list(one.values) for one in client.series.get(run.uid) if one.tag == "loss"]
 
     # A busy server answers with what it has read before.
     until(lambda: losses() == [[0.5 * step for step in range(8)]], PATIENCE)
@@ -225,7 +225,7 @@ def test_a_killed_job_is_submitted_again_and_its_run_goes_on(source: Path) -> No
     assert "kept\n" in _printed(later)
     run = later.wait_for_run(PATIENCE)
     until(lambda: Client().runs.get(run.uid).status is RunState.COMPLETED, PATIENCE)
-    (series,) = Client().runs.series(run.uid, tags="loss")
+    (series,) = Client().series.get(run.uid, "loss")
     assert list(series.steps) == list(range(10))
     assert command("jobs", "again", "--experiment", "again").out == ""
     refused_again = command("jobs", "again", "killed")
@@ -260,7 +260,7 @@ def test_a_job_that_loses_its_supervisor_and_then_its_keeper_goes_on_by_itself(s
     run = job.wait_for_run(PATIENCE)
     until(lambda: Client().runs.get(run.uid).status is RunState.COMPLETED, PATIENCE)
     run = Client().runs.get(run.uid)
-    (series,) = Client().runs.series(run.uid, tags="loss")
+    (series,) = Client().series.get(run.uid, "loss")
     assert list(series.steps) == list(range(12))
     assert [one.details["unit"] for one in run.attempts] == [job.id] * 3
 

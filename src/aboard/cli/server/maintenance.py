@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from aboard.api.server import ReindexState
-from aboard.api.wire import to_wire
-from aboard.cli.output import format_bytes, progress_line
+from aboard.cli.output import format_bytes, print_json, progress_line
 from aboard.cli.server.options import ServerOptions, choose_token, require_packages
 from aboard.client.client import Client
 from aboard.config.declarations import BY_KEY
@@ -24,6 +22,7 @@ from aboard.config.settings import Settings, load_settings, secrets_in_file, set
 from aboard.errors import AboardError, InvalidValue
 
 if TYPE_CHECKING:
+    from aboard.api.server import ReindexState
     from aboard.catalog.catalog import Catalog
 
 
@@ -224,12 +223,13 @@ _MOST_TOLD = 20
 
 def reindex(store: str, *, as_json: bool) -> int:
     """Reindex and tell how it went; 1 when it could not be done or something could not be read."""
+
     latest: list[ReindexState] = []
     uri = store if "://" in store else str(Path(store).expanduser().absolute())
     with progress_line(lambda: _how_far(latest[-1]) if latest else f"starting with {uri} …"):
         state = Client().reindex(uri, progress=latest.append)
     if as_json:
-        typer.echo(json.dumps(to_wire(state), ensure_ascii=False))
+        print_json(state)
     else:
         _tell(state)
     return 0 if state.state == "done" and not state.problems else 1
