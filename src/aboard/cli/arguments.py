@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from aboard.errors import InvalidValue, MissingPackage
-from aboard.model.times import parse_age
 
 if TYPE_CHECKING:
     from aboard.reader.roots import Root
@@ -113,6 +112,8 @@ def _value(text: str) -> object:
 
 def parse_seconds(text: str, option: str) -> float:
     """How many seconds; an error names the option."""
+    from aboard.model.times import parse_age
+
     try:
         return parse_age(text)
     except InvalidValue as error:

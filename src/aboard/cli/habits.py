@@ -15,7 +15,6 @@ import typer
 from typer.core import TyperCommand
 
 from aboard.errors import InvalidValue
-from aboard.model.board_settings import parse_samples
 
 # What needs no setting here, with the reason.
 _NOT_NEEDED = {
@@ -172,4 +171,6 @@ def refuse_files(context: Sequence[str], include: Sequence[str]) -> None:
 
 def parse_sample_options(samples: int | None, per_plugin: str | None) -> dict[str, int]:
     """The wanted number by plugin; 0 stands for all."""
+    from aboard.model.board_settings import parse_samples
+
     return parse_samples(per_plugin or "", {} if samples is None else {"scalars": samples})

@@ -22,8 +22,8 @@ from aboard.api.series import read_columns
 from aboard.model.selections import SelectedRun
 from aboard.model.states import RunState
 from aboard.reader.run import RunReader
-from aboard.server.routes.series_encoding import Pieces, as_columns, as_csv, as_json, response_of, whole_json
-from aboard.services.runs.series import CurvePoints, CurveSet, WholeSeries
+from aboard.server.routes.series_encoding import Pieces, as_columns, as_csv, as_json, response_of
+from aboard.services.runs.series import CurvePoints, CurveSet
 
 COUNT = 150_000
 LARGEST_PIECE = 8 << 20
@@ -69,9 +69,6 @@ def test_json_in_pieces_is_one_document(curves: CurveSet, points: Points) -> Non
     assert [one["logdir"] for one in document["items"]] == ["", "val"]
     assert document["problems"] == []
     check(document["items"][1], points)
-    page = json.loads(joined(whole_json([WholeSeries("", "loss", points)])))
-    assert page["next"] is None
-    check(page["items"][0], points)
 
 
 def test_columns_in_pieces_are_whole(curves: CurveSet, points: Points) -> None:

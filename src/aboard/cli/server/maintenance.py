@@ -15,7 +15,6 @@ import typer
 
 from aboard.cli.output import format_bytes, print_json, progress_line
 from aboard.cli.server.options import ServerOptions, choose_token, require_packages
-from aboard.client.client import Client
 from aboard.config.declarations import BY_KEY
 from aboard.config.home import machine_folder
 from aboard.config.settings import Settings, load_settings, secrets_in_file, settings_file
@@ -223,6 +222,7 @@ _MOST_TOLD = 20
 
 def reindex(store: str, *, as_json: bool) -> int:
     """Reindex and tell how it went; 1 when it could not be done or something could not be read."""
+    from aboard.client.client import Client  # which the commands on the machine of the server do not need
 
     latest: list[ReindexState] = []
     uri = store if "://" in store else str(Path(store).expanduser().absolute())
