@@ -146,6 +146,7 @@ class TestNumbers:
     def test_not_even_after_opening_again(self, place):
         with Catalog.open(place) as catalog:
             number = catalog.runs.put(make_run()).number
+            assert number is not None
             catalog.bin.delete_runs([number])
             catalog.bin.purge_runs()
         with Catalog.open(place) as catalog:
