@@ -9,7 +9,6 @@ import json
 import logging
 import math
 import socket
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,7 +165,6 @@ def test_mistakes_are_told(run: Run, call: Callable[[Run], object], error: type[
 
 def test_checkpoints_are_whole(place: RunContext, run: Run, tmp_path: Path) -> None:
     assert run.resume() is None
-    assert not run.is_resuming
     model = tmp_path / "model.pt"
     for epoch in range(4):
         model.write_text(f"weights {epoch}")
@@ -243,23 +241,6 @@ def test_profiles_of_ranks_do_not_replace_each_other(
         run.log_board_files(place.output)
     run.finish()
 
-
-def test_is_resuming_does_not_wait_for_the_store(
-    place: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Alone, the helper finds out whether there was an earlier run of the name; here it never answers."""
-    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(
-        "aboard.run.training.run.start_run", lambda place, wanted: place.tensorboard.mkdir(parents=True)
-    )
-    run = Run(name="earlier", separate=True, flush_timeout=0)
-    begun = time.monotonic()
-    assert not run.is_resuming
-    run.checkpoint({"epoch": 1})
-    assert run.is_resuming
-    run.finish()
-    assert time.monotonic() - begun < 20, "it waited for the helper"
-    assert caplog.text.count("call resume() first") == 1
 
 
 def test_a_run_that_is_switched_off_writes_nothing(place: RunContext, tmp_path: Path) -> None:

@@ -157,7 +157,6 @@ class Run:
         self._place = attached or plan_run(wanted)
         self._enabled = bool(enabled)
         self._logs = self._enabled and (all_ranks or self.rank == 0)
-        self._may_have_earlier = self._is_alone and self._logs and name is not None
         self._flush_timeout = _seconds(flush_timeout)
         self._facts = FactLog(self._place.spool)
         self._stages = Stages(self._log_folder(tensorboard_path), write_to_disk=self._logs)
@@ -336,16 +335,6 @@ class Run:
         if self._is_alone and self._logs:
             self._wait_for_earlier_attempts(timeout)
         return self._checkpoints.newest()
-
-    @property
-    def is_resuming(self) -> bool:
-        """Whether there is a checkpoint to continue from.
-
-        Alone, a run with the `name` of an earlier one knows this once `resume` has waited for the store.
-        """
-        if self._may_have_earlier and not read_json(self._place.spool / PROGRESS).get("has_begun"):
-            self._said.warn(("resuming",), "Run.is_resuming does not wait for the store: call resume() first")
-        return self._checkpoints.newest() is not None
 
     def clear_checkpoint(self) -> None:
         """Forget the checkpoints."""
