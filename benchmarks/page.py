@@ -116,7 +116,7 @@ class Visits:
             return float(message.value.text.removeprefix(_TOLD))
 
 
-def told(title: str, values: Sequence[float], unit: str = "ms") -> float:
+def report(title: str, values: Sequence[float], unit: str = "ms") -> float:
     middle = statistics.median(values)
     print(f"| {title} | {middle:.0f} {unit} | {min(values):.0f}–{max(values):.0f} |", flush=True)
     return middle
@@ -165,9 +165,9 @@ def _beside_tensorboard(folder: Path, visits: Visits, rounds: int, points: int) 
             lambda: visits.until(f"{view.url}?forceSVG=true#timeseries", _STOCK),
         )
     title = f"3 runs × 10 tags × {points:,} points, first chart drawn"
-    slow, quick = told(f"{title}: stock TensorBoard", measured[0]), told(f"{title}: aboard", measured[1])
+    slow, quick = report(f"{title}: stock TensorBoard", measured[0]), report(f"{title}: aboard", measured[1])
     print(f"| stock ÷ aboard (target 5) | {slow / quick:.1f} × | |")
-    same = told(f"{title}: TensorBoard's page by aboard view", measured[2])
+    same = report(f"{title}: TensorBoard's page by aboard view", measured[2])
     print(f"| stock ÷ TensorBoard's page by aboard view (target 1) | {slow / same:.2f} × | |")
 
 
@@ -185,7 +185,7 @@ def _large(folder: Path, visits: Visits, rounds: int) -> None:
     with aboard_server(folder, "--store", store.uri) as server:
         url, token = server["url"], server["token"]
         (hundred,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/hundred/compare?first=100", _FIRST, token))
-        told("100 runs in one chart, first drawn (target 500)", hundred)
+        report("100 runs in one chart, first drawn (target 500)", hundred)
         with visits.page(token) as page:
             page.goto(f"{url}/w/hundred/compare?first=100")
             page.wait_for_function(f"() => {_FIRST}")  # a text alone would be evaluated, which the page forbids
@@ -193,9 +193,9 @@ def _large(folder: Path, visits: Visits, rounds: int) -> None:
                 rate, slowest = page.evaluate(_FRAMES, act)
                 smooth(f"100 runs in one chart, frames a second while {doing} (target 30)", rate, slowest)
         (tags,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/tags/compare", _FIRST, token))
-        told("2 runs with 1,000 tags, first chart drawn", tags)
+        report("2 runs with 1,000 tags, first chart drawn", tags)
         (many,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/many/compare", _FIRST, token))
-        told("2 runs with 20,000 tags, first chart drawn", many)
+        report("2 runs with 20,000 tags, first chart drawn", many)
 
 
 def _table(folder: Path, visits: Visits, rounds: int, runs: int) -> None:
@@ -204,7 +204,7 @@ def _table(folder: Path, visits: Visits, rounds: int, runs: int) -> None:
         fill(catalog, runs)
     with aboard_server(folder, "--catalog", str(place), "--store", str(folder / "empty")) as server:
         address = f"{server['url']}/w/*/runs"
-        told(f"table of {runs:,} runs, first rows", [visits.until(address, _ROWS, server["token"]) for _ in range(3)])
+        report(f"table of {runs:,} runs, first rows", [visits.until(address, _ROWS, server["token"]) for _ in range(3)])
         looks: list[tuple[float, float]] = []
         for _ in range(rounds):
             with visits.page(server["token"]) as page:

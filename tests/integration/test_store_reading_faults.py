@@ -73,7 +73,7 @@ def points(collection, run):
     return tags[0].status.points if tags else 0
 
 
-def told(caplog, words):
+def records_with(caplog, words):
     return [record for record in caplog.records if words in record.getMessage()]
 
 
@@ -96,8 +96,8 @@ def test_no_network_at_the_start_and_in_the_middle(store, proxy, followed, tmp_p
     assert points(collection, "live/train") == 5
     proxy.heal()
     until(lambda: points(collection, "live/train") == 9)
-    assert len(told(caplog, "tried again")) <= 3
-    assert told(caplog, "can be read again")
+    assert len(records_with(caplog, "tried again")) <= 3
+    assert records_with(caplog, "can be read again")
 
 
 def test_no_network_for_who_waits(store, proxy):
@@ -139,7 +139,7 @@ def test_one_object_that_fails_hides_nothing_else(store, proxy, followed, tmp_pa
     proxy.heal()
     until(lambda: points(collection, "bad/train") == 40)
     until(lambda: not collection.store_problems)
-    assert len(told(caplog, "tried again")) == 1
+    assert len(records_with(caplog, "tried again")) == 1
     assert good.uid not in caplog.text
 
 
@@ -182,8 +182,8 @@ def test_damaged_documents(memory, tmp_path, caplog, monkeypatch):
         assert [len(run.scalars["loss"]) for run in opened.runs] == [20] * 4
         opened.refresh()
         assert [len(run.scalars["loss"]) for run in opened.runs] == [20] * 4
-    assert len(told(caplog, "manifest.json")) == 2
-    assert len(told(caplog, "run.json")) == 1
+    assert len(records_with(caplog, "manifest.json")) == 2
+    assert len(records_with(caplog, "run.json")) == 1
 
 
 def test_a_manifest_of_a_later_version(memory, tmp_path, caplog, monkeypatch):
@@ -193,7 +193,7 @@ def test_a_manifest_of_a_later_version(memory, tmp_path, caplog, monkeypatch):
     memory.put(key, memory.get(key).replace(b"[1,0]", b"[2,0]"))
     with caplog.at_level(logging.WARNING), aboard.open(memory.uri) as opened:
         assert len(opened.runs["new/train"].scalars["loss"]) == 20
-    assert told(caplog, "newer aboard")
+    assert records_with(caplog, "newer aboard")
 
 
 def test_objects_that_are_deleted_under_us(memory, tmp_path, caplog):
@@ -206,7 +206,7 @@ def test_objects_that_are_deleted_under_us(memory, tmp_path, caplog):
     memory.delete(key)
     with caplog.at_level(logging.WARNING), aboard.open(memory.uri) as opened:
         assert list(opened.runs.keys()) == ["there/train"]
-        assert told(caplog, "the manifest names")
+        assert records_with(caplog, "the manifest names")
         memory.put(key, content)
         opened.refresh()
         assert len(opened.runs["gone/train"].scalars["loss"]) == 20
@@ -242,7 +242,7 @@ def test_content_that_is_not_what_the_manifest_says(memory, tmp_path, caplog, mo
     with caplog.at_level(logging.WARNING), aboard.open(memory.uri) as opened:
         assert 45 <= len(opened.runs["odd/train"].scalars["loss"]) < 50
         assert opened.runs["odd/train"].bad_records == 1
-    assert len(told(caplog, "not what the manifest says")) == 1
+    assert len(records_with(caplog, "not what the manifest says")) == 1
 
 
 def test_a_disk_that_takes_no_more(memory, tmp_path):

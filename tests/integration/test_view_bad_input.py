@@ -203,25 +203,25 @@ def test_numbers_that_are_none_everywhere(tmp_path):
     with viewing(tmp_path) as board:
         board.wait_until_read()
 
-        def asked(path: str, **query: object):
+        def get(path: str, **query: object):
             body = board.fetch(f"data/{path}?{urlencode(query)}")
             return json.loads(body, parse_constant=lambda name: pytest.fail(f"{path} sends {name}"))
 
         for run in ("odd", "times"):
-            points = asked("plugin/scalars/scalars", run=run, tag="loss")
+            points = get("plugin/scalars/scalars", run=run, tag="loss")
             words = {part for point in points for part in point if isinstance(part, str)}
             assert words == {"NaN", "Infinity", "-Infinity"}
         for plugin in ("scalars", "images", "histograms", "text", "pr_curves", "mesh", "timeseries"):
-            asked(f"plugin/{plugin}/tags")
+            get(f"plugin/{plugin}/tags")
         for tag in ("weights", "raw"):
-            asked("plugin/histograms/histograms", run="odd", tag=tag)
-            asked("plugin/distributions/distributions", run="odd", tag=tag)
+            get("plugin/histograms/histograms", run="odd", tag=tag)
+            get("plugin/distributions/distributions", run="odd", tag=tag)
             wanted = [{"plugin": "histograms", "tag": tag, "run": "odd"}, {"plugin": "scalars", "tag": "loss"}]
-            asked("plugin/timeseries/timeSeries", requests=json.dumps(wanted))
-        asked("plugin/pr_curves/pr_curves", run="odd", tag="pr")
-        asked("plugin/mesh/meshes", run="odd", tag="mesh", sample=0)
-        asked("plugin/custom_scalars/scalars", run="odd", tag=".*")
-        asked("runs")
+            get("plugin/timeseries/timeSeries", requests=json.dumps(wanted))
+        get("plugin/pr_curves/pr_curves", run="odd", tag="pr")
+        get("plugin/mesh/meshes", run="odd", tag="mesh", sample=0)
+        get("plugin/custom_scalars/scalars", run="odd", tag=".*")
+        get("runs")
         groups = board.post("data/plugin/hparams/session_groups", json.dumps(SESSION_GROUPS).encode())
         json.loads(groups, parse_constant=lambda name: pytest.fail(f"hparams sends {name}"))
         assert board.json("api/v1/progress")["complete"]

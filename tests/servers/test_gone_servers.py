@@ -120,7 +120,7 @@ class World:
             .partition("/")[0]
         )
 
-    def said(self, board: BoardInfo, text: str) -> int:
+    def count_lines(self, board: BoardInfo, text: str) -> int:
         return sum(text in line.text for line in self.catalog.board_lines.list(board.id))
 
     def tensorboards(self, board: BoardInfo) -> list[int]:
@@ -191,8 +191,8 @@ def test_who_can_reach_a_unit_goes_on_with_it(world: World):
     for server in others:
         until(lambda server=server: len(server.shows(board)) == 2, PATIENCE)
     assert world.tensorboards(board) == [process]
-    assert world.said(board, "is looked after by the server on") == 1
-    assert world.said(board, "is being started on") == 1
+    assert world.count_lines(board, "is looked after by the server on") == 1
+    assert world.count_lines(board, "is being started on") == 1
     others[0].client.boards.stop(board.id)
     until(lambda: others[1].board(board).state is UnitState.STOPPED, PATIENCE)
     until(lambda: not world.tensorboards(board) and not world.catalog.boards.units.list(), PATIENCE)
@@ -230,7 +230,7 @@ def test_a_server_that_slept_leaves_what_others_have_taken(world: World):
     time.sleep(16)  # longer than a lease
     assert (world.tensorboards(board), world.host_of(board)) == ([process], "second")
     assert [server.board(board).state for server in (first, second)] == [UnitState.RUNNING] * 2
-    assert world.said(board, "is looked after by the server on") == 1
+    assert world.count_lines(board, "is looked after by the server on") == 1
     assert list((world.folder / "shared").rglob("*tfevents*"))
 
 

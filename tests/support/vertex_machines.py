@@ -75,7 +75,7 @@ class _Machines:
         if job["state"] == "JOB_STATE_PENDING" and number not in self._containers:
             self._containers[number] = self._local.submit(self._unit(job))
         if number in self._containers and "endTime" not in job:
-            job.update(_told(self._local.status(self._containers[number]), job["state"]))
+            job.update(_job_fields(self._local.status(self._containers[number]), job["state"]))
 
     def _unit(self, job: Object) -> UnitSpec:
         (pool,) = job["jobSpec"]["workerPoolSpecs"]
@@ -111,7 +111,7 @@ class _Machines:
         return [{"job": number, "textPayload": line} for line in (*lines, *([rest] if rest and has_ended else []))]
 
 
-def _told(status: UnitStatus, before: str) -> Object:
+def _job_fields(status: UnitStatus, before: str) -> Object:
     started = {"startTime": status.started.isoformat()} if status.started else {}
     if status.reason is None:
         is_cancelled = before == "JOB_STATE_CANCELLING"

@@ -242,7 +242,6 @@ def test_profiles_of_ranks_do_not_replace_each_other(
     run.finish()
 
 
-
 def test_a_run_that_is_switched_off_writes_nothing(place: RunContext, tmp_path: Path) -> None:
     (tmp_path / "local").mkdir()
     (tmp_path / "local/a.trace.json").write_text("{}")
