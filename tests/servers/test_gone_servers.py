@@ -40,8 +40,9 @@ PATIENCE = 90.0
 pytestmark = pytest.mark.timeout(300)
 # As every server does it, in less time.
 QUICKLY = """
-from aboard.services import board_host, process_boards
-board_host._SECONDS, board_host._EVERY, board_host._STEADY = 15.0, 1.0, 14.0
+from aboard.services import leases
+from aboard.services.boards import process_boards
+leases._HOST_SECONDS, leases._HOST_EVERY, leases._HOST_STEADY = 15.0, 1.0, 14.0
 process_boards._JUDGE_SECONDS, process_boards._ENDPOINT_SECONDS = 1.0, 1.0
 from aboard.cli import main
 main()
