@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <string_view>
+#include <unordered_map>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -133,6 +135,47 @@ nb::list files_of(const Logdir& logdir) {
   return result;
 }
 
+// Tags that many logdirs have share one str.
+struct TagSummary {
+  nb::object tag;
+  ScalarSummary summary;
+};
+
+// Of each logdir the summaries of its scalar tags; computed on `threads` threads.
+nb::list scalar_summaries(const nb::list& given, size_t threads) {
+  std::vector<std::shared_ptr<Logdir>> logdirs;
+  logdirs.reserve(given.size());
+  for (const nb::handle logdir : given) logdirs.push_back(nb::cast<std::shared_ptr<Logdir>>(logdir));
+  std::vector<std::vector<NamedSummary>> found(logdirs.size());
+  {
+    const WithoutGil release;
+    constexpr size_t kAtOnce = 32;
+    ReadingCrew crew(threads);
+    crew.run((logdirs.size() + kAtOnce - 1) / kAtOnce, [&](size_t job) {
+      const size_t end = std::min(logdirs.size(), (job + 1) * kAtOnce);
+      for (size_t at = job * kAtOnce; at < end; ++at) found[at] = logdirs[at]->scalar_summaries();
+    });
+  }
+  std::unordered_map<std::string_view, nb::object> names;
+  nb::list result;
+  for (const auto& summaries : found) {
+    nb::list of_one;
+    for (const NamedSummary& one : summaries) {
+      nb::object& tag = names[one.tag];
+      if (!tag.is_valid()) tag = text_of(one.tag);
+      of_one.append(TagSummary{tag, one.summary});
+    }
+    result.append(of_one);
+  }
+  return result;
+}
+
+template <std::optional<ScalarPoint> ScalarSummary::* kWhich>
+const ScalarPoint* extreme(const TagSummary& self) {
+  const auto& point = self.summary.*kWhich;
+  return point ? &*point : nullptr;
+}
+
 // Refreshes many logdirs on `threads` threads; the first exception is raised when all are done.
 size_t refresh_logdirs(const nb::list& work, size_t threads) {
   std::vector<std::pair<std::shared_ptr<Logdir>, std::vector<std::string>>> jobs;
@@ -174,6 +217,21 @@ void bind_logdir(nb::module_& module) {
         }
         return bytes_of(text);
       });
+
+  nb::class_<ScalarPoint>(module, "ScalarPoint")
+      .def_ro("step", &ScalarPoint::step)
+      .def_ro("wall_time", &ScalarPoint::wall_time)
+      .def_ro("value", &ScalarPoint::value);
+  constexpr auto kWithin = nb::rv_policy::reference_internal;
+  nb::class_<TagSummary>(module, "TagSummary")
+      .def_ro("tag", &TagSummary::tag)
+      .def_prop_ro("count", [](const TagSummary& self) { return self.summary.count; })
+      .def_prop_ro(
+          "first", [](const TagSummary& self) { return &self.summary.first; }, kWithin)
+      .def_prop_ro(
+          "last", [](const TagSummary& self) { return &self.summary.last; }, kWithin)
+      .def_prop_ro("smallest", &extreme<&ScalarSummary::smallest>, kWithin)
+      .def_prop_ro("largest", &extreme<&ScalarSummary::largest>, kWithin);
 
   nb::class_<Logdir>(module, "Logdir")
       .def(nb::new_([](const nb::bytes& path, const nb::bytes& index, const nb::object& packed,
@@ -267,6 +325,7 @@ void bind_logdir(nb::module_& module) {
       });
 
   module.def("refresh_logdirs", &refresh_logdirs);
+  module.def("scalar_summaries", &scalar_summaries, nb::arg("logdirs"), nb::arg("threads") = 1);
   // Gives memory that was freed back to the system, which the C library would keep for later.
   module.def(
       "give_back_memory",

@@ -321,6 +321,30 @@ ColumnView Logdir::superseded_scalars(size_t number) const {
   return superseded_scalars(number);
 }
 
+std::vector<NamedSummary> Logdir::scalar_summaries() const {
+  std::vector<std::pair<size_t, NamedSummary>> found;
+  const auto of = state();
+  size_t number = 0;
+  for (bool more = true; more;) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < kTagsPerLock && number < of->tags.size(); ++i, ++number) {
+      const Tag& tag = of->tags[number];
+      if (!tag.info.present || !tag.info.is_scalar || tag.scalars.shown() == 0) continue;
+      found.emplace_back(number, NamedSummary{tag.info.name, {.count = tag.scalars.shown()}});
+    }
+    more = number < of->tags.size();
+  }
+  std::vector<NamedSummary> summaries;
+  summaries.reserve(found.size());
+  for (auto& [tag, named] : found) {
+    const ColumnView points = scalars(tag, true);
+    if (points.size == 0) continue;  // the files were read again meanwhile, without this tag
+    named.summary = summarize(points, std::max(named.summary.count, points.size));
+    summaries.push_back(std::move(named));
+  }
+  return summaries;
+}
+
 std::vector<MediaEntry> Logdir::media(size_t number) const {
   const std::lock_guard lock(mutex_);
   const Tag* tag = state_->tag(number);

@@ -20,6 +20,7 @@
 #include "event_file.hpp"
 #include "fork_safety.hpp"
 #include "media_rows.hpp"
+#include "scalar_summary.hpp"
 
 namespace aboard {
 
@@ -68,6 +69,11 @@ struct AbsentPart {
 struct PackedPlace {
   std::string path;
   uint64_t begin = 0, end = 0;
+};
+
+struct NamedSummary {
+  std::string tag;
+  ScalarSummary summary;
 };
 
 // Of all files together.
@@ -121,6 +127,8 @@ class Logdir final : private ForkAware {
   // All points of a scalar tag; sorted by step with the newest of each step when `unique`.
   ColumnView scalars(size_t tag, bool unique) const;
   ColumnView superseded_scalars(size_t tag) const;
+  // The summary of every scalar tag with points, in the order of their numbers.
+  std::vector<NamedSummary> scalar_summaries() const;
   std::vector<MediaEntry> media(size_t tag) const;
   // The bytes of one media entry's content: the message of its kind, or the graph or metadata itself.
   std::optional<std::string> read_media(size_t tag, const MediaEntry& entry) const;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D103, INP001, T201 - a script; the names of its functions are the names of the inputs
+# ruff: noqa: INP001, T201 - a script; the names of its functions are the names of the inputs
 """Writes the seed corpus anew from event files of tensorboardX: `python native/fuzz/make_corpus.py`.
 
 Needs tensorboardX, numpy and onnx. An input of the record target is one byte, which chooses the size of pieces, and an

@@ -97,6 +97,35 @@ class Points:
         """Parts whose steps ascend, in their order: points of several attempts go back to an earlier step."""
     def json(self, objects: bool, /) -> bytes: ...
 
+class ScalarPoint:
+    @property
+    def step(self) -> int: ...
+    @property
+    def wall_time(self) -> float: ...
+    @property
+    def value(self) -> float: ...
+
+class TagSummary:
+    """The summary of a scalar tag, over the newest point of each step, ascending by step.
+
+    NaN is a first or last value like others, but never the smallest or largest; of equal values the earlier counts.
+    """
+
+    @property
+    def tag(self) -> str: ...
+    @property
+    def count(self) -> int:
+        """All points, also those of a step that was logged again later."""
+    @property
+    def first(self) -> ScalarPoint: ...
+    @property
+    def last(self) -> ScalarPoint: ...
+    @property
+    def smallest(self) -> ScalarPoint | None:
+        """None when every value is NaN."""
+    @property
+    def largest(self) -> ScalarPoint | None: ...
+
 Place: TypeAlias = tuple[int, float, int, int, int, int]
 
 class Logdir:
@@ -243,6 +272,11 @@ def give_back_memory() -> None:
     """Give memory that was freed back to the system, which the C library would keep for later."""
 
 def refresh_logdirs(work: list[tuple[Logdir, list[bytes]]], threads: int, /) -> int: ...
+def scalar_summaries(logdirs: list[Logdir], threads: int = 1) -> list[list[TagSummary]]:
+    """For each logdir the summaries of its scalar tags with points, in the order in which the tags were first seen.
+
+    Computes without the GIL, and needs no numpy.
+    """
 
 class FileReport:
     """What an inspection found; see native/core/inspection.hpp. Offsets are those of records."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from aboard._native import Logdir, LogTree, Points
+from aboard._native import Logdir, LogTree, ScalarPoint, scalar_summaries
 from aboard.errors import AboardError
 from aboard.model.hparams import HparamValue, hparams_from_json
 from aboard.model.runs import MetricPoint, MetricSummary, Note
@@ -80,33 +80,24 @@ def _metrics_of(folder: _Folder) -> dict[str, MetricSummary]:
     version = folder.logdir.version
     if version != folder.version:
         above = f"{folder.name}/" if folder.name else ""
-        folder.metrics = {}
-        for number, (tag, _, kind, is_scalar, _) in enumerate(folder.logdir.tags(0)):
-            if is_scalar and kind >= 0 and not tag.startswith("_hparams_/"):
-                summary = _summary(folder.logdir.scalars(number, True), folder.logdir.status(number))
-                if summary:
-                    folder.metrics[f"{above}{tag}"] = summary
+        [summaries] = scalar_summaries([folder.logdir])
+        folder.metrics = {
+            f"{above}{one.tag}": MetricSummary(
+                _point(one.last),
+                _point(one.smallest) if one.smallest else None,
+                _point(one.largest) if one.largest else None,
+                one.count,
+            )
+            for one in summaries
+            if not one.tag.startswith("_hparams_/")
+        }
         folder.version = version
     return folder.metrics
 
 
-def _summary(points: Points, status: tuple[int, int, int, float] | None) -> MetricSummary | None:
-    count = len(points)
-    if not count:
-        return None
-    import numpy as np  # here: it takes as long to load as all the rest of a short run
-
-    last = _point(points, count - 1)
-    finite = not bool(np.isnan(points.values).all())
-    smallest = _point(points, int(np.nanargmin(points.values))) if finite else None
-    largest = _point(points, int(np.nanargmax(points.values))) if finite else None
-    return MetricSummary(last, smallest, largest, status[0] if status else count)
-
-
-def _point(points: Points, place: int) -> MetricPoint:
-    value = float(points.values[place])
-    wall_time = float(points.wall_times[place])
-    return MetricPoint(value, int(points.steps[place]), wall_time if math.isfinite(wall_time) else 0.0)
+def _point(point: ScalarPoint) -> MetricPoint:
+    wall_time = point.wall_time if math.isfinite(point.wall_time) else 0.0
+    return MetricPoint(point.value, point.step, wall_time)
 
 
 MOST_ANNOTATIONS = 10_000
