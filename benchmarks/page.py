@@ -57,7 +57,7 @@ _FRAMES = """async (act) => {
     document.querySelector('.chart').dispatchEvent(new WheelEvent('wheel', {bubbles: true, ctrlKey: true, deltaY}));
   }
   function moveOver(turn) {
-    const over = document.querySelector('.u-over'), box = over.getBoundingClientRect();
+    const over = document.querySelector('.plot'), box = over.getBoundingClientRect();
     const [clientX, clientY] = [box.left + (turn * 7) % box.width, box.top + box.height / 2 + 40 * Math.sin(turn)];
     over.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX, clientY}));
   }

@@ -2,7 +2,7 @@
 // Builds the page into the Python package; `npm run dev` serves it beside a running `aboard server`.
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { fileURLToPath } from "node:url";
-import { defineConfig, type Plugin, type Rolldown } from "vite";
+import { defineConfig, type Rolldown } from "vite";
 
 const MAIN = fileURLToPath(new URL("src/app/main.ts", import.meta.url));
 const server = process.env["ABOARD_SERVER"] ?? "http://127.0.0.1:8080";
@@ -10,7 +10,7 @@ const server = process.env["ABOARD_SERVER"] ?? "http://127.0.0.1:8080";
 const FIRST = "page";
 let first: Set<string> | undefined;
 
-/** The name of the file of all modules that `app/main.ts` cannot do without; others are divided as they are asked for. */
+/** One chunk for everything that `app/main.ts` imports; other modules are split by their dynamic imports. */
 function firstChunk(id: string, context: Rolldown.ChunkingContext): string | null {
   if (!first) {
     first = new Set([MAIN]);
@@ -19,23 +19,9 @@ function firstChunk(id: string, context: Rolldown.ChunkingContext): string | nul
   return first.has(id) ? FIRST : null;
 }
 
-/** Svelte makes an error while it is loaded, for whose stack the browser would parse the whole page a second time. */
-const noErrorAtLoading: Plugin = {
-  name: "no-error-at-loading",
-  apply: "build",
-  transform: {
-    filter: { id: /svelte\/src\/internal\/client\/constants\.js$/ },
-    handler(code) {
-      const quick = code.replace("new (class StaleReactionError extends Error {", "new (class StaleReactionError {");
-      if (quick === code) this.error("Svelte has changed: see whether it still makes an error while it is loaded");
-      return { code: quick, map: null };
-    },
-  },
-};
-
 export default defineConfig({
-  plugins: [noErrorAtLoading, svelte()],
-  base: "./", // the server may stand below any path, which it writes into the document
+  plugins: [svelte()],
+  base: "./", // the server may run below any path, which it writes into the document
   build: {
     outDir: "../src/aboard/server/_web",
     emptyOutDir: true,
@@ -43,7 +29,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // the policy of the page allows nothing inline
     modulePreload: { polyfill: false },
     target: "es2022",
-    // One file for all that the first view needs: a browser has six connections, and the first points need one of them.
+    // One file for the first view: a browser has six connections, and the first points need one of them.
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: firstChunk }] } } },
   },
   worker: { format: "es" },

@@ -73,7 +73,7 @@ def test_a_comparison_goes_on_when_a_killed_server_is_back(page: Any, tmp_path: 
         before = rows_of(page, "loss")
         process.kill()
         process.wait(20)
-        card(page, "loss").get_by_role("img").press("ArrowRight")
+        card(page, "loss").get_by_role("application").press("ArrowRight")
         page.get_by_role("alert").filter(has_text=GONE).wait_for()
         page.get_by_role("status").filter(has_text="last known point").wait_for()
         # What was there stays.

@@ -11,7 +11,7 @@ from support.chart_files import card
 
 def drag(page: Any, tag: str, start: float, end: float) -> None:
     """From one part of the width of a chart to another."""
-    box = card(page, tag).locator(".u-over").bounding_box()
+    box = card(page, tag).locator(".plot").bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * start, y)
     page.mouse.down()

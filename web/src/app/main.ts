@@ -8,6 +8,7 @@ import App from "./App.svelte";
 
 const NEAR = 80; // milliseconds; a frame without charts costs more than waiting so long for them
 
+Error.stackTraceLimit = 10; // the script in the document sets it to zero while the page loads
 applyTheme();
 const target = document.getElementById("page");
 await waitForPrefetched(NEAR);

@@ -63,7 +63,7 @@ export async function footerReads(tag: string, text: string | RegExp): Promise<v
 
 /** Drag from one share of the width of a chart to another. */
 export async function dragAcross(tag: string, start: number, end: number): Promise<void> {
-  const plot = (await chartOf(tag)).getByCss(".u-over");
+  const plot = (await chartOf(tag)).getByCss(".plot");
   await drag(placeIn(plot, start), placeIn(plot, end));
 }
 

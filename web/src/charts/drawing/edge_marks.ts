@@ -18,19 +18,17 @@ interface MarkFrame {
 const LEAST_GAP = 7; // pixels between two marks of one line
 const KINDS = { NaN: "cross", "∞": "up", "−∞": "down" } as const;
 
-/** `scale` is the number of the frame's units in a pixel. */
-export function edgeMarks(line: Line, frame: MarkFrame, scale = 1): EdgeMark[] {
-  const gap = LEAST_GAP * scale;
-  return [...notNumbers(line, frame, gap), ...beyond(line, frame, gap)];
+export function edgeMarks(line: Line, frame: MarkFrame): EdgeMark[] {
+  return [...notNumbers(line, frame), ...beyond(line, frame)];
 }
 
-function notNumbers(line: Line, frame: MarkFrame, gap: number): EdgeMark[] {
+function notNumbers(line: Line, frame: MarkFrame): EdgeMark[] {
   const found: EdgeMark[] = [];
   const last = { up: -Infinity, down: -Infinity, cross: -Infinity };
   for (const mark of line.marks) {
     const x = frame.x(mark.x);
     const kind = KINDS[mark.kind];
-    if (!isInside(x, frame) || x - last[kind] < gap) continue;
+    if (!isInside(x, frame) || x - last[kind] < LEAST_GAP) continue;
     // Once NaN, mostly NaN to the end: the first one tells.
     last[kind] = kind === "cross" ? Infinity : x;
     found.push({ x, kind });
@@ -38,7 +36,7 @@ function notNumbers(line: Line, frame: MarkFrame, gap: number): EdgeMark[] {
   return found;
 }
 
-function beyond(line: Line, frame: MarkFrame, gap: number): EdgeMark[] {
+function beyond(line: Line, frame: MarkFrame): EdgeMark[] {
   const { xs, ys, band, raw } = line;
   const found = beyondOf(xs, band?.low ?? ys, band?.high ?? ys, frame);
   if (raw) found.push(...beyondOf(raw.xs, raw.ys, raw.ys, frame));
@@ -46,7 +44,7 @@ function beyond(line: Line, frame: MarkFrame, gap: number): EdgeMark[] {
   return found
     .sort((one, other) => one.x - other.x)
     .filter(({ x, kind }) => {
-      if (x - last[kind] < gap) return false;
+      if (x - last[kind] < LEAST_GAP) return false;
       last[kind] = x;
       return true;
     });

@@ -1,17 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws lines into a canvas: band, raw curve, line, and marks for what a chart cannot show.
+// Draws a chart on a canvas: axes, bands, raw curves, lines, and marks for what does not fit.
 import { FAINT, type Line } from "../lines/line";
+import { type ChartFrame, type Frame, TICK } from "./chart_frame";
 import { edgeMarks } from "./edge_marks";
-import { type Axes, bandStretches, isDrawable, lonelyPoints } from "./stretches";
+import { bandStretches, isDrawable, lonelyPoints } from "./stretches";
+import type { ThemeColours } from "./theme_colours";
 
-/** Where values stand on the canvas, in its pixels. */
-export interface Frame extends Axes {
-  left: number;
-  top: number;
-  width: number;
-  height: number;
-  y: (value: number) => number;
-  scale: number;
+export const FONT = '11px system-ui, "Noto Sans", sans-serif';
+const LINE_HEIGHT = 13; // pixels
+
+/** Grid, ticks and their labels. */
+export function paintAxes(context: CanvasRenderingContext2D, frame: ChartFrame, colours: ThemeColours): void {
+  const { left, top, width, height } = frame;
+  const bottom = top + height;
+  const sharp = (pixel: number): number => Math.round(pixel) + 0.5;
+  context.beginPath();
+  for (const { value } of frame.xTicks) {
+    context.moveTo(sharp(frame.x(value)), top);
+    context.lineTo(sharp(frame.x(value)), bottom + TICK);
+  }
+  for (const { value } of frame.yTicks) {
+    context.moveTo(left - TICK, sharp(frame.y(value)));
+    context.lineTo(left + width, sharp(frame.y(value)));
+  }
+  context.strokeStyle = colours.grid;
+  context.lineWidth = 1;
+  context.stroke();
+  context.fillStyle = colours.ink;
+  context.font = FONT;
+  [context.textAlign, context.textBaseline] = ["center", "top"];
+  for (const { value, text } of frame.xTicks)
+    for (const [row, part] of text.split("\n").entries())
+      context.fillText(part, frame.x(value), bottom + 2 * TICK + row * LINE_HEIGHT);
+  [context.textAlign, context.textBaseline] = ["right", "middle"];
+  for (const { value, text } of frame.yTicks) context.fillText(text, left - 2 * TICK, frame.y(value));
 }
 
 export function paint(context: CanvasRenderingContext2D, lines: readonly Line[], frame: Frame, bands: boolean): void {
@@ -19,7 +41,7 @@ export function paint(context: CanvasRenderingContext2D, lines: readonly Line[],
   context.beginPath();
   context.rect(frame.left, frame.top, frame.width, frame.height);
   context.clip();
-  context.lineJoin = "bevel"; // round ones cost a multiple, and nobody sees them
+  context.lineJoin = "bevel"; // round joins are several times slower and look the same
   for (const line of lines) {
     if (bands && line.band) paintBand(context, line, frame, 0.18);
     if (line.raw) paintPath(context, line.raw.xs, line.raw.ys, line, frame, 0.28, 1);
@@ -27,13 +49,13 @@ export function paint(context: CanvasRenderingContext2D, lines: readonly Line[],
     paintLonely(context, line, frame);
   }
   context.restore();
-  // Beyond the clipped area: a mark at the first step has two halves.
+  // Not clipped, or a mark at the first step would lose its left half.
   context.save();
   for (const line of lines) paintMarks(context, line, frame);
   context.restore();
 }
 
-/** Over a chart that is drawn already: a veil, and on it the lines that the pointer is at. */
+/** Above the chart: a veil, and on it the lines under the pointer. */
 export function paintHighlight(
   context: CanvasRenderingContext2D,
   lines: readonly Line[],
@@ -41,6 +63,7 @@ export function paintHighlight(
   key: string,
   ground: string,
 ): void {
+  context.globalAlpha = 1;
   context.clearRect(frame.left, frame.top, frame.width, frame.height);
   const hit = key === "" ? [] : lines.filter((line) => line.key === key || line.uid === key);
   if (!hit.length || hit.length === lines.length) return;
@@ -79,15 +102,15 @@ function paintPath(
 ): void {
   context.globalAlpha = opacity;
   context.strokeStyle = line.colour;
-  context.lineWidth = width * frame.scale;
-  context.setLineDash(line.dash.map((part) => part * frame.scale));
+  context.lineWidth = width;
+  context.setLineDash([...line.dash]);
   context.beginPath();
   let isDown = false;
   for (let at = 0; at < xs.length; at++) {
     const y = ys[at] as number;
     const x = xs[at] as number;
     if (!isDrawable(y, frame) || !Number.isFinite(x)) {
-      isDown = false; // a gap: nobody knows what was between
+      isDown = false; // a gap: the values in between are unknown
       continue;
     }
     if (isDown) context.lineTo(frame.x(x), frame.y(y));
@@ -102,7 +125,7 @@ function paintLonely(context: CanvasRenderingContext2D, line: Line, frame: Frame
   context.fillStyle = line.colour;
   for (const at of lonelyPoints(line, frame)) {
     context.beginPath();
-    context.arc(frame.x(line.xs[at] as number), frame.y(line.ys[at] as number), 2.5 * frame.scale, 0, 7);
+    context.arc(frame.x(line.xs[at] as number), frame.y(line.ys[at] as number), 2.5, 0, 7);
     context.fill();
   }
 }
@@ -111,10 +134,10 @@ function paintMarks(context: CanvasRenderingContext2D, line: Line, frame: Frame)
   context.globalAlpha = 0.9;
   context.fillStyle = line.colour;
   context.strokeStyle = line.colour;
-  context.lineWidth = 1.4 * frame.scale;
-  const size = 4 * frame.scale;
+  context.lineWidth = 1.4;
+  const size = 4;
   const bottom = frame.top + frame.height;
-  for (const { x, kind } of edgeMarks(line, frame, frame.scale)) {
+  for (const { x, kind } of edgeMarks(line, frame)) {
     if (kind === "cross") cross(context, x, bottom - size * 1.6, size * 0.8);
     else triangle(context, x, kind === "up" ? frame.top : bottom, kind === "up" ? size : -size);
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chart as SVG, for papers: axes, lines and legend as text and paths.
 import { FAINT, type Line, type MomentMark, type Span, type XKind } from "../lines/line";
-import { axisTexts } from "./axis_text";
+import { axisScale, axisTicks } from "./axis";
 import { type EdgeMark, edgeMarks } from "./edge_marks";
 import { type Axes, bandStretches, isDrawable, lonelyPoints } from "./stretches";
-import { ticks } from "./ticks";
 
 const [WIDTH, HEIGHT, LEFT, TOP, BOTTOM] = [720, 380, 64, 36, 36];
 const ROW = 18;
@@ -17,18 +16,20 @@ export function svgChart(
   axes: { x: XKind; logX: boolean; logY: boolean; bands: boolean },
   moments: readonly MomentMark[] = [],
 ): string {
-  const x = placing(ranges.x, LEFT, WIDTH - 16, axes.logX);
-  const y = placing(ranges.y, HEIGHT - BOTTOM, TOP, axes.logY);
+  const xAxis = { kind: axes.x, span: ranges.x, isLog: axes.logX };
+  const yAxis = { kind: "metric" as const, span: ranges.y, isLog: axes.logY };
+  const [width, height] = [WIDTH - 16 - LEFT, HEIGHT - BOTTOM - TOP];
+  const x = rounded(axisScale(xAxis, LEFT, width));
+  const y = rounded(axisScale(yAxis, TOP + height, -height));
   const total = HEIGHT + lines.length * ROW + 12;
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${total}" font-family="system-ui, sans-serif" font-size="12">`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
     `<text x="${LEFT}" y="22" font-size="15" font-weight="600">${escaped(title)}</text>`,
-    `<clipPath id="inside"><rect x="${LEFT}" y="${TOP}" width="${WIDTH - 16 - LEFT}" height="${HEIGHT - BOTTOM - TOP}"/></clipPath>`,
+    `<clipPath id="inside"><rect x="${LEFT}" y="${TOP}" width="${width}" height="${height}"/></clipPath>`,
   ];
-  const along = ticks(ranges.x, { kind: axes.x, log: axes.logX, count: TICKS });
-  for (const [at, text] of axisTexts(axes.x, along, axes.logX).entries()) {
-    const left = x(along[at] as number);
+  for (const { value, text } of axisTicks(xAxis, TICKS)) {
+    const left = x(value);
     const [first = "", ...below] = text.split("\n").map(escaped);
     const lower = below.map((part) => `<tspan x="${left}" dy="14">${part}</tspan>`).join("");
     parts.push(`<path d="M${left} ${TOP}V${HEIGHT - BOTTOM}" stroke="#e9ecf0"/>`);
@@ -36,13 +37,12 @@ export function svgChart(
       `<text x="${left}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="#66727f">${first}${lower}</text>`,
     );
   }
-  const up = ticks(ranges.y, { kind: "metric", log: axes.logY, count: TICKS });
-  for (const [at, text] of axisTexts("metric", up, axes.logY).entries()) {
-    const top = y(up[at] as number);
+  for (const { value, text } of axisTicks(yAxis, TICKS)) {
+    const top = y(value);
     parts.push(`<path d="M${LEFT} ${top}H${WIDTH - 16}" stroke="#e9ecf0"/>`);
     parts.push(`<text x="${LEFT - 6}" y="${top + 4}" text-anchor="end" fill="#66727f">${escaped(text)}</text>`);
   }
-  const frame = { left: LEFT, width: WIDTH - 16 - LEFT, x, y, yRange: ranges.y, logY: axes.logY };
+  const frame = { left: LEFT, width, x, y, yRange: ranges.y, logY: axes.logY };
   parts.push(`<g clip-path="url(#inside)" fill="none">`);
   for (const line of lines) {
     if (line.band && axes.bands) parts.push(`<path d="${area(line, frame)}" fill="${line.colour}" opacity="0.18"/>`);
@@ -74,10 +74,8 @@ export function svgChart(
   return [...parts, "</svg>"].join("\n");
 }
 
-function placing([from, to]: Span, start: number, end: number, log: boolean): (value: number) => number {
-  const scaled = (value: number): number => (log ? Math.log10(value) : value);
-  const [low, high] = [scaled(from), scaled(to)];
-  return (value) => Number((start + ((scaled(value) - low) / (high - low || 1)) * (end - start)).toFixed(2));
+function rounded(scale: (value: number) => number): (value: number) => number {
+  return (value) => Number(scale(value).toFixed(2));
 }
 
 const MARK = 4;

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import type { Span, XKind } from "../lines/line";
 import { axisTexts } from "./axis_text";
-import { ticks } from "./ticks";
+import { tickValues } from "./ticks";
 
-const at = (span: Span, kind: XKind, log = false, count = 6): number[] => ticks(span, { kind, log, count });
+const at = (span: Span, kind: XKind, log = false, count = 6): number[] => tickValues(span, { kind, log, count });
 const texts = (span: Span, kind: XKind, log = false, count = 6): string[] =>
   axisTexts(kind, at(span, kind, log, count), log);
 

@@ -22,7 +22,7 @@ export interface TickOptions {
 }
 
 /** From left to right, all inside of the axis. */
-export function ticks(span: Span, { kind, log, count }: TickOptions): number[] {
+export function tickValues(span: Span, { kind, log, count }: TickOptions): number[] {
   const room = Math.max(2, count);
   // A time of day has no logarithm that means anything.
   if (kind === "wall") return clockTicks(span, timeDistance(span, room));

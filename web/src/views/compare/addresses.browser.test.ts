@@ -200,7 +200,7 @@ test("a step of nine digits is shown whole", async () => {
   const steps = [123456788, 123456789, 123456790];
   lab.curves.push(curveOf(run, "", "loss", steps, steps));
   await openPage(lab.server, `/w/far/compare?runs=${run.number}`);
-  await moveMouse(placeIn((await chartOf("loss")).getByCss(".u-over")));
+  await moveMouse(placeIn((await chartOf("loss")).getByCss(".plot")));
   await expect.element(page.getByCss(".tooltip")).toBeVisible();
   expect(page.getByCss(".tooltip .place").element().textContent.replace(/\D/g, "")).toBe("123456789");
 });
@@ -215,6 +215,6 @@ test("a step beyond what browsers count is shown digit by digit", async () => {
   await expect
     .element(chart.getByCss("footer"))
     .toHaveTextContent(`1 curve · 3 points · steps counted from ${steps[0]}`);
-  await moveMouse(placeIn(chart.getByCss(".u-over"), 0.01));
+  await moveMouse(placeIn(chart.getByCss(".plot"), 0.01));
   await expect.element(page.getByCss(".tooltip")).toHaveTextContent(RegExp(`step (${steps.join("|")})\\b`));
 });

@@ -192,7 +192,7 @@ test("keys move along a logarithmic axis", async () => {
   };
   for (const [key, [first, last]] of Object.entries(moved)) {
     await openPage(lab.server, charts("many", "&logx=1&zoom=100~1000"));
-    ((await chartOf("many")).getByRole("img").element() as HTMLElement).focus();
+    ((await chartOf("many")).getByRole("application").element() as HTMLElement).focus();
     await userEvent.keyboard(key);
     await expect.poll(() => zoomOf()[0] / first, { message: key }).toBeCloseTo(1, 2);
     expect(zoomOf()[1] / last, key).toBeCloseTo(1, 2);

@@ -42,7 +42,7 @@ test("all scalars are charts in sections and a zoom asks for every point", async
   await footerReads("loss", /points$/);
   await reloadPage(lab.server);
   await footerReads("loss", /points$/);
-  await userEvent.dblClick((await chartOf("loss")).getByCss(".u-over"));
+  await userEvent.dblClick((await chartOf("loss")).getByCss(".plot"));
   await footerReads("loss", "reduced for the screen");
   await button("optim 1").click();
   await expect.element(page.getByCss("section[data-tag='optim/norm']")).not.toBeInTheDocument();
@@ -51,7 +51,7 @@ test("all scalars are charts in sections and a zoom asks for every point", async
 test("the pointer shows values and marks the run in the list", async () => {
   await openPage(lab.server, `${compare("sweep-0", "sweep-1")}&tags=optim`);
   const chart = await chartOf("optim/norm");
-  await moveMouse(placeIn(chart.getByCss(".u-over")));
+  await moveMouse(placeIn(chart.getByCss(".plot")));
   const tooltip = page.getByCss(".tooltip");
   await expect.element(tooltip).toHaveTextContent("step 1");
   await expect.element(tooltip).toHaveTextContent("sweep-0 · train");

@@ -42,7 +42,7 @@ test("the centre is the mean or the median", async () => {
   expect(await drawn()).toEqual([["sgd (3 runs)", "3", "1", "6", "3"]]);
   await choose("are drawn as their", "median");
   await expect.poll(drawn).toEqual([["sgd (3 runs)", "2", "1", "6", "3"]]);
-  await moveMouse(placeIn((await chartOf("loss")).getByCss(".u-over")));
+  await moveMouse(placeIn((await chartOf("loss")).getByCss(".plot")));
   await expect.element(page.getByCss(".tooltip")).toHaveTextContent("3 runs");
 });
 

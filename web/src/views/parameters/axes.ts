@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hyperparameters and metrics as axes: where the value of a run stands on each.
+import { axisScale, axisTicks } from "../../charts/drawing/axis";
 import { type Field, fieldTitle, parseField, serializeField } from "../../model/fields";
 import { formatNumber } from "../../model/format";
 import { cellValue } from "../../model/run_values";
 import { type Run, toNumber, type WireValue } from "../../model/wire";
 
-export interface Axis {
+export interface ParameterAxis {
   id: string;
   title: string;
   field: Field;
@@ -17,8 +18,9 @@ export interface Axis {
 }
 
 const MOST_OWN_TICKS = 8;
+const TICKS = 6;
 
-export function makeAxis(id: string, runs: readonly Run[]): Axis | undefined {
+export function makeAxis(id: string, runs: readonly Run[]): ParameterAxis | undefined {
   const field = parseField(id);
   if (!field) return undefined;
   const values = runs.map((run) => cellValue(run, field)).filter((value) => value !== undefined && value !== null);
@@ -31,22 +33,24 @@ function isNumber(value: WireValue, field: Field): boolean {
   return typeof value === "number" || (field.kind === "metric" && typeof value === "string");
 }
 
-function numericAxis(id: string, title: string, field: Field, values: WireValue[]): Axis {
+function numericAxis(id: string, title: string, field: Field, values: WireValue[]): ParameterAxis {
   const numbers = values.map((value) => toNumber(value as number)).filter(Number.isFinite);
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
   // Values over several sizes, as learning rates are, would all stand at the bottom.
   const isLog = field.kind === "hparam" && low > 0 && high / low >= 50;
-  const scaled = (value: number): number => (isLog ? Math.log10(value) : value);
-  const [from, to] = [scaled(low), scaled(high)];
-  const at = (value: number): number => (to > from ? (scaled(value) - from) / (to - from) : 0.5);
+  const axis = { kind: "metric" as const, span: [low, high] as const, isLog };
+  const at = high > low ? axisScale(axis, 0, 1) : () => 0.5;
   const own = [...new Set(numbers)];
-  const marks = own.length <= MOST_OWN_TICKS ? own : tickValues(low, high, isLog);
+  const ticks =
+    own.length <= MOST_OWN_TICKS
+      ? own.map((value) => ({ value, text: formatNumber(value, 3) }))
+      : axisTicks(axis, TICKS);
   return {
     id,
     title,
     field,
     isLog,
-    ticks: apart(marks.map((value) => ({ at: at(value), text: formatNumber(value, 3) }))),
+    ticks: apart(ticks.map(({ value, text }) => ({ at: at(value), text }))),
     place(run) {
       const value = cellValue(run, field);
       const number = value === undefined || value === null ? NaN : toNumber(value as number);
@@ -66,15 +70,7 @@ function apart(ticks: { at: number; text: string }[]): { at: number; text: strin
   return kept;
 }
 
-function tickValues(low: number, high: number, isLog: boolean): number[] {
-  if (low === high) return [low];
-  const count = 4;
-  return Array.from({ length: count + 1 }, (_, at) =>
-    isLog ? low * (high / low) ** (at / count) : low + ((high - low) * at) / count,
-  );
-}
-
-function textAxis(id: string, title: string, field: Field, values: WireValue[]): Axis {
+function textAxis(id: string, title: string, field: Field, values: WireValue[]): ParameterAxis {
   const texts = [...new Set(values.map(String))].sort(new Intl.Collator(undefined, { numeric: true }).compare);
   const at = (text: string): number => (texts.length > 1 ? texts.indexOf(text) / (texts.length - 1) : 0.5);
   const shown = texts.length > 12 ? [] : texts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of axes that somebody chose, as texts of an address: `0.25~0.5~hparams.lr`; and the runs in them.
 import type { Run } from "../../model/wire";
-import type { Axis } from "./axes";
+import type { ParameterAxis } from "./axes";
 
 /** From where to where, of an axis from 0 to 1. */
 export type Brush = readonly [number, number];
@@ -25,7 +25,7 @@ const REACH = 0.02; // what is at the edge of the chosen part is meant too
 /** The runs in all chosen parts. What was chosen on an axis that is not shown waits until it is. */
 export function filterRuns(
   runs: readonly Run[],
-  axes: readonly Pick<Axis, "id" | "place">[],
+  axes: readonly Pick<ParameterAxis, "id" | "place">[],
   brushes: ReadonlyMap<string, Brush>,
 ): Run[] {
   return runs.filter((run) =>

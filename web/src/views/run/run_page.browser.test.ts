@@ -55,7 +55,7 @@ test("superseded points are drawn on request", async () => {
 
 /** Point at a share of the axis until a moment is shown there: events come behind the points. */
 async function momentAt(tag: string, share: number): Promise<string> {
-  const { x, y } = placeIn((await chartOf(tag)).getByCss(".u-over"), share);
+  const { x, y } = placeIn((await chartOf(tag)).getByCss(".plot"), share);
   const moment = page.getByCss(".tooltip .moment");
   await expect
     .poll(async () => {
