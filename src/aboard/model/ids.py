@@ -64,6 +64,11 @@ def uid_of(moment: datetime, identity: bytes) -> str:
     return _text((milliseconds << _RANDOM_BITS) | int.from_bytes(identity))
 
 
+def uid_from_digest(digest: bytes) -> str:
+    """The uid of something that has no time of its own: the same each time for the same 128 bits."""
+    return _text(int.from_bytes(digest) % (1 << 128))
+
+
 def is_uid(text: str) -> bool:
     """Whether `text` is a uid in its only spelling, capitals."""
     return _PATTERN.fullmatch(text) is not None

@@ -33,6 +33,12 @@ def check_name(name: object, what: str) -> str:
     return name
 
 
+def workspace_name(text: str) -> str:
+    """A name that a workspace may have, as close to `text` as possible."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).lstrip("_.-")[:63].rstrip("-")
+    return plain or "runs"
+
+
 def usable_name(text: str, otherwise: str) -> str:
     """A name that is allowed, as near to `text` as can be; what others call a person may hold anything."""
     plain = "".join("-" if one in _RESERVED or not one.isprintable() else one for one in text)

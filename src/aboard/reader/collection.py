@@ -21,7 +21,7 @@ from aboard._native import LogTree, refresh_logdirs
 from aboard.model.templates import TemplateValue
 from aboard.reader.index import IndexCache
 from aboard.reader.progress import ReadingProgress, ReadingTally
-from aboard.reader.roots import Root, RunRoot, StoreUri
+from aboard.reader.roots import Root, RunRoot, StoredLogdir, StoreUri
 from aboard.reader.run import RunReader, absolute_path
 
 if TYPE_CHECKING:
@@ -180,6 +180,14 @@ class RunCollection:
             return None
         logdir = self._logdirs[numbers[-1]]
         return self._places[logdir.root][0].columns_of(logdir.path)
+
+    def stored_logdir(self, run: str) -> StoredLogdir | None:
+        """What a store knows of a logdir, by its name here, and of its run; None for those of plain folders."""
+        numbers = self._by_name.get(run)
+        if not numbers:
+            return None
+        logdir = self._logdirs[numbers[-1]]
+        return self._places[logdir.root][0].stored_logdir(logdir.path)
 
     def refresh(self) -> bool:
         """Find new and vanished runs and read what is new in all; whether anything changed.

@@ -11,7 +11,7 @@ import glob
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -153,6 +153,18 @@ def _refuse_mixed_names(roots: dict[str, Root]) -> None:
                 )
 
 
+class StoredLogdir(NamedTuple):
+    """A logdir of a run that is in a store, and what the documents of the run say."""
+
+    run: str
+    """The run by the key of its folder below the root."""
+    uid: str
+    name: str
+    logdir: str
+    record: RunRecord | None
+    """None where `run.json` cannot be read."""
+
+
 class StoredRuns:
     """Names that never collide: of two runs with one name, the second also shows its uid, whoever goes later."""
 
@@ -169,6 +181,7 @@ class StoredRuns:
         self.renamed = 0
         """Grows when a run has another name than before."""
         self._columns: dict[str, dict[str, TemplateValue]] = {}
+        self._described: dict[str, tuple[str, RunRecord | None]] = {}
         self._taken: set[tuple[str, str]] = set()
 
     def __contains__(self, run: str) -> bool:
@@ -182,6 +195,7 @@ class StoredRuns:
                 self._wanted[run] = wanted
                 self._give(run, uid, wanted)
             self._columns[run] = _template_columns(uid, self._names[run], described, summary)
+            self._described[run] = uid, _with_summary(described, summary)
 
     def _give(self, run: str, uid: str, wanted: str) -> None:
         above, before = run.rpartition("/")[0], self._names.get(run)
@@ -196,9 +210,23 @@ class StoredRuns:
         above = run.rpartition("/")[0]
         return "/".join(part for part in (above, self._names[run], logdir) if part)
 
+    def logdir_of(self, run: str, logdir: str) -> StoredLogdir:
+        """What is known of a logdir and its run."""
+        uid, record = self._described[run]
+        return StoredLogdir(run, uid, self._names[run], logdir, record)
+
     def columns_of(self, run: str, logdir: str) -> Mapping[str, TemplateValue]:
         """The fields of a template for a logdir; groups stand as `tags.x`."""
         return {**self._columns.get(run, {}), "logdir": logdir.rpartition("/")[2] or self._names[run]}
+
+
+def _with_summary(described: RunRecord | None, summary: Summary | None) -> RunRecord | None:
+    if described is None or summary is None:
+        return described
+    from aboard.model.hparams import hparams_from_json
+
+    tags = {**summary.tags, **described.tags}
+    return replace(described, hparams={**hparams_from_json(summary.hparams), **described.hparams}, tags=tags)
 
 
 def _wanted_name(uid: str, described: RunRecord | None) -> str:
@@ -255,6 +283,11 @@ class RunRoot:
         """What is known of a run in a store for its name on a board; None for anything else."""
         place = self.location_of(relative)
         return None if place is None else self._runs.columns_of(place.run, place.logdir)
+
+    def stored_logdir(self, relative: str) -> StoredLogdir | None:
+        """What is known of a logdir of a run in a store; None for anything else."""
+        place = self.location_of(relative)
+        return None if place is None else self._runs.logdir_of(place.run, place.logdir)
 
     def location_of(self, relative: str) -> StoredRuns.Location | None:
         """The run of a store to which a folder of event files belongs."""

@@ -4,7 +4,7 @@
 import math
 from datetime import UTC, datetime, timedelta
 
-from aboard.model.query.evaluate import matches
+from aboard.model.query.evaluate import compile_query
 from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import LikePattern
 from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, RunRecord
@@ -71,7 +71,7 @@ RUN = RunRecord(
     ],
 )
 def test_holds(text):
-    assert matches(parse_query(text), RUN, NOW)
+    assert compile_query(parse_query(text), NOW)(RUN)
 
 
 @all_cases(
@@ -99,7 +99,7 @@ def test_holds(text):
     ],
 )
 def test_does_not_hold(text):
-    assert not matches(parse_query(text), RUN, NOW)
+    assert not compile_query(parse_query(text), NOW)(RUN)
 
 
 @all_cases(

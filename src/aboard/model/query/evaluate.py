@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluates a filter for one run in Python, for runs that are not in a catalog, or not yet."""
+"""Evaluates a filter in Python, for runs that are not in a catalog, or not yet."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
+from aboard.model.hparams import HparamValue
 from aboard.model.query.tree import (
     Among,
     And,
@@ -33,7 +34,8 @@ from aboard.model.query.tree import (
     Value,
     ascii_lower,
 )
-from aboard.model.runs import MetricSummary, RunRecord
+from aboard.model.runs import Attempt, Note
+from aboard.model.states import RunState
 
 _ORDERS: dict[Operator, Callable[[Any, Any], bool]] = {
     Operator.EQUAL: operator.eq,
@@ -44,35 +46,96 @@ _ORDERS: dict[Operator, Callable[[Any, Any], bool]] = {
 }
 
 
-def matches(query: Query, run: RunRecord, now: datetime) -> bool:
-    """Whether a filter holds for a run, when it is asked at `now`."""
+class QueriedPoint(Protocol):
+    """A point of a metric, as far as filters look at it."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def step(self) -> int: ...
+
+
+class QueriedMetric(Protocol):
+    """The summary of a metric, as far as filters look at it; `MetricSummary` is one."""
+
+    @property
+    def last(self) -> QueriedPoint: ...
+    @property
+    def smallest(self) -> QueriedPoint | None: ...
+    @property
+    def largest(self) -> QueriedPoint | None: ...
+    @property
+    def count(self) -> int: ...
+
+
+class QueriedRun(Protocol):
+    """What filters and sort orders look at; `RunRecord` is one. Columns are looked up by name."""
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def number(self) -> int | None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def workspace(self) -> str: ...
+    @property
+    def status(self) -> RunState: ...
+    @property
+    def deleted(self) -> datetime | None: ...
+    @property
+    def hparams(self) -> Mapping[str, HparamValue]: ...
+    @property
+    def metrics(self) -> Mapping[str, QueriedMetric]: ...
+    @property
+    def tags(self) -> Mapping[str, str]: ...
+    @property
+    def notes(self) -> Sequence[Note]: ...
+    @property
+    def attempts(self) -> Sequence[Attempt]: ...
+
+
+RunTest: TypeAlias = Callable[[QueriedRun], bool]
+
+
+def compile_query(query: Query, now: datetime) -> RunTest:
+    """A function that tells whether the filter, asked at `now`, matches a run."""
     match query:
         case And(parts):
-            return all(matches(part, run, now) for part in parts)
+            tests = [compile_query(part, now) for part in parts]
+            return lambda run: all(test(run) for test in tests)
         case Or(parts):
-            return any(matches(part, run, now) for part in parts)
+            tests = [compile_query(part, now) for part in parts]
+            return lambda run: any(test(run) for test in tests)
         case Not(part):
-            return not matches(part, run, now)
+            test = compile_query(part, now)
+            return lambda run: not test(run)
+        case IsNone(field):
+            return lambda run: not values_of(field, run)
         case _:
-            return _holds(query, run, now)
+            return _compile_condition(query, now)
 
 
-def _holds(condition: Condition, run: RunRecord, now: datetime) -> bool:
-    values = values_of(condition.field, run)
+def _compile_condition(condition: Condition, now: datetime) -> RunTest:
+    field, holds = condition.field, _value_test(condition, now)
+    return lambda run: any(holds(value) for value in values_of(field, run))
+
+
+def _value_test(condition: Condition, now: datetime) -> Callable[[object], bool]:
     match condition:
-        case IsNone():
-            return not values
         case IsNan():
-            return any(isinstance(value, float) and math.isnan(value) for value in values)
+            return lambda value: isinstance(value, float) and math.isnan(value)
         case FieldComparison(order=order, value=wanted):
-            return any(_compare(value, order, wanted, now) for value in values)
+            return lambda value: _compare(value, order, wanted, now)
         case Among(values=among):
-            return any(_compare(value, Operator.EQUAL, wanted, now) for value in values for wanted in among)
+            return lambda value: any(_compare(value, Operator.EQUAL, wanted, now) for wanted in among)
         case TextMatch(pattern=pattern, text=text):
-            return any(isinstance(value, str) and text_fits(value, pattern, text) for value in values)
+            return lambda value: isinstance(value, str) and text_fits(value, pattern, text)
+        case IsNone():
+            return lambda _: False
 
 
-def values_of(field: Field, run: RunRecord) -> list[object]:
+def values_of(field: Field, run: QueriedRun) -> list[object]:
     """What a run has in a field: nothing, one value, or several notes."""
     match field:
         case HparamField(name):
@@ -93,7 +156,7 @@ def values_of(field: Field, run: RunRecord) -> list[object]:
     return [] if value is None else [value]
 
 
-def _metric_part(metric: MetricSummary, part: MetricPart) -> float | None:
+def _metric_part(metric: QueriedMetric, part: MetricPart) -> float | None:
     point = {"min": metric.smallest, "max": metric.largest}.get(part.removesuffix("_step"), metric.last)
     if part is MetricPart.COUNT:
         return metric.count

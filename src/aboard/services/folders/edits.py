@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people add to runs of a folder or bucket: names, tags, notes, trash and saved views.
+
+Nothing is written into the folder. The edits of one source are a document under `$ABOARD_HOME/folders`, keyed by the
+path of each run below its root, so that they are there at the next opening and `aboard sync` can take them along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from aboard.foundation.documents import fields_of, parse_document, render_document
+from aboard.foundation.files import make_private_folder, written_aside
+from aboard.foundation.locks import ProcessLock
+from aboard.model.documents import DocumentFields
+from aboard.model.runs import Note
+from aboard.model.times import time_text
+
+_FORMAT = "aboard.folder-edits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEdit:
+    """What was added to one run. An empty name stands for the name of its folder."""
+
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    removed_tags: frozenset[str] = frozenset()
+    """Tags of the run's own document that are not to be shown."""
+    notes: tuple[Note, ...] = ()
+    deleted: datetime | None = None
+
+
+NO_EDIT = RunEdit()
+
+
+class FolderEdits:
+    """The edits of one source. Several threads and processes may change them; each change reads the newest first."""
+
+    def __init__(self, home: Path, source: str) -> None:
+        """`source` is the absolute folder, or the URI, that the paths of runs are relative to."""
+        self._source = source
+        self._file = (
+            home / "folders" / f"{hashlib.sha256(source.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
+        )
+        self._lock = threading.Lock()
+        self._runs = self._read()
+
+    def of(self, path: str) -> RunEdit:
+        """The edits of the run at this path."""
+        return self._runs.get(path, NO_EDIT)
+
+    def change(self, path: str, change: Callable[[RunEdit], RunEdit]) -> RunEdit:
+        """Change the edits of the run at this path; an error leaves everything as it was."""
+        make_private_folder(self._file.parent)
+        with self._lock, ProcessLock.held(self._file.with_suffix(".lock")):
+            runs = self._read()
+            edit = change(runs.get(path, NO_EDIT))
+            runs[path] = edit
+            kept = {path: _to_json(edit) for path, edit in runs.items() if edit != NO_EDIT}
+            with written_aside(self._file) as file:
+                file.write(render_document(_FORMAT, {"source": self._source, "runs": kept}))
+            self._runs = runs
+            return edit
+
+    def _read(self) -> dict[str, RunEdit]:
+        try:
+            content = self._file.read_bytes()
+        except FileNotFoundError:
+            return {}
+        where = str(self._file)
+        with fields_of(where):
+            runs = DocumentFields(parse_document(content, _FORMAT, where), where).mapping("runs")
+            return {path: _from_json(entry, where) for path, entry in runs.items()}
+
+
+def _to_json(edit: RunEdit) -> dict[str, object]:
+    return {
+        "name": edit.name,
+        "tags": dict(edit.tags),
+        "removed_tags": sorted(edit.removed_tags),
+        "notes": [
+            {"text": note.text, "author": note.author, "written": time_text(note.written) if note.written else None}
+            for note in edit.notes
+        ],
+        "deleted": time_text(edit.deleted) if edit.deleted else None,
+    }
+
+
+def _from_json(entry: object, where: str) -> RunEdit:
+    fields = DocumentFields(entry, where)
+    notes = [DocumentFields(note, where) for note in fields.entries("notes")]
+    return RunEdit(
+        name=fields.text("name"),
+        tags={name: str(value) for name, value in fields.mapping("tags").items()},
+        removed_tags=frozenset(map(str, fields.entries("removed_tags"))),
+        notes=tuple(
+            Note(text=note.text("text"), author=note.text("author"), written=note.time("written")) for note in notes
+        ),
+        deleted=fields.time("deleted"),
+    )
+
+
+def with_changes(
+    edit: RunEdit, *, name: str | None, set_tags: Mapping[str, str], remove_tags: tuple[str, ...], note: Note | None
+) -> RunEdit:
+    """The edits with some changes more."""
+    tags = {**edit.tags, **set_tags}
+    return replace(
+        edit,
+        name=edit.name if name is None else name,
+        tags={key: value for key, value in tags.items() if key not in remove_tags},
+        removed_tags=(edit.removed_tags | set(remove_tags)) - set(set_tags),
+        notes=(*edit.notes, note) if note else edit.notes,
+    )

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source of runs without a catalog: the runs below folders and URIs, as `aboard view` and `serve.roots` show them.
+
+A `Follower` of the collection reads files in the background. The list of runs is brought up to date when somebody
+asks for it, at most a few times a second, and only runs that have grown are summarised again. Nothing is written into
+the folders; what people add to runs is kept in `FolderEdits`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from aboard._native import TagSummary, scalar_summaries
+from aboard.model.ids import uid_from_digest
+from aboard.model.names import workspace_name
+from aboard.reader.collection import RunCollection
+from aboard.reader.grouping import group_logdirs
+from aboard.reader.roots import Root, StoredLogdir
+from aboard.reader.run import RunReader
+from aboard.services.folders.edits import FolderEdits, RunEdit
+from aboard.services.folders.folder_run import FolderRun
+
+_FRESH_SECONDS = 0.25
+_THREADS = max(2, os.cpu_count() or 1)
+
+
+class RunKey(NamedTuple):
+    """A run by the name of its root and its path below it, or by its uid where it is in a store."""
+
+    root: str
+    path: str
+
+
+class FolderSource:
+    """The runs of a collection, one for each group of logdirs that belong together. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        collection: RunCollection,
+        *,
+        home: Path,
+        title: str,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.collection, self.title = collection, title
+        self.workspace = workspace_name(title)
+        self._edits = {name: FolderEdits(home, _identity(root)) for name, root in collection.roots.items()}
+        self._longest_first = sorted(collection.roots, key=len, reverse=True)
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._by_key: dict[RunKey, FolderRun] = {}
+        self._last_number = 0
+        self._grouped: Mapping[str, RunReader] | None = None
+        self._checked_at = float("-inf")
+        self._version = 0
+        self._runs: Sequence[FolderRun] = ()
+
+    @property
+    def version(self) -> int:
+        """Grows whenever the list of runs, or anything in it, changes."""
+        return self._version
+
+    def runs(self) -> Sequence[FolderRun]:
+        """The runs as they were read a moment ago; the same list as long as nothing has changed."""
+        with self._lock:
+            if self._monotonic() - self._checked_at >= _FRESH_SECONDS:
+                self._update()
+                self._checked_at = self._monotonic()
+            return self._runs
+
+    def edit(self, run: FolderRun, change: Callable[[RunEdit], RunEdit]) -> None:
+        """Change what was added to a run, and keep it for the next opening."""
+        run.edit = self._edits[run.root].change(run.path, change)
+        with self._lock:
+            self._publish()
+
+    def _update(self) -> None:
+        found = self.collection.runs
+        is_new = found is not self._grouped
+        if is_new:
+            self._group(found)
+        grown = [run for run in self._by_key.values() if not run.is_current]
+        if grown:
+            self._summarise(grown)
+        if is_new or grown:
+            self._publish()
+
+    def _publish(self) -> None:
+        self._runs = list(self._by_key.values())
+        self._version += 1
+
+    def _group(self, found: Mapping[str, RunReader]) -> None:
+        self._grouped = found
+        by_root: dict[str, dict[tuple[str, ...], RunReader]] = {}
+        stored: dict[RunKey, list[tuple[StoredLogdir, RunReader]]] = {}
+        for name, reader in found.items():
+            root, path = self._split(name)
+            known = self.collection.stored_logdir(name)
+            if known is None:
+                by_root.setdefault(root, {})[path] = reader
+            else:
+                stored.setdefault(RunKey(root, known.uid), []).append((known, reader))
+        kept: dict[RunKey, FolderRun] = {}
+        for root, readers in by_root.items():
+            for top, logdirs in group_logdirs(readers, split_root=True).items():
+                run = self._keep(kept, RunKey(root, "/".join(top) or "."))
+                run.logdirs = {"/".join(logdir[len(top) :]): readers[logdir] for logdir in logdirs}
+        for key, parts in stored.items():
+            run = self._keep(kept, key)
+            run.describe(parts[0][0])
+            run.logdirs = {known.logdir: reader for known, reader in parts}
+        self._by_key = kept
+
+    def _keep(self, kept: dict[RunKey, FolderRun], key: RunKey) -> FolderRun:
+        run = kept[key] = self._by_key.get(key) or self._new_run(key)
+        return run
+
+    def _new_run(self, key: RunKey) -> FolderRun:
+        self._last_number += 1
+        identity = f"{_identity(self.collection.roots[key.root])}\n{key.path}".encode("utf-8", "surrogateescape")
+        path = "" if key.path == "." else key.path
+        return FolderRun(
+            number=self._last_number,
+            uid=uid_from_digest(hashlib.blake2b(identity, digest_size=16).digest()),
+            root=key.root,
+            path=key.path,
+            name="/".join(filter(None, (key.root, path))) or self.title,
+            workspace=self.workspace,
+            edit=self._edits[key.root].of(key.path),
+        )
+
+    def _summarise(self, runs: Sequence[FolderRun]) -> None:
+        readers = [(run, logdir, reader.logdir) for run in runs for logdir, reader in run.logdirs.items()]
+        found = scalar_summaries([logdir for _, _, logdir in readers], _THREADS)
+        by_run: dict[FolderRun, dict[str, Sequence[TagSummary]]] = {run: {} for run in runs}
+        for (run, logdir, _), summaries in zip(readers, found, strict=True):
+            by_run[run][logdir] = summaries
+        for run, summaries in by_run.items():
+            run.learn(summaries)
+
+    def _split(self, name: str) -> tuple[str, tuple[str, ...]]:
+        """The root of a logdir and its path below it, as the collection joins them."""
+        for root in self._longest_first:
+            if not root or name == root or name.startswith(f"{root}/"):
+                below = name[len(root) :].strip("/") if root else name
+                return root, () if below in ("", ".") else tuple(below.split("/"))
+        raise AssertionError(name)
+
+
+def _identity(root: Root) -> str:
+    return str(root.absolute()) if isinstance(root, Path) else root.uri
