@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeAlias, TypeVar
 
 from aboard._native import decode_fields, decode_metadata
-from aboard.reader.run import RunReader, TagEntry
+from aboard.reader.run import RunReader, TagEntry, find_tag
 
 HParam: TypeAlias = "bool | float | str | list[HParam] | dict[str, HParam] | None"
 Value = TypeVar("Value")
@@ -20,7 +20,7 @@ _DEEPEST = 32  # lists in lists; files are not trusted
 
 def own_hparams(run: RunReader) -> dict[str, HParam]:
     """What was logged into the run's own folder. Where it was logged several times, the newest of each name counts."""
-    tag = run.by_plugin("hparams").get(_SESSION_START)
+    tag = find_tag(run, "hparams", _SESSION_START)
     if tag is None:
         return {}
     found = _of_plugin_data(tag.meaning.content)

@@ -88,9 +88,10 @@ class FolderRun:
         }
         read = [reader.logdir.summary() for reader in self.logdirs.values()]
         self._bytes = sum(bytes_read for bytes_read, _, _ in read)
-        self._last_time = max((newest for _, newest, _ in read), default=math.nan)
-        firsts = [one.first.wall_time for one in metrics.values() if math.isfinite(one.first.wall_time)]
-        self._first_time = min(firsts, default=self._last_time)
+        # A file begins with a record that has the time of its making, which copies and tests do not share with points.
+        newest = max((newest for _, newest, _ in read), default=math.nan)
+        self._first_time = min(map(_first_time, metrics.values()), default=newest)
+        self._last_time = max(map(_last_time, metrics.values()), default=newest)
         if self.stored is None and (first := _moment(self._first_time)):
             self.created = first
 
@@ -217,6 +218,14 @@ class FolderRun:
             deleted=self.deleted,
             details=self.stored.details if self.stored else {},
         )
+
+
+def _first_time(metric: TagSummary) -> float:
+    return metric.first.wall_time
+
+
+def _last_time(metric: TagSummary) -> float:
+    return metric.last.wall_time
 
 
 def _summary(one: TagSummary) -> MetricSummary:
