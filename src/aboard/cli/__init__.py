@@ -182,6 +182,110 @@ def demo(
 app.command(cls=ViewCommand)(view)
 
 
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FOLDER|URI|RUNS]...",
+        help="Folders, URIs, patterns or event files, or runs of a server as run343 or exp7. Default: this folder.",
+        show_default=False,
+    ),
+]
+FilterOption = Annotated[
+    str | None, typer.Option("--where", help="Only runs matching this filter, as 'hparams.lr < 0.01'.")
+]
+SortOption = Annotated[
+    str | None,
+    typer.Option("--sort", help="A field, with a minus for descending order, as -metrics.acc.max."),
+]
+
+
+@app.command()
+def ls(
+    sources: Sources = None,
+    *,
+    where: FilterOption = None,
+    sort: SortOption = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", help="Show this metric. Repeatable.", show_default="common ones"),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            help="Columns separated by commas: name, hparams.lr=LR, metrics.loss.min:.3f.",
+            show_default="name,status,started,duration, differing hparams, common metrics",
+        ),
+    ] = None,
+    add_columns: Annotated[str | None, typer.Option("--add-columns", help="Columns besides the default ones.")] = None,
+    last: Annotated[int, typer.Option("--last", "-n", min=0, help="Show this many runs; 0 shows all.")] = 0,
+    sparklines: Annotated[
+        bool, typer.Option("--sparklines/--no-sparklines", help="Draw a small curve before each metric.")
+    ] = True,
+    precision: Annotated[int, typer.Option(min=1, max=17, help="Significant digits of numbers.")] = 4,
+    max_width: Annotated[int, typer.Option(min=0, help="Maximum column width; 0 for any width.")] = 40,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+) -> None:
+    """List runs as a table: aboard ls runs/ --sort -metrics.acc.max."""
+    from aboard.cli.ls import LsOptions, list_in_terminal
+
+    list_in_terminal(
+        LsOptions(
+            words=sources or [],
+            where=where,
+            sort=sort,
+            columns=columns,
+            add_columns=add_columns,
+            metrics=metrics or [],
+            last=last,
+            sparklines=sparklines,
+            precision=precision,
+            max_width=max_width,
+            as_json=as_json,
+            as_csv=as_csv,
+        )
+    )
+
+
+@app.command()
+def plot(
+    sources: Sources = None,
+    *,
+    metrics: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Draw this metric. Repeatable.")] = None,
+    where: FilterOption = None,
+    sort: SortOption = None,
+    last: Annotated[int, typer.Option("--last", "-n", min=1, help="Draw this many runs.")] = 10,
+    x_axis: Annotated[
+        str, typer.Option("--x", help="The x-axis: step, or relative for time since the start.")
+    ] = "step",
+    log_y: Annotated[bool, typer.Option("--log-y", help="Logarithmic y-axis.")] = False,
+    smoothing: Annotated[
+        float, typer.Option("--smoothing", min=0.0, max=0.999, help="Smoothing as in TensorBoard.")
+    ] = 0.0,
+    width: Annotated[int, typer.Option(min=0, help="Width in characters.", show_default="the terminal's")] = 0,
+    height: Annotated[int, typer.Option(min=3, max=200, help="Height in lines.")] = 15,
+) -> None:
+    """Draw curves in the terminal: aboard plot runs/ --metric loss."""
+    from aboard.cli.plot import PlotOptions
+    from aboard.cli.plot import plot as draw_curves
+
+    draw_curves(
+        PlotOptions(
+            words=sources or [],
+            metrics=metrics or [],
+            where=where,
+            sort=sort,
+            last=last,
+            x_axis=x_axis,
+            log_y=log_y,
+            smoothing=smoothing,
+            width=width,
+            height=height,
+        )
+    )
+
+
 @app.command()
 def export(
     paths: Annotated[list[str], typer.Argument(help="Folders, URIs, name=FOLDER, patterns or event files.")],

@@ -10,11 +10,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from aboard.client.client import Client
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.selections import SelectedRun, hint_for_nothing, is_folder, is_wild, split_words
 from aboard.reader.roots import find_roots, is_uri, named_path
+
+if TYPE_CHECKING:
+    from aboard.client.client import Client
 
 _HOW = "write one name in a line, or several with commas; a line that begins with # is left out"
 

@@ -6,7 +6,19 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+from collections.abc import Generator
 from pathlib import Path
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Wait for the lock on a file and hold it during the block."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 class LockHeld(Exception):

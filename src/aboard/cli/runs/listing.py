@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -24,14 +25,16 @@ from aboard.cli.output import (
     print_json,
     print_table,
 )
-from aboard.client.client import Client
 from aboard.errors import InvalidValue
 from aboard.model.names import experiment_name, run_name
-from aboard.model.query.evaluate import values_of
+from aboard.model.query.evaluate import QueriedRun, values_of
 from aboard.model.query.fields import COLUMNS, in_stages, parse_field, parse_sort, unknown_name
 from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import ColumnField, Field, HparamField, MetricField, MetricPart, conditions
 from aboard.model.runs import RunRecord
+
+if TYPE_CHECKING:
+    from aboard.client.client import Client
 
 DEFAULT = ("run", "name", "workspace", "experiment", "status", "created", "duration", "tags")
 # Columns that tables have and filters do not.
@@ -48,7 +51,7 @@ class RunColumn:
     form: str = ""
     """As of Python's format(), for numbers."""
 
-    def value(self, run: RunRecord) -> object:
+    def value(self, run: QueriedRun) -> object:
         """What a run has in it; None where it has nothing."""
         if self.field is None:
             return self._own(run)
@@ -57,7 +60,7 @@ class RunColumn:
             return run.status
         return (values or [None])[0] if len(values) < 2 else values
 
-    def text(self, run: RunRecord, precision: int = PRECISION) -> str:
+    def text(self, run: QueriedRun, precision: int = PRECISION) -> str:
         """The value as a table shows it."""
         value = self.value(run)
         if self.form and isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -81,7 +84,7 @@ class RunColumn:
         """The metrics and hyperparameters to request; the server sends only these."""
         return [self.name] if isinstance(self.field, (MetricField, HparamField)) else []
 
-    def _own(self, run: RunRecord) -> object:
+    def _own(self, run: QueriedRun) -> object:
         if self.name == "tags":
             return dict(run.tags) or None
         if self.name == "exp":
@@ -176,6 +179,8 @@ def list_runs(options: ListOptions) -> None:
     """Ask and print."""
     if options.as_json and options.as_csv:
         raise InvalidValue("--json and --csv are two forms of one list", hint="use one of both")
+    from aboard.client.client import Client
+
     client = Client()
     columns = parse_columns(options.columns, options.add_columns)
     group = parse_columns(options.group, None)[0] if options.group else None

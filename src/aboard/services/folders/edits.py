@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aboard.foundation.documents import fields_of, parse_document, render_document
 from aboard.foundation.files import make_private_folder, written_aside
-from aboard.foundation.locks import ProcessLock
+from aboard.foundation.locks import locked
 from aboard.model.documents import DocumentFields
 from aboard.model.runs import Note
 from aboard.model.times import time_text
@@ -58,7 +58,7 @@ class FolderEdits:
     def change(self, path: str, change: Callable[[RunEdit], RunEdit]) -> RunEdit:
         """Change the edits of the run at this path; an error leaves everything as it was."""
         make_private_folder(self._file.parent)
-        with self._lock, ProcessLock.held(self._file.with_suffix(".lock")):
+        with self._lock, locked(self._file.with_suffix(".lock")):
             runs = self._read()
             edit = change(runs.get(path, NO_EDIT))
             runs[path] = edit

@@ -15,7 +15,7 @@ from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, RunReco
 from aboard.model.states import RunState
 from aboard.reader.hparams import own_hparams
 from aboard.reader.roots import StoredLogdir
-from aboard.reader.run import RunReader
+from aboard.reader.run import RunReader, Tag, find_tag
 from aboard.services.folders.edits import NO_EDIT, RunEdit
 
 LIVE_SECONDS = 120.0
@@ -54,11 +54,11 @@ class FolderRun:
         self._bytes = 0
         self._first_time = self._last_time = math.nan
 
-    def describe(self, known: StoredLogdir) -> None:
+    def describe(self, known: StoredLogdir, record: RunRecord | None) -> None:
         """Take over what the documents of a store say about the run."""
-        self.uid, self.plain_name, self.stored = known.uid, known.name, known.record
-        if known.record is not None:
-            self.created = known.record.created
+        self.uid, self.plain_name, self.stored = known.uid, known.name, record
+        if record is not None:
+            self.created = record.created
 
     @property
     def version(self) -> int:
@@ -94,6 +94,14 @@ class FolderRun:
         self._last_time = max(map(_last_time, metrics.values()), default=newest)
         if self.stored is None and (first := _moment(self._first_time)):
             self.created = first
+
+    def find_metric(self, name: str) -> Tag | None:
+        """The tag that holds a metric, by the name that the metric has in `metrics`."""
+        for logdir, reader in self.logdirs.items():
+            tag = name.removeprefix(f"{logdir}/") if logdir else name
+            if (not logdir or tag != name) and (found := find_tag(reader, "scalars", tag)):
+                return found
+        return None
 
     @property
     def name(self) -> str:
@@ -141,7 +149,7 @@ class FolderRun:
 
     @property
     def tags(self) -> Mapping[str, str]:
-        own = self.stored.tags if self.stored else {}
+        own: Mapping[str, str] = self.stored.tags if self.stored else {}
         return {name: value for name, value in {**own, **self.edit.tags}.items() if name not in self.edit.removed_tags}
 
     @property

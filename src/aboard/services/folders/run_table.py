@@ -93,6 +93,10 @@ class RunTable:
         ends = range(every - 1, len(positions) - 1, every)
         return len(positions), [_cursor(positions[at]).text(_order_name(sort)) for at in ends]
 
+    def ordered(self, where: Query | None = None, sort: Sort = NEWEST_FIRST) -> Sequence[TableRun]:
+        """All runs that match a filter, in an order."""
+        return [position.run for position in self._in_order(None, where, sort, False, None)]
+
     def count(
         self,
         *,
@@ -145,13 +149,18 @@ class RunTable:
     def check(self, query: Query, text: str) -> None:
         """Refuse a filter that names a hyperparameter or metric which no run has. `text` is what was parsed."""
         for condition in conditions(query):
-            field = condition.field
-            if isinstance(field, HparamField | MetricField):
-                values: Callable[[TableRun], Mapping[str, object]] = (
-                    (lambda run: run.hparams) if isinstance(field, HparamField) else (lambda run: run.metrics)
-                )
-                if not any(field.name in values(run) for run in self._runs()):
-                    raise unknown_name(field, self.field_names(values), text)
+            self.check_field(condition.field, text)
+
+    def check_field(self, field: Field, text: str) -> None:
+        """The same for one field, as of a sort order."""
+        if not isinstance(field, HparamField | MetricField):
+            return
+
+        def names_of(run: TableRun) -> Mapping[str, object]:
+            return run.hparams if isinstance(field, HparamField) else run.metrics
+
+        if not any(field.name in names_of(run) for run in self._runs()):
+            raise unknown_name(field, self.field_names(names_of), text)
 
     def count_values(self, field: Field, *, prefix: str = "", limit: int = 20) -> Sequence[tuple[Scalar, int]]:
         """Values of a field and how many runs have them, the most frequent first. NaN and long texts are left out."""

@@ -17,14 +17,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aboard._native import TagSummary, scalar_summaries
+from aboard.errors import AboardError
 from aboard.model.ids import uid_from_digest
 from aboard.model.names import workspace_name
+from aboard.model.runs import RunRecord
 from aboard.reader.collection import RunCollection
 from aboard.reader.grouping import group_logdirs
 from aboard.reader.roots import Root, StoredLogdir
 from aboard.reader.run import RunReader
 from aboard.services.folders.edits import FolderEdits, RunEdit
 from aboard.services.folders.folder_run import FolderRun
+from aboard.store import open_store
+from aboard.store.run.loading import load_run
+from aboard.store.run.run_folder import RunFolder
 
 _FRESH_SECONDS = 0.25
 _THREADS = max(2, os.cpu_count() or 1)
@@ -113,9 +118,20 @@ class FolderSource:
                 run.logdirs = {"/".join(logdir[len(top) :]): readers[logdir] for logdir in logdirs}
         for key, parts in stored.items():
             run = self._keep(kept, key)
-            run.describe(parts[0][0])
+            run.describe(known := parts[0][0], self._read_documents(key.root, known))
             run.logdirs = {known.logdir: reader for known, reader in parts}
         self._by_key = kept
+
+    def _read_documents(self, root: str, known: StoredLogdir) -> RunRecord | None:
+        """All that the documents of a run say; of one in a bucket what its mirror has read."""
+        folder = self.collection.roots[root]
+        if not isinstance(folder, Path):
+            return known.record
+        above = folder / known.run
+        try:
+            return load_run(RunFolder(open_store(str(above.parent), read_only=True), known.uid)).run or known.record
+        except AboardError:
+            return known.record
 
     def _keep(self, kept: dict[RunKey, FolderRun], key: RunKey) -> FolderRun:
         run = kept[key] = self._by_key.get(key) or self._new_run(key)
