@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Generator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import example, given
@@ -24,7 +25,7 @@ from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import ColumnField, HparamField
 from aboard.model.runs import Attempt, Note, RunRecord
 from aboard.model.states import RunState
-from aboard.services.folders.run_table import RunTable
+from aboard.services.folders.run_table import RunTable, TableRun
 from support.catalog_runs import START, hours, make_run, metric
 from support.empty_catalogs import EmptyCatalogs
 from support.hypothesis_profiles import examples
@@ -105,7 +106,7 @@ class Catalogs:
         in_sqlite, in_postgresql = (self.opened[f"{kind} sorted"].runs.put_many(given) for kind in places)
         assert [run.number for run in in_sqlite] == [run.number for run in in_postgresql]
         self.runs = in_sqlite  # as they were given, with their numbers
-        in_memory = [TableRecord(run) for run in self.runs]
+        in_memory = [cast(TableRun, TableRecord(run)) for run in self.runs]
         self.tables = {
             **{name: catalog.runs for name, catalog in self.opened.items()},
             "memory": RunTable(lambda: in_memory),
