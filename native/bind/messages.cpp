@@ -5,6 +5,7 @@
 
 #include "bindings.hpp"
 #include "event.hpp"
+#include "little_endian.hpp"
 #include "wire.hpp"
 
 namespace nb = nanobind;
@@ -40,9 +41,7 @@ nb::object tensor_tuple(const nb::bytes& message) {
   // As bytes: a list of numbers would take ten times the memory of the message.
   std::string scalars;
   scalars.reserve(tensor.scalars.size() * sizeof(uint64_t));
-  for (const uint64_t bits : tensor.scalars) {
-    for (size_t i = 0; i < sizeof bits; ++i) scalars.push_back(static_cast<char>((bits >> (8 * i)) & 0xff));
-  }
+  for (const uint64_t bits : tensor.scalars) append_little(scalars, bits);
   return nb::make_tuple(tensor.dtype, shape, bytes_of(tensor.content), list_of(tensor.packed), bytes_of(scalars),
                         list_of(tensor.strings), tensor.values_field);
 }

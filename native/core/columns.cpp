@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "crc32c.hpp"
-#include "file_range.hpp"
 #include "fork_safety.hpp"
 #include "mapped_memory.hpp"
 #include "packed_columns.hpp"
+#include "posix_io.hpp"
 
 namespace aboard {
 namespace {

@@ -14,6 +14,8 @@
 #endif
 #endif
 
+#include "little_endian.hpp"
+
 namespace aboard {
 namespace {
 
@@ -38,12 +40,6 @@ constexpr Tables make_tables() {
 }
 
 constexpr Tables kTables = make_tables();
-
-// The same value on machines of either byte order; compilers turn it into one load where they can.
-inline uint32_t load_little32(const char* bytes) noexcept {
-  const auto* p = reinterpret_cast<const unsigned char*>(bytes);
-  return uint32_t{p[0]} | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | uint32_t{p[3]} << 24;
-}
 
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) uint32_t sse42(std::string_view data) noexcept {
@@ -93,8 +89,8 @@ uint32_t portable(std::string_view data) noexcept {
   const char* at = data.data();
   size_t left = data.size();
   for (; left >= 8; at += 8, left -= 8) {
-    const uint32_t low = crc ^ load_little32(at);
-    const uint32_t high = load_little32(at + 4);
+    const uint32_t low = crc ^ load_little<uint32_t>(at);
+    const uint32_t high = load_little<uint32_t>(at + 4);
     crc = kTables[7][low & 0xff] ^ kTables[6][(low >> 8) & 0xff] ^ kTables[5][(low >> 16) & 0xff] ^
           kTables[4][low >> 24] ^ kTables[3][high & 0xff] ^ kTables[2][(high >> 8) & 0xff] ^
           kTables[1][(high >> 16) & 0xff] ^ kTables[0][high >> 24];

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoded_part.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <memory>
 
+#include "posix_io.hpp"
 #include "record.hpp"
+#include "record_search.hpp"
 
 namespace aboard {
 namespace {
@@ -21,14 +20,7 @@ constexpr size_t kMostSeriesKept = 4096;
 // What is there of [from, from + size), which may be less.
 std::string_view read_some(int file, uint64_t from, size_t size, std::vector<char>& buffer) {
   if (buffer.size() < size) buffer.resize(size);
-  size_t filled = 0;
-  while (filled < size) {
-    const ssize_t got = ::pread(file, buffer.data() + filled, size - filled, static_cast<off_t>(from + filled));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    filled += static_cast<size_t>(got);
-  }
-  return {buffer.data(), filled};
+  return {buffer.data(), pread_full(file, buffer.data(), size, from).bytes};
 }
 
 }  // namespace

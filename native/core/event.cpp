@@ -256,4 +256,14 @@ void encode_scalar(std::string& out, double wall_time, int64_t step, std::string
   encoder.float32(value_field::simple_value, value);
 }
 
+SessionStatus session_status(std::string_view session_log) noexcept {
+  wire::Decoder decoder(session_log);
+  uint64_t status = 0;
+  for (wire::Field field; decoder.next(field);) {
+    if (field.number == 1 && field.type == wire::WireType::varint) status = field.scalar;
+  }
+  const bool is_known = status <= static_cast<uint64_t>(SessionStatus::checkpoint);
+  return is_known ? static_cast<SessionStatus>(status) : SessionStatus::unspecified;
+}
+
 }  // namespace aboard

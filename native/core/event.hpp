@@ -92,6 +92,8 @@ struct PlainScalar {
 bool decode_plain_scalar(std::string_view bytes, PlainScalar& scalar) noexcept;
 
 enum class SessionStatus : uint8_t { unspecified = 0, start = 1, stop = 2, checkpoint = 3 };
+// Of a serialized SessionLog; `unspecified` for a status that is not known.
+SessionStatus session_status(std::string_view session_log) noexcept;
 
 // Each appends the bytes of one Event.
 void encode_file_version(std::string& out, double wall_time, std::string_view version);

@@ -30,15 +30,6 @@ std::optional<double> number_in(const ValueView& value) {
   return std::nullopt;
 }
 
-int64_t session_status(std::string_view session_log) {
-  wire::Decoder decoder(session_log);
-  int64_t status = 0;
-  for (wire::Field field; decoder.next(field);) {
-    if (field.number == 1 && field.type == wire::WireType::varint) status = field.as_int64();
-  }
-  return status;
-}
-
 std::string_view run_metadata_tag(std::string_view tagged_run_metadata) {
   wire::Decoder decoder(tagged_run_metadata);
   std::string_view tag;
@@ -169,7 +160,7 @@ bool Logdir::Decoder::take(std::string_view payload, uint64_t offset) {
       add_media(tag_for(TagSource::run_metadata, run_metadata_tag(event.payload)));
       break;
     case EventKind::session_log:
-      if (session_status(event.payload) == static_cast<int64_t>(SessionStatus::start)) take_restart(event.step);
+      if (session_status(event.payload) == SessionStatus::start) take_restart(event.step);
       break;
     default:
       break;

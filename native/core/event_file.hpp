@@ -15,8 +15,11 @@
 
 #include "plain_records.hpp"
 #include "read_path.hpp"
+#include "record_search.hpp"
 
 namespace aboard {
+
+class FileWindow;
 
 // A longer record is skipped and counted as damaged: reading holds one record in memory, and files are not trusted.
 constexpr uint64_t kLongestRecord = uint64_t{1} << 29;
@@ -72,12 +75,7 @@ struct ReadingState {
   // Checksums of the first bytes and of those before `offset`.
   uint64_t proven_head_bytes = 0;
   uint32_t head_proof = 0, tail_proof = 0;
-  // While no valid record was found behind a damaged header: how far the search got, and headers whose records are not
-  // all there.
-  bool searching = false;
-  uint64_t searched = 0;
-  std::vector<uint64_t> waiting;
-  uint64_t wasted = 0;  // bytes of payloads that turned out to be none, in all searches
+  RecordSearch search;  // while no valid record was found behind a damaged header
   Damage damage;
 };
 
@@ -103,7 +101,7 @@ class EventFile {
   // Counts the records up to `end` as read, which others have verified. Another `read` must follow.
   void pass_over(uint64_t end) noexcept { state_.offset = end; }
   // Whether no record is known to begin at `offset`.
-  bool is_searching() const noexcept { return state_.searching; }
+  bool is_searching() const noexcept { return state_.search.is_active; }
   // Wall time of the next event, which stays unread; nothing when there is none yet.
   std::optional<double> next_wall_time();
   // Whether `read` would find anything, even if only damage.
@@ -126,12 +124,12 @@ class EventFile {
   int error() const noexcept { return error_; }
 
  private:
-  class Window;
   enum class Took { yes, no_event, stop };
 
   template <typename Take, typename TakePlain>
   bool scan(size_t piece, uint64_t limit, const Take& take, const TakePlain& take_plain);
-  bool search(Window& window);
+  bool search(FileWindow& window);
+  std::string_view bytes_at(FileWindow& window, uint64_t position, size_t needed) const;
   bool is_this(const struct stat& status) const noexcept;
   void adopt(const struct stat& status) noexcept;
   bool holds_what_was_read(int file) const;

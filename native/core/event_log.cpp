@@ -17,6 +17,7 @@
 #include "event.hpp"
 #include "histogram.hpp"
 #include "log_keeper.hpp"
+#include "posix_io.hpp"
 #include "record.hpp"
 
 namespace aboard {
@@ -348,23 +349,16 @@ bool EventLog::write_out() {
 }
 
 bool EventLog::write_bytes() {
-  while (out_written_ < out_.size()) {
-    const ssize_t written = ::write(file_, out_.data() + out_written_, out_.size() - out_written_);
-    if (written >= 0) {
-      out_written_ += static_cast<size_t>(written);
-      continue;
-    }
-    const int error = errno;
-    if (error == EINTR) continue;
-    failed("cannot write event file " + path_, error);
-    if (was_removed()) {
-      leave_removed_file();  // its blocks are free only when it is closed
-    } else if (descriptor_is_lost(error)) {
-      leave_file();
-    }
-    return false;
+  const Transfer done = write_full(file_, std::string_view(out_).substr(out_written_));
+  out_written_ += done.bytes;
+  if (done.error == 0) return true;
+  failed("cannot write event file " + path_, done.error);
+  if (was_removed()) {
+    leave_removed_file();  // its blocks are free only when it is closed
+  } else if (descriptor_is_lost(done.error)) {
+    leave_file();
   }
-  return true;
+  return false;
 }
 
 // Before a new file: whole records stay in the old one, a record that was cut off is written again. A file without a

@@ -4,13 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <memory>
 
 #include "file_names.hpp"
+#include "posix_io.hpp"
 
 namespace aboard {
 namespace {
@@ -20,8 +20,6 @@ constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 struct CloseFolder {
   void operator()(DIR* folder) const noexcept { ::closedir(folder); }
 };
-
-int64_t nanoseconds(const timespec& time) noexcept { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 uint64_t mixed(uint64_t state, uint64_t value) noexcept {
   state = (state ^ value) * 0x9e3779b97f4a7c15;
@@ -97,29 +95,22 @@ std::optional<FolderEntry> entry_of(int folder, const dirent& found, bool follow
 PathStatus status_of(const ReadPath& path, bool past_caches) {
   struct stat status;
   if (past_caches) {
-    const int file = path.open(kOpenFlags);
-    if (file >= 0) {
-      const int failure = ::fstat(file, &status) == 0 ? 0 : errno;
-      ::close(file);
-      return failure == 0 ? status_from(status) : failed(failure);
-    }
+    const Fd file(path.open(kOpenFlags));
+    if (file.is_open()) return ::fstat(file.get(), &status) == 0 ? status_from(status) : failed(errno);
   }
   return path.status(&status) == 0 ? status_from(status) : failed(errno);
 }
 
 FolderListing list_folder(const ReadPath& path) {
   FolderListing listing;
-  const int file = path.open(kOpenFlags | O_DIRECTORY);
-  if (file < 0) {
-    listing.folder = failed(errno);
-    return listing;
-  }
-  const std::unique_ptr<DIR, CloseFolder> folder(::fdopendir(file));
+  Fd owned(path.open(kOpenFlags | O_DIRECTORY));
+  const int file = owned.get();
+  const std::unique_ptr<DIR, CloseFolder> folder(owned.is_open() ? ::fdopendir(file) : nullptr);
   if (!folder) {
     listing.folder = failed(errno);
-    ::close(file);
     return listing;
   }
+  owned.release();  // to `folder`
   struct stat status;
   listing.folder = ::fstat(file, &status) == 0 ? status_from(status) : failed(errno);
   while (listing.folder.error == 0) {
@@ -137,11 +128,8 @@ FolderListing list_folder(const ReadPath& path) {
 }
 
 std::optional<FolderEntry> entry_of(const ReadPath& folder, const std::string& name) {
-  const int file = folder.open(kOpenFlags | O_DIRECTORY);
-  if (file < 0) return std::nullopt;
-  auto entry = entry_at(file, name.c_str(), !folder.is_confined());
-  ::close(file);
-  return entry;
+  const Fd file(folder.open(kOpenFlags | O_DIRECTORY));
+  return file.is_open() ? entry_at(file.get(), name.c_str(), !folder.is_confined()) : std::nullopt;
 }
 
 std::string joined_path(const std::string& folder, const std::string& name) {

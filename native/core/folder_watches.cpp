@@ -42,8 +42,8 @@ void FolderWatches::open_pipe() {
   const int made = ::pipe(ends);
 #endif
   if (made != 0) throw std::system_error(errno, std::generic_category(), "a pipe to wake up from");
-  wake_read_ = ends[0];
-  wake_write_ = ends[1];
+  wake_read_.reset(ends[0]);
+  wake_write_.reset(ends[1]);
 #if !defined(__linux__)
   for (const int end : ends) {
     ::fcntl(end, F_SETFD, FD_CLOEXEC);
@@ -52,18 +52,9 @@ void FolderWatches::open_pipe() {
 #endif
 }
 
-FolderWatches::~FolderWatches() {
-  for (const int descriptor : {notifications_, wake_read_, wake_write_}) {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-}
-
 // Events and wakes that are read here would be missing in the parent: both processes have the same descriptors.
 void FolderWatches::leave_to_parent() noexcept {
-  for (int* const descriptor : {&notifications_, &wake_read_, &wake_write_}) {
-    if (*descriptor >= 0) ::close(*descriptor);
-    *descriptor = -1;
-  }
+  for (Fd* const descriptor : {&notifications_, &wake_read_, &wake_write_}) descriptor->reset();
   woken_ = false;
   next_try_ = 0;
   try {
@@ -74,12 +65,12 @@ void FolderWatches::leave_to_parent() noexcept {
 }
 
 FolderWatches::Slept FolderWatches::sleep(double seconds, int descriptor) {
-  pollfd waits[] = {{wake_read_, POLLIN, 0}, {descriptor, POLLIN, 0}};
+  pollfd waits[] = {{wake_read_.get(), POLLIN, 0}, {descriptor, POLLIN, 0}};
   const double milliseconds = std::clamp(std::ceil(seconds * 1000), 0.0, 3.6e6);
   // A signal ends the sleep early, as anything else would.
   ::poll(waits, 2, static_cast<int>(milliseconds));
   if ((waits[0].revents & POLLIN) == 0) return waits[1].revents != 0 ? Slept::until_told : Slept::long_enough;
-  for (char bytes[64]; ::read(wake_read_, bytes, sizeof bytes) > 0;) {
+  for (char bytes[64]; ::read(wake_read_.get(), bytes, sizeof bytes) > 0;) {
   }
   woken_ = false;
   return Slept::until_woken;
@@ -89,15 +80,13 @@ void FolderWatches::wake() noexcept {
   woken_ = true;
   const char byte = 0;
   // When the pipe is full, there is enough in it.
-  [[maybe_unused]] const ssize_t written = ::write(wake_write_, &byte, 1);
+  [[maybe_unused]] const ssize_t written = ::write(wake_write_.get(), &byte, 1);
 }
 
 std::optional<Reach> reach_of(const std::string& path) {
-  const int file = ::open(path.c_str(), kOpenFlags | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  const bool is_local = is_on_local_file_system(file);
-  ::close(file);
-  return !is_local ? Reach::remote : kKernelTells ? Reach::notified : Reach::local;
+  const Fd file(::open(path.c_str(), kOpenFlags | O_CLOEXEC));
+  if (!file.is_open()) return std::nullopt;
+  return !is_on_local_file_system(file.get()) ? Reach::remote : kKernelTells ? Reach::notified : Reach::local;
 }
 
 #if defined(__linux__)
@@ -124,22 +113,22 @@ FolderEvent::Kind kind_of(uint32_t mask) noexcept {
 
 int FolderWatches::add(const std::string& folder, double now) {
   if (now < next_try_) return -1;
-  if (notifications_ < 0) notifications_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  const int watch = notifications_ < 0 ? -1 : ::inotify_add_watch(notifications_, folder.c_str(), kMask);
-  if (watch < 0 && (notifications_ < 0 || errno == ENOSPC || errno == ENOMEM)) next_try_ = now + kRestSeconds;
+  if (!notifications_.is_open()) notifications_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  const int watch = !notifications_.is_open() ? -1 : ::inotify_add_watch(notifications_.get(), folder.c_str(), kMask);
+  if (watch < 0 && (!notifications_.is_open() || errno == ENOSPC || errno == ENOMEM)) next_try_ = now + kRestSeconds;
   return watch;
 }
 
 void FolderWatches::remove(int watch) {
-  if (notifications_ >= 0) ::inotify_rm_watch(notifications_, watch);
+  if (notifications_.is_open()) ::inotify_rm_watch(notifications_.get(), watch);
 }
 
 bool FolderWatches::drain(const std::function<void(const FolderEvent&)>& handler) {
-  if (notifications_ < 0) return false;
+  if (!notifications_.is_open()) return false;
   alignas(inotify_event) char bytes[64 << 10];
   bool any = false;
   for (int reads = 0; reads < kReadsAtOnce; ++reads) {
-    const ssize_t got = ::read(notifications_, bytes, sizeof bytes);
+    const ssize_t got = ::read(notifications_.get(), bytes, sizeof bytes);
     if (got <= 0) break;
     any = true;
     for (const char* at = bytes; at < bytes + got;) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "posix_io.hpp"
+
 namespace aboard {
 
 // How changes below a folder come to be known.
@@ -41,7 +43,6 @@ struct FolderEvent {
 class FolderWatches {
  public:
   FolderWatches();
-  ~FolderWatches();
   FolderWatches(const FolderWatches&) = delete;
   FolderWatches& operator=(const FolderWatches&) = delete;
 
@@ -52,7 +53,7 @@ class FolderWatches {
   // Hands on what has happened; whether there was anything.
   bool drain(const std::function<void(const FolderEvent&)>& handler);
   // For `sleep`; -1 while there are no watches.
-  int descriptor() const noexcept { return notifications_; }
+  int descriptor() const noexcept { return notifications_.get(); }
 
   enum class Slept : uint8_t { long_enough, until_told, until_woken };
   // Until `seconds` have passed, `descriptor` has events or somebody calls `wake`.
@@ -65,7 +66,7 @@ class FolderWatches {
   void leave_to_parent() noexcept;
   // Throws when what `leave_to_parent` could not open cannot be opened now.
   void open_missing() {
-    if (wake_read_ < 0) open_pipe();
+    if (!wake_read_.is_open()) open_pipe();
   }
 
   // Three quarters of the watches that the system grants a person: editors want some too.
@@ -74,9 +75,9 @@ class FolderWatches {
  private:
   void open_pipe();
 
-  int notifications_ = -1;
+  Fd notifications_;
   [[maybe_unused]] double next_try_ = 0;
-  int wake_read_ = -1, wake_write_ = -1;
+  Fd wake_read_, wake_write_;
   std::atomic<bool> woken_{false};
 };
 

@@ -14,6 +14,7 @@
 #include "crc32c.hpp"
 #include "file_system.hpp"
 #include "mapped_memory.hpp"
+#include "posix_io.hpp"
 
 namespace aboard {
 namespace {
@@ -40,25 +41,8 @@ uint32_t checksum_of(const Header& header) {
   return crc32c({reinterpret_cast<const char*>(&header), offsetof(Header, checksum)});
 }
 
-bool write_all(int file, std::string_view bytes, uint64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(done));
-    offset += static_cast<uint64_t>(done);
-  }
-  return true;
-}
-
-bool read_all(int file, char* to, size_t size, uint64_t offset) {
-  for (size_t filled = 0; filled < size;) {
-    const ssize_t got = ::pread(file, to + filled, size - filled, static_cast<off_t>(offset + filled));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    filled += static_cast<size_t>(got);
-  }
-  return true;
+bool reads(int file, char* to, size_t size, uint64_t offset) {
+  return pread_full(file, to, size, offset).bytes == size;
 }
 
 // Pages are only touched when somebody looks at an array, who then asks first whether they can be.
@@ -95,7 +79,7 @@ class ReadImage final : public IndexImage {
     // Bytes, in which arrays of any kind may come to be, and which `new` aligns for all of them.
     bytes_ = std::make_unique_for_overwrite<std::byte[]>(size);
     auto* const to = reinterpret_cast<char*>(bytes_.get());
-    valid_ = read_all(file, to, size, 0);
+    valid_ = reads(file, to, size, 0);
     set_bytes({to, size});
   }
   bool valid() const noexcept { return valid_; }
@@ -122,15 +106,13 @@ bool may_be_mapped(int file) {
 IndexWriter::IndexWriter(std::string path) : path_(std::move(path)) {
   static std::atomic<uint64_t> count{0};
   aside_ = path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".aside";
-  file_ = ::open(aside_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file_ < 0) error_ = errno;
+  file_.reset(::open(aside_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file_.is_open()) error_ = errno;
   buffer_.assign(sizeof(Header), '\0');
 }
 
 IndexWriter::~IndexWriter() {
-  if (file_ < 0) return;
-  ::close(file_);
-  if (!committed_) ::unlink(aside_.c_str());
+  if (file_.is_open() && !committed_) ::unlink(aside_.c_str());
 }
 
 IndexArray IndexWriter::append_bytes(std::string_view bytes) {
@@ -145,12 +127,16 @@ void IndexWriter::write(std::string_view bytes) {
     buffer_.append(bytes);
     return;
   }
-  if (error_ == 0 && !write_all(file_, bytes, offset_)) error_ = errno != 0 ? errno : EIO;
+  write_at(bytes, offset_);
   offset_ += bytes.size();
 }
 
+void IndexWriter::write_at(std::string_view bytes, uint64_t offset) {
+  if (error_ == 0) error_ = pwrite_full(file_.get(), bytes, offset).error;
+}
+
 void IndexWriter::write_out() {
-  if (error_ == 0 && !write_all(file_, buffer_, offset_)) error_ = errno != 0 ? errno : EIO;
+  write_at(buffer_, offset_);
   offset_ += buffer_.size();
   buffer_.clear();
 }
@@ -165,7 +151,7 @@ int IndexWriter::commit(std::string_view directory) {
   header.checksum = checksum_of(header);
   write(directory);
   write_out();
-  if (error_ == 0 && !write_all(file_, {reinterpret_cast<const char*>(&header), sizeof header}, 0)) error_ = errno;
+  write_at({reinterpret_cast<const char*>(&header), sizeof header}, 0);
   if (error_ == 0 && ::rename(aside_.c_str(), path_.c_str()) != 0) error_ = errno;
   committed_ = error_ == 0;
   return error_;
@@ -173,13 +159,14 @@ int IndexWriter::commit(std::string_view directory) {
 
 // By its descriptor: its name may mean another one by now.
 std::shared_ptr<const IndexImage> IndexWriter::image() const {
-  if (!committed_ || !may_be_mapped(file_)) return nullptr;
-  return image_of<MappedImage>(file_, static_cast<size_t>(offset_));
+  if (!committed_ || !may_be_mapped(file_.get())) return nullptr;
+  return image_of<MappedImage>(file_.get(), static_cast<size_t>(offset_));
 }
 
 std::shared_ptr<const IndexImage> IndexImage::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return nullptr;
+  const Fd opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!opened.is_open()) return nullptr;
+  const int file = opened.get();
   std::shared_ptr<const IndexImage> image;
   struct stat status;
   // Only what this person wrote: somebody else's could show anything.
@@ -190,20 +177,19 @@ std::shared_ptr<const IndexImage> IndexImage::open(const std::string& path) {
     // Was used: the cache forgets the others first. Not more often than that needs, as it may wait for the disk.
     if (image && std::time(nullptr) - status.st_mtime > kTouchedAgainAfter) ::futimens(file, nullptr);
   }
-  ::close(file);
   return image;
 }
 
 bool IndexImage::read_directory(int file, size_t size) {
   Header header;
-  if (!read_all(file, reinterpret_cast<char*>(&header), sizeof header, 0)) return false;
+  if (!reads(file, reinterpret_cast<char*>(&header), sizeof header, 0)) return false;
   if (header.magic != kMagic || header.version != kVersion || header.checksum != checksum_of(header) ||
       header.size != size || header.directory_offset > size ||
       header.directory_size != size - header.directory_offset) {
     return false;
   }
   directory_.resize(static_cast<size_t>(header.directory_size));
-  return read_all(file, directory_.data(), directory_.size(), header.directory_offset) &&
+  return reads(file, directory_.data(), directory_.size(), header.directory_offset) &&
          crc32c(directory_) == header.directory_checksum;
 }
 

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "posix_io.hpp"
+
 namespace aboard {
 
 // An array in an index file.
@@ -52,10 +54,11 @@ class IndexWriter {
   IndexArray append_bytes(std::string_view bytes);
   void write(std::string_view bytes);
   void write_out();
+  void write_at(std::string_view bytes, uint64_t offset);
 
   const std::string path_;
   std::string aside_;
-  int file_ = -1;
+  Fd file_;
   int error_ = 0;
   bool committed_ = false;
   uint64_t offset_ = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspection.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -11,9 +9,10 @@
 #include <string_view>
 
 #include "event.hpp"
+#include "little_endian.hpp"
+#include "posix_io.hpp"
 #include "record.hpp"
 #include "tensor_scalar.hpp"
-#include "wire.hpp"
 
 namespace aboard {
 namespace {
@@ -37,13 +36,9 @@ class RecordCopy {
   }
 
   void flush() {
-    for (std::string_view left = buffer_; !left.empty();) {
-      const ssize_t wrote = ::write(file_, left.data(), left.size());
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote <= 0) throw CopyFailed{wrote < 0 ? errno : EIO};
-      left.remove_prefix(static_cast<size_t>(wrote));
-      written_ += static_cast<uint64_t>(wrote);
-    }
+    const Transfer done = write_full(file_, buffer_);
+    written_ += done.bytes;
+    if (done.error != 0) throw CopyFailed{done.error};
     buffer_.clear();
   }
 
@@ -55,31 +50,21 @@ class RecordCopy {
   uint64_t written_ = 0;
 };
 
-bool is_start(std::string_view session_log) {
-  wire::Decoder decoder(session_log);
-  int64_t status = 0;
-  for (wire::Field field; decoder.next(field);) {
-    if (field.number == 1 && field.type == wire::WireType::varint) status = field.as_int64();
-  }
-  return status == static_cast<int64_t>(SessionStatus::start);
-}
-
 // The record at the end of a file that was cut off; nothing when the bytes there are part of other damage.
 std::optional<Tail> tail_of(const EventFile& file) {
   const uint64_t bytes = file.tail_bytes();
   if (bytes == 0) return std::nullopt;
   Tail tail{file.offset(), bytes, std::nullopt};
-  if (bytes < kRecordHeaderBytes) return file.state().searching ? std::nullopt : std::optional(tail);
+  if (bytes < kRecordHeaderBytes) return file.is_searching() ? std::nullopt : std::optional(tail);
   char header[kRecordHeaderBytes] = {};
   std::ifstream stream(file.path().text(), std::ios::binary);
   stream.seekg(static_cast<std::streamoff>(file.offset()));
   stream.read(header, sizeof header);
   Record record;
   if (!stream || parse_record({header, sizeof header}, record) == RecordState::bad_length) {
-    return file.state().searching ? std::nullopt : std::optional(tail);
+    return file.is_searching() ? std::nullopt : std::optional(tail);
   }
-  uint64_t length = 0;
-  for (size_t i = 0; i < sizeof length; ++i) length |= uint64_t{static_cast<unsigned char>(header[i])} << (8 * i);
+  const auto length = load_little<uint64_t>(header);
   const uint64_t whole = length > UINT64_MAX - kRecordOverheadBytes ? UINT64_MAX : length + kRecordOverheadBytes;
   if (whole > bytes) tail.missing = whole - bytes;
   return tail;
@@ -121,7 +106,7 @@ class Inspection::Examiner : public ReadObserver {
       if (event.kind == EventKind::summary && !decode_summary(event.payload, values_)) return false;
       begin_event(event.wall_time, event.kind);
       if (event.kind == EventKind::summary) take_summary(event.step);
-      if (event.kind == EventKind::session_log && is_start(event.payload)) take_start();
+      if (event.kind == EventKind::session_log && session_status(event.payload) == SessionStatus::start) take_start();
     }
     ++report_.records;
     copy_.add(payload);

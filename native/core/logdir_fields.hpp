@@ -13,33 +13,33 @@ namespace aboard {
 
 inline void put_reading(IndexFields& fields, const ReadingState& state) {
   for (const uint64_t number :
-       {state.device, state.inode, state.size, state.offset, state.proven_head_bytes, state.searched, state.wasted,
-        state.damage.bad_records, state.damage.skipped_bytes, state.damage.first_offset}) {
+       {state.device, state.inode, state.size, state.offset, state.proven_head_bytes, state.search.searched,
+        state.search.wasted, state.damage.bad_records, state.damage.skipped_bytes, state.damage.first_offset}) {
     fields.put(number);
   }
   fields.put(state.modified_ns);
   fields.put(state.changed_ns);
   fields.put(state.head_proof);
   fields.put(state.tail_proof);
-  fields.put(uint8_t{state.searching});
-  fields.put(uint64_t{state.waiting.size()});
-  for (const uint64_t position : state.waiting) fields.put(position);
+  fields.put(uint8_t{state.search.is_active});
+  fields.put(uint64_t{state.search.waiting.size()});
+  for (const uint64_t position : state.search.waiting) fields.put(position);
 }
 
 inline ReadingState take_reading(IndexFieldReader& fields) {
   ReadingState state;
   for (uint64_t* number :
-       {&state.device, &state.inode, &state.size, &state.offset, &state.proven_head_bytes, &state.searched,
-        &state.wasted, &state.damage.bad_records, &state.damage.skipped_bytes, &state.damage.first_offset}) {
+       {&state.device, &state.inode, &state.size, &state.offset, &state.proven_head_bytes, &state.search.searched,
+        &state.search.wasted, &state.damage.bad_records, &state.damage.skipped_bytes, &state.damage.first_offset}) {
     *number = fields.take<uint64_t>();
   }
   state.modified_ns = fields.take<int64_t>();
   state.changed_ns = fields.take<int64_t>();
   state.head_proof = fields.take<uint32_t>();
   state.tail_proof = fields.take<uint32_t>();
-  state.searching = fields.take_flag();
-  state.waiting.resize(fields.take_count(sizeof(uint64_t)));
-  for (uint64_t& position : state.waiting) position = fields.take<uint64_t>();
+  state.search.is_active = fields.take_flag();
+  state.search.waiting.resize(fields.take_count(sizeof(uint64_t)));
+  for (uint64_t& position : state.search.waiting) position = fields.take<uint64_t>();
   return state;
 }
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "crc32c.hpp"
-#include "file_range.hpp"
 #include "index_file.hpp"
 #include "logdir_fields.hpp"
 #include "logdir_state.hpp"
 #include "packed_columns.hpp"
+#include "posix_io.hpp"
 
 namespace aboard {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -36,14 +35,11 @@ PartsAhead::PartsAhead(const ReadPath& path, uint64_t device, uint64_t inode, ui
       part_bytes_(part_bytes),
       most_ahead_(most_ahead),
       parts_(static_cast<size_t>((end - begin + part_bytes - 1) / part_bytes)) {
-  file_ = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  file_.reset(path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status;
   // Another file by now: the reading thread will say so.
-  stopped_ = file_ < 0 || ::fstat(file_, &status) != 0 || status.st_dev != device || status.st_ino != inode;
-}
-
-PartsAhead::~PartsAhead() {
-  if (file_ >= 0) ::close(file_);
+  stopped_ =
+      !file_.is_open() || ::fstat(file_.get(), &status) != 0 || status.st_dev != device || status.st_ino != inode;
 }
 
 uint64_t PartsAhead::limit(size_t part) const noexcept { return std::min(begin_of(part + 1), end_); }
@@ -78,7 +74,7 @@ bool PartsAhead::decode_one(std::unique_lock<std::mutex>& lock) noexcept {
 std::unique_ptr<DecodedPart> PartsAhead::decode(size_t number, Memory& memory) const noexcept {
   try {
     if (!memory.part) memory.part = std::make_unique<DecodedPart>();
-    memory.part->decode(file_, begin_of(number), limit(number), memory.buffer);
+    memory.part->decode(file_.get(), begin_of(number), limit(number), memory.buffer);
     return std::move(memory.part);
   } catch (const std::exception&) {
     return nullptr;  // no memory: the reading thread will meet that too, and say so

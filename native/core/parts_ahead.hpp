@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "decoded_part.hpp"
+#include "posix_io.hpp"
 #include "read_path.hpp"
 #include "reading_crew.hpp"
 
@@ -20,7 +21,6 @@ class PartsAhead final : public SharedWork {
   // decoded ahead of where reading is: each holds as much memory as its points take.
   PartsAhead(const ReadPath& path, uint64_t device, uint64_t inode, uint64_t begin, uint64_t end, uint64_t part_bytes,
              size_t most_ahead);
-  ~PartsAhead() override;
 
   // Decodes the next part that nobody has.
   bool help() noexcept override;
@@ -53,7 +53,7 @@ class PartsAhead final : public SharedWork {
 
   const uint64_t begin_, end_, part_bytes_;
   const size_t most_ahead_;
-  int file_ = -1;
+  Fd file_;
   std::mutex mutex_;  // guards everything below
   std::condition_variable decoded_;
   std::vector<Part> parts_;

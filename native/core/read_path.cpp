@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "posix_io.hpp"
+
 #if defined(__linux__) && __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
 #include <sys/syscall.h>
@@ -21,27 +23,6 @@ constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;  // needs no perm
 #else
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 #endif
-
-// A descriptor that closes itself and leaves errno alone.
-class Folder {
- public:
-  explicit Folder(int value) : value_(value) {}
-  ~Folder() {
-    const int error = errno;
-    if (value_ >= 0) ::close(value_);
-    errno = error;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  int get() const noexcept { return value_; }
-  void enter(int folder) {
-    if (value_ >= 0) ::close(value_);
-    value_ = folder;
-  }
-
- private:
-  int value_;
-};
 
 int failed_with(int error) noexcept {
   errno = error;
@@ -126,7 +107,7 @@ int ReadPath::open(int flags) const {
   // One call instead of three, where the way to the root has no links either. `..` below the root was refused above.
   const std::string whole = text_.substr(0, text_.find_last_not_of('/') + 1);
   if (open_restricted(AT_FDCWD, whole, flags, kNoLinks, file) && (file >= 0 || errno != ELOOP)) return file;
-  const Folder root_folder(::open(root().c_str(), kFolderFlags));
+  const Fd root_folder(::open(root().c_str(), kFolderFlags));
   if (root_folder.get() < 0) return -1;
   return open_restricted(root_folder.get(), below, flags, kNoLinks | kBeneath, file) ? file : open_by_steps(flags);
 }
@@ -135,7 +116,7 @@ int ReadPath::open_by_steps(int flags) const {
   if (!check()) return failed_with(EXDEV);
   const std::string below = below_root();
   if (below.empty()) return ::open(text_.c_str(), flags);
-  Folder folder(::open(root().c_str(), kFolderFlags));
+  Fd folder(::open(root().c_str(), kFolderFlags));
   if (folder.get() < 0) return -1;
   for (size_t begin = 0;;) {
     const size_t end = below.find('/', begin);
@@ -145,7 +126,7 @@ int ReadPath::open_by_steps(int flags) const {
     if (name.empty() || name == ".") continue;
     const int next = open_step(folder.get(), name, kFolderFlags);
     if (next < 0) return -1;
-    folder.enter(next);
+    folder.reset(next);
   }
 }
 
@@ -155,14 +136,14 @@ int ReadPath::status(struct stat* status) const {
   const std::string below = below_root();
   if (below.empty()) return ::stat(text_.c_str(), status);
 #if defined(O_PATH)
-  const Folder file(open(O_PATH | O_CLOEXEC));
+  const Fd file(open(O_PATH | O_CLOEXEC));
   return file.get() < 0 ? -1 : ::fstat(file.get(), status);
 #else
   ReadPath above(*this);
   const size_t last = text_.find_last_not_of('/') + 1;
   const size_t slash = text_.rfind('/', last - 1);
   above.text_.resize(std::max(slash, root_bytes_));
-  const Folder folder(above.open(kFolderFlags));
+  const Fd folder(above.open(kFolderFlags));
   if (folder.get() < 0) return -1;
   const std::string name = text_.substr(slash + 1, last - slash - 1);
   if (::fstatat(folder.get(), name.c_str(), status, AT_SYMLINK_NOFOLLOW) != 0) return -1;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record.hpp"
 
-#include <algorithm>
-
 #include "crc32c.hpp"
 #include "little_endian.hpp"
 
@@ -10,18 +8,12 @@ namespace aboard {
 namespace {
 
 constexpr size_t kLengthBytes = 8;
-constexpr size_t kCompactAbove = 1 << 20;
-// While searching. A length beyond is noise: it spares most checksums. By chance there is hardly ever a false header,
-// and never many that claim the same bytes: only on purpose, to keep the reader busy.
-constexpr uint64_t kLongestFound = uint64_t{1} << 40;
-constexpr uint64_t kPatience = 16;
-constexpr size_t kMostWaiting = 16;
-
-bool header_is_valid(std::string_view window) noexcept {
-  return masked_crc32c(window.substr(0, kLengthBytes)) == load_little<uint32_t>(window.data() + kLengthBytes);
-}
 
 }  // namespace
+
+bool is_valid_header(const char* header) noexcept {
+  return masked_crc32c({header, kLengthBytes}) == load_little<uint32_t>(header + kLengthBytes);
+}
 
 size_t begin_record(std::string& out) {
   const size_t start = out.size();
@@ -50,7 +42,7 @@ void append_record(std::string& out, std::string_view payload) {
 RecordState parse_record(std::string_view window, Record& record) noexcept {
   record = {};
   if (window.size() < kRecordHeaderBytes) return RecordState::incomplete;
-  if (!header_is_valid(window)) return RecordState::bad_length;
+  if (!is_valid_header(window.data())) return RecordState::bad_length;
   const auto length = load_little<uint64_t>(window.data());
   const size_t behind_header = window.size() - kRecordHeaderBytes;
   if (behind_header < kRecordFooterBytes || length > behind_header - kRecordFooterBytes) {
@@ -61,78 +53,6 @@ RecordState parse_record(std::string_view window, Record& record) noexcept {
   record.consumed = size + kRecordOverheadBytes;
   const auto stored = load_little<uint32_t>(window.data() + kRecordHeaderBytes + size);
   return masked_crc32c(record.payload) == stored ? RecordState::complete : RecordState::bad_data;
-}
-
-namespace {
-
-// As parse_record, for a place where a record may begin or not. Payloads are checked until `wasted` reaches
-// `affordable`.
-RecordState probe_record(std::string_view window, uint64_t affordable, uint64_t& wasted) noexcept {
-  if (window.size() < kRecordHeaderBytes) return RecordState::incomplete;
-  const auto length = load_little<uint64_t>(window.data());
-  if (length > kLongestFound || !header_is_valid(window)) return RecordState::bad_length;
-  if (length + kRecordOverheadBytes > window.size()) return RecordState::incomplete;
-  if (wasted + length > affordable) return RecordState::bad_data;
-  Record record;
-  const RecordState state = parse_record(window, record);
-  if (state == RecordState::bad_data) wasted += length;
-  return state;
-}
-
-}  // namespace
-
-size_t find_record(std::string_view window) noexcept {
-  uint64_t wasted = 0;
-  for (size_t at = 0; at + kRecordOverheadBytes <= window.size(); ++at) {
-    if (probe_record(window.substr(at), kPatience * window.size(), wasted) == RecordState::complete) return at;
-  }
-  return std::string_view::npos;
-}
-
-void RecordReader::feed(std::string_view bytes) {
-  // What was read is dropped only when it is the larger part, so that feeding stays linear.
-  if (at_ == buffer_.size() || (at_ > kCompactAbove && at_ > buffer_.size() / 2)) {
-    buffer_.erase(0, at_);
-    base_ += at_;
-    at_ = 0;
-  }
-  buffer_.append(bytes);
-}
-
-RecordState RecordReader::next(std::string_view& payload) {
-  Record record;
-  const RecordState state =
-      searching_ ? RecordState::bad_length : parse_record(std::string_view(buffer_).substr(at_), record);
-  payload = record.payload;
-  at_ += record.consumed;
-  return state;
-}
-
-bool RecordReader::resynchronise() {
-  const uint64_t end = base_ + buffer_.size();
-  const auto probe = [&](uint64_t position) {
-    const auto window = std::string_view(buffer_).substr(static_cast<size_t>(position - base_));
-    return probe_record(window, kPatience * end, wasted_);
-  };
-  const auto skip_to = [&](uint64_t position, bool found) {
-    at_ = static_cast<size_t>(position - base_);
-    searching_ = !found;
-    return found;
-  };
-
-  searched_ = std::max(searched_, offset());
-  std::erase_if(waiting_, [&](uint64_t position) { return position < offset(); });
-  for (auto position = waiting_.begin(); position != waiting_.end();) {
-    const RecordState state = probe(*position);
-    if (state == RecordState::complete) return skip_to(*position, true);
-    position = state == RecordState::incomplete ? position + 1 : waiting_.erase(position);
-  }
-  for (; searched_ + kRecordHeaderBytes <= end; ++searched_) {
-    const RecordState state = probe(searched_);
-    if (state == RecordState::complete) return skip_to(searched_, true);
-    if (state == RecordState::incomplete && waiting_.size() < kMostWaiting) waiting_.push_back(searched_);
-  }
-  return skip_to(waiting_.empty() ? searched_ : waiting_.front(), false);
 }
 
 }  // namespace aboard

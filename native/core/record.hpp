@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace aboard {
 
@@ -32,37 +31,10 @@ struct Record {
   size_t consumed = 0;  // bytes of the window this record takes; 0 unless complete or bad_data
 };
 
+// Whether the checksum of the length is right, of kRecordHeaderBytes bytes.
+bool is_valid_header(const char* header) noexcept;
+
 // Looks at the start of `window`. The payload points into the window.
 RecordState parse_record(std::string_view window, Record& record) noexcept;
-
-// Position of the first whole, valid record in `window`, or npos: the way on after a damaged header. Takes linear time
-// also in a window made to prevent that, in which it may pass over records.
-size_t find_record(std::string_view window) noexcept;
-
-// Reads records from bytes that arrive in pieces of any size, as from a file that is still growing.
-class RecordReader {
- public:
-  void feed(std::string_view bytes);
-  // The payload stays valid until the next call of any method.
-  RecordState next(std::string_view& payload);
-  // Skips to the next valid record after `bad_length`. False: none in what was fed so far; feed more and try again.
-  // What was searched in vain is skipped too and never searched again; `next` says `bad_length` until a record is
-  // found.
-  bool resynchronise();
-  // File position of the next unread record: start feeding from here to resume in another process.
-  uint64_t offset() const noexcept { return base_ + at_; }
-  // Bytes fed so far.
-  uint64_t fed() const noexcept { return base_ + buffer_.size(); }
-
- private:
-  std::string buffer_;
-  size_t at_ = 0;
-  uint64_t base_ = 0;
-  // Of a search that found nothing yet, as file positions: how far it got, and headers whose records are not all there.
-  bool searching_ = false;
-  uint64_t searched_ = 0;
-  std::vector<uint64_t> waiting_;
-  uint64_t wasted_ = 0;  // bytes of payloads that turned out to be none
-};
 
 }  // namespace aboard

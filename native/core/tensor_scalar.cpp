@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "little_endian.hpp"
 #include "wire.hpp"
 
 namespace aboard {
@@ -67,12 +68,6 @@ size_t element_bytes(int64_t dtype) noexcept {
     default:
       return 0;
   }
-}
-
-uint64_t little_endian(std::string_view bytes) noexcept {
-  uint64_t value = 0;
-  for (size_t i = 0; i < bytes.size(); ++i) value |= uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  return value;
 }
 
 // `bits` as they lie in memory, or as a wire value whose low bits are these.
@@ -142,15 +137,10 @@ std::optional<uint64_t> first_packed(std::string_view packed, wire::WireType typ
   if (type != wire::WireType::varint) {
     const size_t size = type == wire::WireType::fixed32 ? 4 : 8;
     if (packed.size() < size) return std::nullopt;
-    return little_endian(packed.substr(0, size));
+    return load_little<uint64_t>(packed.data(), size);
   }
-  uint64_t value = 0;
-  for (size_t i = 0; i < packed.size() && i < 10; ++i) {
-    const auto byte = static_cast<unsigned char>(packed[i]);
-    value |= uint64_t{byte & 0x7fu} << (7 * i);
-    if (byte < 0x80) return value;
-  }
-  return std::nullopt;
+  uint64_t value;
+  return wire::take_varint(packed, value) ? std::optional(value) : std::nullopt;
 }
 
 // Whether all dimensions of a TensorShapeProto are 1; false when it is damaged, too.
@@ -194,7 +184,7 @@ std::optional<double> tensor_scalar(std::string_view tensor_proto) {
   if (!decoder.ok() || bytes == 0) return std::nullopt;
   if (!content.empty()) {
     if (content.size() != bytes) return std::nullopt;
-    return from_bits(dtype, little_endian(content));
+    return from_bits(dtype, load_little<uint64_t>(content.data(), bytes));
   }
   if (!has_elements) return 0.0;  // proto3 leaves out a zero
   const wire::Field& element = first[elements_field(dtype)];

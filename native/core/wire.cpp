@@ -2,20 +2,14 @@
 #include "wire.hpp"
 
 #include <bit>
-#include <cstring>
+
+#include "little_endian.hpp"
 
 namespace aboard::wire {
 namespace {
 
 constexpr uint32_t kLargestFieldNumber = (1u << 29) - 1;
 constexpr int kLongestVarint = 10;
-
-template <typename Unsigned>
-void append_little(std::string& out, Unsigned value) {
-  char bytes[sizeof value];
-  for (size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<char>((value >> (8 * i)) & 0xff);
-  out.append(bytes, sizeof value);
-}
 
 }  // namespace
 
@@ -89,15 +83,15 @@ bool Decoder::fail() noexcept {
   return false;
 }
 
-bool Decoder::read_varint(uint64_t& value) noexcept {
+bool take_varint(std::string_view& from, uint64_t& value) noexcept {
   value = 0;
-  for (int i = 0; i < kLongestVarint && static_cast<size_t>(i) < left_.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(left_[static_cast<size_t>(i)]);
+  for (int i = 0; i < kLongestVarint && static_cast<size_t>(i) < from.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(from[static_cast<size_t>(i)]);
     // The tenth byte carries one bit; more would be a number beyond 64 bits.
     if (i == kLongestVarint - 1 && byte > 1) return false;
     value |= uint64_t{byte & 0x7fu} << (7 * i);
     if (byte < 0x80) {
-      left_.remove_prefix(static_cast<size_t>(i) + 1);
+      from.remove_prefix(static_cast<size_t>(i) + 1);
       return true;
     }
   }
@@ -106,8 +100,7 @@ bool Decoder::read_varint(uint64_t& value) noexcept {
 
 bool Decoder::read_fixed(size_t size, uint64_t& value) noexcept {
   if (left_.size() < size) return false;
-  value = 0;
-  for (size_t i = 0; i < size; ++i) value |= uint64_t{static_cast<unsigned char>(left_[i])} << (8 * i);
+  value = load_little<uint64_t>(left_.data(), size);
   left_.remove_prefix(size);
   return true;
 }
@@ -115,7 +108,7 @@ bool Decoder::read_fixed(size_t size, uint64_t& value) noexcept {
 bool Decoder::next(Field& field) noexcept {
   if (left_.empty()) return false;
   uint64_t key;
-  if (!read_varint(key)) return fail();
+  if (!take_varint(left_, key)) return fail();
   const uint64_t number = key >> 3;
   if (number == 0 || number > kLargestFieldNumber) return fail();
   field = Field{};
@@ -123,14 +116,14 @@ bool Decoder::next(Field& field) noexcept {
   field.type = static_cast<WireType>(key & 7);
   switch (field.type) {
     case WireType::varint:
-      return read_varint(field.scalar) || fail();
+      return take_varint(left_, field.scalar) || fail();
     case WireType::fixed64:
       return read_fixed(8, field.scalar) || fail();
     case WireType::fixed32:
       return read_fixed(4, field.scalar) || fail();
     case WireType::bytes: {
       uint64_t size;
-      if (!read_varint(size) || size > left_.size()) return fail();
+      if (!take_varint(left_, size) || size > left_.size()) return fail();
       field.bytes = left_.substr(0, size);
       left_.remove_prefix(size);
       return true;

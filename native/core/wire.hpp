@@ -36,6 +36,8 @@ class Encoder {
 };
 
 size_t varint_size(uint64_t value) noexcept;
+// Takes a varint from the front; false, and nothing is taken, when there is none.
+bool take_varint(std::string_view& from, uint64_t& value) noexcept;
 
 // One field of a message. `bytes` is set for WireType::bytes, `scalar` for all others.
 struct Field {
@@ -58,7 +60,6 @@ class Decoder {
 
  private:
   bool fail() noexcept;
-  bool read_varint(uint64_t& value) noexcept;
   bool read_fixed(size_t size, uint64_t& value) noexcept;
   std::string_view left_;
   bool ok_ = true;

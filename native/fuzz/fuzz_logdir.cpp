@@ -19,6 +19,7 @@
 #include "points_json.hpp"
 #include "reading_crew.hpp"
 #include "record.hpp"
+#include "record_search.hpp"
 #include "reduce.hpp"
 #include "scratch_folder.hpp"
 

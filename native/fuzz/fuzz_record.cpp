@@ -8,6 +8,7 @@
 
 #include "fuzz.hpp"
 #include "record.hpp"
+#include "record_search.hpp"
 
 namespace aboard {
 namespace {

@@ -12,7 +12,7 @@
 #include <random>
 
 #include "log_keeper.hpp"
-#include "record.hpp"
+#include "record_search.hpp"
 
 #if defined(ABOARD_COUNTS_LINES)
 extern "C" void __gcov_dump();

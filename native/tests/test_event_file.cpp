@@ -13,6 +13,7 @@
 #include "event_file.hpp"
 #include "reader_support.hpp"
 #include "record.hpp"
+#include "record_search.hpp"
 
 namespace aboard::testing {
 namespace {
@@ -436,7 +437,8 @@ TEST(false_headers_take_linear_time) {
     Case c;
     write_file(c.path, bytes + version_record(1));
     c.step();
-    CHECK(c.file.state().wasted <= 17 * size);  // bytes that were taken for payloads, once for each header otherwise
+    CHECK(c.file.state().search.wasted <=
+          17 * size);  // bytes that were taken for payloads, once for each header otherwise
     CHECK_EQ(c.read.offset + c.read.skipped_bytes > 0, true);
     if (with_records) CHECK(!c.read.records.empty());
   }

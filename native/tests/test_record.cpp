@@ -8,6 +8,7 @@
 #include "check.hpp"
 #include "crc32c.hpp"
 #include "record.hpp"
+#include "record_search.hpp"
 
 namespace aboard {
 namespace {
