@@ -27,7 +27,7 @@ def test_a_folder_opens_as_a_board_with_tensorboards_names(logs):
     """Started as from a shell; the other tests fork a process that has imported the command."""
     with viewing(logs, interpreter=True) as board:
         assert board.line["token"] is None
-        assert board.line["url"] == board.url
+        assert board.line["url"] == board.page_url
         assert board.json("healthz") == {"status": "ok"}
         board.wait_until_read()
         assert board.json("data/runs") == ["a", "b/train"]
@@ -58,11 +58,12 @@ def test_curves_are_compressed_for_browsers_elsewhere(logs):
 def test_under_a_prefix_with_named_folders(logs):
     arguments = [f"first={logs / 'a'}", f"second={logs / 'b'}", "--path_prefix", "/deep/down"]
     with viewing(*arguments) as board:
-        assert board.url.endswith("/deep/down/")
+        assert board.page_url.endswith("/deep/down/")
         board.wait_until_read()
         assert board.json("data/runs") == ["first", "second/train"]
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            fetch(board.url.replace("/deep/down/", "/"))
+            fetch(board.page_url.replace("/deep/down/", "/"))
+        assert [run["name"] for run in board.json("api/v1/runs")["items"]] == ["second", "first"]
 
 
 def test_tensorboards_own_flags_and_a_single_event_file(logs):

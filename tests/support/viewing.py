@@ -41,11 +41,17 @@ class View:
         return self.line["tensorboard_url"]
 
     @property
+    def page_url(self) -> str:
+        """The address of aboard's page and API."""
+        return self.url.removesuffix("tensorboard/")
+
+    @property
     def port(self) -> int:
         return int(self.url.split("/")[2].rpartition(":")[2])
 
     def fetch(self, path: str, **headers: str) -> bytes:
-        return fetch(self.url + path, **headers)
+        """An answer of TensorBoard, or one of aboard's API for paths that begin so."""
+        return fetch((self.page_url if path.startswith(("api/", "healthz")) else self.url) + path, **headers)
 
     def post(self, path: str, body: bytes, kind: str = "application/json") -> bytes:
         request = urllib.request.Request(self.url + path, data=body, headers={"Content-Type": kind})

@@ -197,6 +197,12 @@ SETTINGS = (
     SettingDeclaration("workspace", "Where runs belong for which nobody says it.", has_variable=False),
     SettingDeclaration("tensorboard.template", "How runs of the catalog are named on a board.", path="template"),
     SettingDeclaration(
+        "tensorboard.open",
+        "What `aboard view` shows first: page or tensorboard.",
+        as_choice("page", "tensorboard"),
+        "view_opens",
+    ),
+    SettingDeclaration(
         "jobs.executor",
         "Where jobs run for which nobody says it, as slurm:partition=gpu; without it here.",
         path="executor",

@@ -23,6 +23,9 @@ _RETENTION = "retention"
 _T = TypeVar("_T")
 
 
+VIEW_PAGES = ("page", "tensorboard")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Every setting, with the value that holds when nobody says anything."""
@@ -38,6 +41,8 @@ class Settings:
     workspace: str = "default"
     template: str = DEFAULT_TEMPLATE
     """How runs of the catalog are named on a board."""
+    view_opens: str = VIEW_PAGES[0]
+    """What `aboard view` shows first."""
     executor: str = ""
     """Where jobs run, as `slurm:partition=gpu`; empty: on this machine."""
     cache_limit: int = 4 << 30

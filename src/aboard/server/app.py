@@ -55,7 +55,7 @@ def create_app(
         docs_url=None,  # such a page would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=_with_threads,
+        lifespan=with_threads,
     )
     app.state.actor = actor
     app.add_middleware(HeadAsGetMiddleware)
@@ -89,7 +89,7 @@ def create_app(
 
 
 @contextlib.asynccontextmanager
-async def _with_threads(_: FastAPI) -> AsyncGenerator[None]:
+async def with_threads(_: FastAPI) -> AsyncGenerator[None]:
     """Handlers that wait for stores, of which each may hold up a few, leave enough threads for the others."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
     yield

@@ -1,47 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application behind `aboard view`: one board, its health and the state of its reading.
+"""The application behind `aboard view`: the page and its API over folders, TensorBoard, and the state of reading.
 
-It answers before anything that takes long to import is there: health and progress at once, the board when it is.
+It answers before anything that takes long to import is there: health and progress at once, the page and the API when
+they are loaded, TensorBoard when somebody opens it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, json_response, text_response
+from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, SimpleResponse, json_response, text_response
 
 if TYPE_CHECKING:
     from aboard.reader.collection import RunCollection
     from aboard.store.store import TrafficCount
 
 
+_log = logging.getLogger("aboard.server")
 _WORKERS = 16
+_PAGE_PATHS = ("/api/v1/", "/w/", "/_page/", "/favicon.")
 _NO_PROBLEMS: dict[str, Any] = {"unreadable_files": 0, "damaged_files": 0, "stores": {}, "store_problems": []}
 _NOTHING_READ = {"runs_read": 0, "runs_found": 0, "bytes_read": 0, "cycles": 0, "newest_wall_time": 0.0}
 
 
 class ViewApp:
-    """Below `prefix`: `/healthz`, `/api/v1/progress`, and the board everywhere else.
+    """Below `prefix`: the page and `/api/v1/`, TensorBoard below `/tensorboard/`, `/healthz` and `/api/v1/progress`.
 
-    Once it serves, `open_runs` begins to read in a thread, and then `make_board` makes a WSGI application, which
-    imports TensorBoard; requests for the board wait for that. Should either fail, `failed` is told.
+    TensorBoard's own routes (`/data/runs`, …) answer without `/tensorboard` too, so that programs written for
+    `tensorboard --logdir` work unchanged. Once it serves, `open_runs` begins to read in a thread and `make_page` makes
+    the application of the page; should one of them fail, `failed` gets the error. `make_board` makes a WSGI
+    application, which imports TensorBoard, when it is first wanted; the page works without it.
     """
 
     def __init__(
         self,
         open_runs: Callable[[], RunCollection],
+        make_page: Callable[[RunCollection], ASGIApp],
         make_board: Callable[[RunCollection], Any],
         failed: Callable[[Exception], None],
         prefix: str = "",
     ) -> None:
-        self._open_runs, self._make_board, self._failed = open_runs, make_board, failed
-        self._prefix = prefix
+        self._open_runs, self._make_page, self._make_board = open_runs, make_page, make_board
+        self._failed, self._prefix = failed, prefix
         self._runs: RunCollection | None = None
-        self._board: asyncio.Future[ASGIApp] | None = None
+        self._opening: dict[str, asyncio.Future[ASGIApp]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -56,31 +63,55 @@ class ViewApp:
                 await json_response({"status": "ok"})(scope, receive, send)
             case "/api/v1/progress":
                 await json_response(self._progress())(scope, receive, send)
+            case "/tensorboard":
+                await _redirect(f"{self._prefix}/tensorboard/")(scope, receive, send)
+            case inner if inner.startswith("/tensorboard/"):
+                await self._answer_by_board({**scope, "root_path": f"{self._prefix}/tensorboard"}, receive, send)
+            case inner if inner in ("", "/", "/w") or inner.startswith(_PAGE_PATHS):
+                page = await self._opened("page", self._open_page)
+                await page({**scope, "path": inner or "/", "root_path": ""}, receive, send)
             case _:
-                board = await asyncio.shield(self._opened())
-                await board({**scope, "root_path": self._prefix}, receive, send)
+                await self._answer_by_board({**scope, "root_path": self._prefix}, receive, send)
+
+    async def _answer_by_board(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            board = await self._opened("board", self._open_board)
+        except Exception as error:
+            self._opening.pop("board", None)  # what is missing may be installed meanwhile
+            _log.warning("TensorBoard cannot be loaded: %s", error)
+            words = f"TensorBoard cannot be loaded: {error}\nThe page of aboard works without it.\n"
+            await text_response(503, words)(scope, receive, send)
+            return
+        await board(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while (await receive())["type"] == "lifespan.startup":
-            self._opened()
+            self._begin("page", self._open_page)
             await send({"type": "lifespan.startup.complete"})
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _opened(self) -> asyncio.Future[ASGIApp]:
-        if self._board is None:
-            self._board = asyncio.get_running_loop().run_in_executor(None, self._open)
-            self._board.add_done_callback(_retrieve_exception)
-        return self._board
+    async def _opened(self, what: str, opening: Callable[[], ASGIApp]) -> ASGIApp:
+        return await asyncio.shield(self._begin(what, opening))
 
-    def _open(self) -> ASGIApp:
+    def _begin(self, what: str, opening: Callable[[], ASGIApp]) -> asyncio.Future[ASGIApp]:
+        if what not in self._opening:
+            future = asyncio.get_running_loop().run_in_executor(None, opening)
+            future.add_done_callback(_retrieve_exception)
+            self._opening[what] = future
+        return self._opening[what]
+
+    def _open_page(self) -> ASGIApp:
         try:
             self._runs = self._open_runs()
-            from aboard.server.boards.wsgi import WSGIBridge
-
-            return WSGIBridge(self._make_board(self._runs), workers=_WORKERS)
+            return self._make_page(self._runs)
         except Exception as error:
             self._failed(error)
             raise
+
+    def _open_board(self) -> ASGIApp:
+        from aboard.server.boards.wsgi import WSGIBridge
+
+        return WSGIBridge(self._make_board(self._open_runs()), workers=_WORKERS)
 
     def _progress(self) -> dict[str, Any]:
         if self._runs is None:
@@ -105,6 +136,10 @@ def _retrieve_exception(board: asyncio.Future[ASGIApp]) -> None:
     """Without a look at it, asyncio would complain of a failure that `failed` has been told."""
     if not board.cancelled():
         board.exception()
+
+
+def _redirect(address: str) -> SimpleResponse:
+    return SimpleResponse(307, headers=[("location", address)])
 
 
 def _traffic(count: TrafficCount) -> dict[str, Any]:

@@ -41,6 +41,7 @@ def test_every_setting_can_be_set_by_its_variable_and_its_key(tmp_path: Path):
         "serve.body_seconds": "7",
         "serve.stalled_seconds": "7",
         "cache.limit": "1MB",
+        "tensorboard.open": "tensorboard",
         "login.mode": "tokens",
         "login.session_hours": "5",
         "login.new_people": "vision:viewer",

@@ -60,64 +60,92 @@ def body_of(sent) -> bytes:
     return b"".join(message["body"] for message in sent[1:])
 
 
-def test_health_and_progress_do_not_wait_for_the_board():
+async def page(scope, _, send):
+    """An application that answers with the path it sees."""
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": f"page {scope['path']}".encode()})
+
+
+def test_health_and_progress_wait_for_neither_page_nor_tensorboard():
     may_open, may_import = threading.Event(), threading.Event()
 
     def open_runs():
         assert may_open.wait(30)
         return RUNS
 
-    def make_board(_):
+    def make_page(_):
         assert may_import.wait(30)
-        return echo
+        return page
 
     async def story():
-        app = ViewApp(open_runs, make_board, fail)
-        page = asyncio.create_task(ask(app, "/page"))
+        app = ViewApp(open_runs, make_page, lambda _: echo, fail)
+        answer = asyncio.create_task(ask(app, "/w/runs"))
         assert json.loads(body_of(await ask(app, "/healthz"))) == {"status": "ok"}
         before = json.loads(body_of(await ask(app, "/api/v1/progress")))
         assert (before["complete"], before["runs_found"], before["newest_point_age"]) == (False, 0, None)
-        assert not page.done()
+        assert not answer.done()
         may_open.set()
         while not (after := json.loads(body_of(await ask(app, "/api/v1/progress"))))["complete"]:
             await asyncio.sleep(0.01)
         assert before.keys() == after.keys()
         assert (after["runs_read"], after["runs_found"]) == (3, 4)
-        assert not page.done()
+        assert not answer.done()
         may_import.set()
-        assert json.loads(body_of(await page))["PATH_INFO"] == "/page"
+        assert body_of(await answer) == b"page /w/runs"
 
     asyncio.run(story())
 
 
 def test_a_prefix_and_what_is_not_below_it():
     async def story():
-        app = ViewApp(lambda: RUNS, lambda _: echo, fail, "/deep/ü")
+        app = ViewApp(lambda: RUNS, lambda _: page, lambda _: echo, fail, "/deep/ü")
         assert (await ask(app, "/healthz"))[0]["status"] == 404
         assert (await ask(app, "/deep/üx"))[0]["status"] == 404
         assert (await ask(app, "/deep/ü/healthz"))[0]["status"] == 200
         seen = json.loads(body_of(await ask(app, "/deep/ü/a/é", query="q=1")))
         assert (seen["SCRIPT_NAME"], seen["PATH_INFO"]) == ("/deep/ü".encode().decode("latin-1"), "/a/Ã©")
         assert seen["QUERY_STRING"] == "q=1"
-        assert json.loads(body_of(await ask(app, "/deep/ü")))["PATH_INFO"] == ""
+        assert body_of(await ask(app, "/deep/ü")) == b"page /"
+        below = json.loads(body_of(await ask(app, "/deep/ü/tensorboard/data/runs")))
+        assert (below["SCRIPT_NAME"][-12:], below["PATH_INFO"]) == ("/tensorboard", "/data/runs")
 
     asyncio.run(story())
 
 
-def test_a_board_that_cannot_be_made_is_told():
-    failures = []
+def test_the_page_works_without_tensorboard():
+    missing = [True]
 
     def make_board(_):
-        raise RuntimeError("no board today")
+        if missing.pop() if missing else False:
+            raise ImportError("no tensorboard today")
+        return echo
 
     async def story():
-        app = ViewApp(lambda: RUNS, make_board, failures.append)
-        for _ in range(2):
-            with pytest.raises(RuntimeError, match="no board today"):
-                await ask(app, "/page")
+        app = ViewApp(lambda: RUNS, lambda _: page, make_board, fail)
+        refused = await ask(app, "/tensorboard/")
+        assert refused[0]["status"] == 503
+        assert b"no tensorboard today" in body_of(refused)
+        assert body_of(await ask(app, "/w/x")) == b"page /w/x"
+        assert (await ask(app, "/tensorboard/"))[0]["status"] == 200
 
     asyncio.run(story())
-    assert [str(error) for error in failures] == ["no board today"]
+
+
+def test_a_page_that_cannot_be_made_ends_the_view():
+    failures = []
+
+    def make_page(_):
+        raise RuntimeError("no page today")
+
+    async def story():
+        app = ViewApp(lambda: RUNS, make_page, lambda _: echo, failures.append)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="no page today"):
+                await ask(app, "/w/x")
+
+    asyncio.run(story())
+    assert [str(error) for error in failures] == ["no page today"]
 
 
 def test_what_a_wsgi_application_gets_and_gives():

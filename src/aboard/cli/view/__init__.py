@@ -75,13 +75,26 @@ def view(
             show_default="scalars=1000,images=500,audio=500, others 200",
         ),
     ] = None,
+    opened: Annotated[
+        str | None,
+        typer.Option(
+            "--open",
+            metavar="page|tensorboard",
+            help="What the address shows first.",
+            show_default="`tensorboard.open` of the settings, or page",
+        ),
+    ] = None,
     stats: Annotated[
         bool, typer.Option("--stats", help="Tell how many requests and bytes reading from stores takes.")
     ] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", "--browse", help="Open a browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
 ) -> None:
-    """Open a board: over folders of event files as `tensorboard --logdir`, or over runs that a server knows."""
+    """Show runs in the browser: aboard view runs/.
+
+    Folders, buckets and event files open in this process, runs of a server on that server. TensorBoard is a tab of the
+    page and has its own address.
+    """
     from aboard.cli.habits import list_given_flags, parse_sample_options
     from aboard.cli.selections import classify_words, expand_files
     from aboard.cli.view.runs import RunViewOptions, view_runs
@@ -115,7 +128,7 @@ def view(
     if about_runs.is_about_runs:
         view_runs(about_runs)
         return
-    from aboard.cli.view.serving import ViewOptions, check_roots
+    from aboard.cli.view.serving import ViewOptions, check_roots, opens_tensorboard
     from aboard.cli.view.serving import view as serve
 
     serve(
@@ -133,5 +146,6 @@ def view(
             open_browser=about_runs.open_browser,
             as_json=as_json,
             stats=stats,
+            opens_tensorboard=opens_tensorboard(opened),
         )
     )

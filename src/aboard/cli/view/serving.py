@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from aboard.cli.arguments import parse_roots
 from aboard.cli.output import say
+from aboard.config.settings import VIEW_PAGES
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
 from aboard.model.ids import is_uid
 from aboard.model.templates import FOLDER_FIELDS, STORE_FIELDS, NameTemplate
@@ -58,6 +59,8 @@ class ViewOptions:
     open_browser: bool
     as_json: bool
     stats: bool = False
+    opens_tensorboard: bool = False
+    """Whether the front page is TensorBoard."""
 
 
 def check_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
@@ -77,6 +80,16 @@ def check_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | Non
             f"cannot read {place!r}: {error.strerror}", hint=f"see what is there: ls -ld {shlex.quote(place)}"
         ) from error
     return roots
+
+
+def opens_tensorboard(given: str | None) -> bool:
+    """Whether the front page is TensorBoard: by the option, or by the settings."""
+    from aboard.config.settings import load_settings
+
+    chosen = load_settings().view_opens if given is None else given
+    if chosen not in VIEW_PAGES:
+        raise InvalidValue(f"--open {chosen} is not a page.", hint=f"Use {' or '.join(VIEW_PAGES)}.")
+    return chosen == "tensorboard"
 
 
 def view(options: ViewOptions) -> None:
@@ -107,7 +120,13 @@ def view(options: ViewOptions) -> None:
             except ImportError as error:
                 raise _missing(error) from error
             app = SharedTokenMiddleware(
-                ViewApp(reading.begin, lambda runs: _board_app(runs, template, options), reading.fail, prefix),
+                ViewApp(
+                    reading.begin,
+                    lambda runs: _page_app(runs, prefix, options),
+                    lambda runs: _board_app(runs, template, options),
+                    reading.fail,
+                    prefix,
+                ),
                 hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
                 token=token,
                 cookie=f"aboard_view_{listener.getsockname()[1]}",
@@ -250,6 +269,23 @@ def _let_read(collection: RunCollection) -> None:
         time.sleep(0.01)
 
 
+def _page_app(collection: RunCollection, prefix: str, options: ViewOptions) -> Any:
+    from aboard.config.settings import load_settings
+    from aboard.server.folder_app import create_folder_app
+    from aboard.services.folders.services import FolderServices
+    from aboard.services.folders.source import FolderSource
+
+    title = options.window_title or _title(options.roots)
+    services = FolderServices(FolderSource(collection, home=load_settings().home, title=title))
+    services.start()
+    return create_folder_app(services, prefix=prefix, opens_tensorboard=options.opens_tensorboard)
+
+
+def _title(roots: Mapping[str, Root]) -> str:
+    names = [root.absolute().name if isinstance(root, Path) else root.name for root in roots.values()]
+    return next(filter(None, names), "runs") if len(names) == 1 else "runs"
+
+
 def _board_app(collection: RunCollection, template: NameTemplate | None, options: ViewOptions) -> Any:
     _let_read(collection)
     from aboard.board.hosting import BoardApp, SingleBoardApp
@@ -280,7 +316,7 @@ def _check_prefix(prefix: str) -> str:
 def _announce(url: str, token: str | None, options: ViewOptions) -> None:
     address = _with_token(url, token)
     if options.as_json:
-        line = json.dumps({"url": address, "tensorboard_url": url, "token": token})
+        line = json.dumps({"url": address, "tensorboard_url": f"{url}tensorboard/", "token": token})
     else:
         line = f"aboard shows {_folders(options)} at {address}"
     if not say(line, sys.stdout):

@@ -39,15 +39,19 @@ class RunEdit:
 NO_EDIT = RunEdit()
 
 
+def document_of(home: Path, source: str) -> Path:
+    """Where what people add to a source is kept."""
+    digest = hashlib.sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return home / "folders" / f"{digest}.json"
+
+
 class FolderEdits:
     """The edits of one source. Several threads and processes may change them; each change reads the newest first."""
 
     def __init__(self, home: Path, source: str) -> None:
         """`source` is the absolute folder, or the URI, that the paths of runs are relative to."""
         self._source = source
-        self._file = (
-            home / "folders" / f"{hashlib.sha256(source.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
-        )
+        self._file = document_of(home, source)
         self._lock = threading.Lock()
         self._runs = self._read()
 

@@ -62,7 +62,7 @@ class RunTable:
         sort: Sort = NEWEST_FIRST,
         limit: int = 50,
         after: str | None = None,
-        in_trash: bool = False,
+        in_bin: bool = False,
         hparams: Sequence[str] | None = None,
         metrics: Sequence[str] | None = None,
         now: datetime | None = None,
@@ -70,7 +70,7 @@ class RunTable:
         """One page. `after` is the `next` of the page before it."""
         check_limit(limit)
         order = _order_name(sort)
-        positions = self._in_order(workspaces, where, sort, in_trash, now)
+        positions = self._in_order(workspaces, where, sort, in_bin, now)
         start = 0 if after is None else _first_after(positions, Cursor.read(after, order), sort)
         page = positions[start : start + limit]
         records = [position.run.record(hparams, metrics) for position in page]
@@ -84,12 +84,12 @@ class RunTable:
         workspaces: Sequence[str] | None = None,
         where: Query | None = None,
         sort: Sort = NEWEST_FIRST,
-        in_trash: bool = False,
+        in_bin: bool = False,
         now: datetime | None = None,
     ) -> tuple[int, Sequence[str]]:
         """How many runs a list has, and the cursors at which its pages of `every` runs begin, but the first."""
         check_limit(every)
-        positions = self._in_order(workspaces, where, sort, in_trash, now)
+        positions = self._in_order(workspaces, where, sort, in_bin, now)
         ends = range(every - 1, len(positions) - 1, every)
         return len(positions), [_cursor(positions[at]).text(_order_name(sort)) for at in ends]
 
@@ -102,21 +102,21 @@ class RunTable:
         *,
         workspaces: Sequence[str] | None = None,
         where: Query | None = None,
-        in_trash: bool = False,
+        in_bin: bool = False,
         now: datetime | None = None,
     ) -> int:
-        return len(self.select(where, workspaces=workspaces, in_trash=in_trash, now=now))
+        return len(self.select(where, workspaces=workspaces, in_bin=in_bin, now=now))
 
     def select(
         self,
         where: Query | None = None,
         *,
         workspaces: Sequence[str] | None = None,
-        in_trash: bool = False,
+        in_bin: bool = False,
         now: datetime | None = None,
     ) -> Sequence[TableRun]:
         """All runs that match a filter, in the order of the table."""
-        runs = [run for run in self._runs() if (run.deleted is not None) == in_trash]
+        runs = [run for run in self._runs() if (run.deleted is not None) == in_bin]
         if workspaces is not None:
             names = set(map(folded, workspaces))
             runs = [run for run in runs if folded(run.workspace) in names]
@@ -132,14 +132,14 @@ class RunTable:
                 return run
         raise UnknownName(f"There is no run {run_name(number)}.")
 
-    def named(self, names: Iterable[str], *, in_trash: bool = False) -> Sequence[TableRun]:
+    def named(self, names: Iterable[str], *, in_bin: bool = False) -> Sequence[TableRun]:
         """The runs with one of these names or uids; case makes no difference in names."""
         given = list(names)
         uids, keys = set(given), {folded(name) for name in given}
         return [
             run
             for run in self._runs()
-            if (run.deleted is not None) == in_trash and (run.uid in uids or folded(run.name) in keys)
+            if (run.deleted is not None) == in_bin and (run.uid in uids or folded(run.name) in keys)
         ]
 
     def field_names(self, names_of: Callable[[TableRun], Iterable[str]]) -> Sequence[str]:
@@ -180,14 +180,14 @@ class RunTable:
         workspaces: Sequence[str] | None,
         where: Query | None,
         sort: Sort,
-        in_trash: bool,
+        in_bin: bool,
         now: datetime | None,
     ) -> Sequence[_Position]:
-        runs, key = self._runs(), (None if workspaces is None else tuple(workspaces), where, sort, in_trash, now)
+        runs, key = self._runs(), (None if workspaces is None else tuple(workspaces), where, sort, in_bin, now)
         if self._ordered is not None and self._ordered[0] is runs and self._ordered[1] == key:
             return self._ordered[2]
         phases: dict[int, _Positions] = {}
-        for run in self.select(where, workspaces=workspaces, in_trash=in_trash, now=now):
+        for run in self.select(where, workspaces=workspaces, in_bin=in_bin, now=now):
             position = _position(run, sort.field)
             phases.setdefault(position.phase, []).append(position)
         ordered: _Positions = []

@@ -55,6 +55,9 @@ class FolderSource:
     ) -> None:
         self.collection, self.title = collection, title
         self.workspace = workspace_name(title)
+        self.location = "\n".join(sorted(map(_identity, collection.roots.values())))
+        """What identifies the source among others."""
+        self.home = home
         self._edits = {name: FolderEdits(home, _identity(root)) for name, root in collection.roots.items()}
         self._longest_first = sorted(collection.roots, key=len, reverse=True)
         self._monotonic = monotonic

@@ -204,6 +204,12 @@ class RunEdits:
             self._access.check(Role.EDITOR, asked.workspace or "")
         if asked.experiment:
             check_name(asked.experiment, "an experiment")
+        self.check_texts(asked)
+        return asked
+
+    @staticmethod
+    def check_texts(asked: RunChange) -> None:
+        """Refuse tags and notes that are too long or empty, and a change of nothing."""
         for tag in (*asked.set_tags, *asked.remove_tags):
             if not tag.strip() or len(tag) > _LONGEST_TAG:
                 raise InvalidValue(f"{tag!r} is not a tag", hint=f"a tag has 1 to {_LONGEST_TAG} characters")
@@ -211,7 +217,6 @@ class RunEdits:
             raise InvalidValue("a note has no text, or too much", hint=f"write 1 to {_LONGEST_TEXT} characters")
         if not _given_fields(asked):
             raise InvalidValue("nothing is to be changed", hint="give a name, workspace, experiment, tags or a note")
-        return asked
 
     def _record(self, action: str, runs: Sequence[RunRecord], details: dict[str, object]) -> None:
         for run in runs:
