@@ -10,6 +10,7 @@ from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
 from aboard.server.app import create_app
+from aboard.server.openapi import document_of
 from aboard.services.services import ServiceOptions, Services
 
 _FILE = Path(__file__).parent.parent / "docs" / "openapi.json"
@@ -20,7 +21,7 @@ def _document() -> str:
         control = Services(catalog, ServiceOptions())
         app = create_app(control, personal=False, private=False, actor="", remember=lambda _: None)
         control.close()
-        return json.dumps(app.openapi(), indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(document_of(app), indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> int:

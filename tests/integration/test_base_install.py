@@ -81,7 +81,7 @@ def run(python: Path, lab: Lab, *arguments: object, **environment: str) -> Ended
 def test_the_environment_holds_nothing_of_the_server(installed: Path, lab: Lab):
     script = """
 import importlib.util
-names = "fastapi starlette uvicorn pydantic sqlalchemy alembic tensorboard orjson prometheus_client google"
+names = "msgspec starlette uvicorn sqlalchemy alembic tensorboard orjson prometheus_client google"
 print([name for name in names.split() if importlib.util.find_spec(name)])
 """
     assert well(run(installed, lab, "-c", script)).out == "[]\n"

@@ -12,7 +12,7 @@ import pytest
 from aboard import SummaryWriter
 
 HEAVY = (
-    "google.protobuf tensorboard tensorboardX PIL torch sqlalchemy fastapi starlette obstore typer matplotlib "
+    "google.protobuf tensorboard tensorboardX PIL torch sqlalchemy msgspec starlette obstore typer matplotlib "
     "pandas polars pyarrow"
 )
 MODULES = "audio custom_scalars event file_names graph histogram hparams image mesh pr_curve projector tensor video"

@@ -293,7 +293,7 @@ def test_people_log_in_with_the_base_install(machine: Machine):
     """Commands that ask a server need nothing of what serves."""
     script = """
         import sys
-        for name in ("alembic", "anyio", "fastapi", "jwt", "sqlalchemy", "starlette", "tensorboard", "uvicorn"):
+        for name in ("alembic", "anyio", "jwt", "msgspec", "sqlalchemy", "starlette", "tensorboard", "uvicorn"):
             sys.modules[name] = None
         from aboard.cli import main
         import aboard.cli.people.login, aboard.cli.people.accounts, aboard.cli.people.accounts

@@ -82,13 +82,15 @@ class Leases:
         self._database.write(work)
 
 
-LARGEST_NOTICE = 7900  # bytes; PostgreSQL takes less than 8,000
 _CHANNEL = "aboard_changes"
 _WAIT_SECONDS = 1.0
 
 
 class Notices:
     """The messages of a catalog."""
+
+    largest = 7900
+    """Bytes of a message; PostgreSQL takes less than 8,000."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

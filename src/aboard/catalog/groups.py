@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
@@ -25,7 +24,7 @@ from aboard.catalog.lookup import (
 from aboard.catalog.paging import Cursor, ResultPage, check_limit
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.errors import Conflict, InvalidValue, UnknownName
-from aboard.model.groups import ExperimentRecord, Workspace
+from aboard.model.groups import ExperimentRecord, GroupUsage, Workspace
 from aboard.model.names import check_name, check_workspace_name, experiment_name, folded
 from aboard.model.states import RunState
 from aboard.model.times import now
@@ -264,16 +263,6 @@ _GROUPS = {
     "store": runs.c.store,
     "status": runs.c.status,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class GroupUsage:
-    """What the runs of one group take together."""
-
-    group: str
-    runs: int
-    files: int
-    bytes: int
 
 
 class StorageUsage:

@@ -75,3 +75,13 @@ def check_view_address(address: str) -> str:
         hint = "give what follows /w/<workspace>/ in the browser, as runs?where=… or compare?runs=…"
         raise InvalidValue(f"{address[:200]!r} is not a place of a workspace", hint=hint)
     return address
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUsage:
+    """What the runs of one group take together."""
+
+    group: str
+    runs: int
+    files: int
+    bytes: int

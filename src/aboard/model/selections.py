@@ -27,6 +27,9 @@ from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import LikePattern, query_text
 from aboard.model.states import RunState
 
+MOST_RUNS = 200_000
+"""A selection of more is refused."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedRun:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any, cast
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -16,11 +16,10 @@ from aboard.api import VERSION
 from aboard.api.people import Person
 from aboard.api.server import ServerInfo
 from aboard.model.times import now
-from aboard.server.app import HeadAsGetMiddleware, with_threads
-from aboard.server.http.errors import add_error_handlers
+from aboard.server.application import create_application
 from aboard.server.page_files import PageFiles
 from aboard.server.registration import process_owner
-from aboard.server.routes.events import ChangePositionMiddleware, EventRoutes
+from aboard.server.routes.events import EventRoutes
 from aboard.server.routes.files import FileRoutes, MediaRoutes
 from aboard.server.routes.groups import GroupRoutes, SavedViewRoutes
 from aboard.server.routes.operations import Operations
@@ -31,23 +30,10 @@ from aboard.services.folders.services import FolderServices
 TENSORBOARD = "/tensorboard/"
 
 
-def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tensorboard: bool = False) -> FastAPI:
+def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tensorboard: bool = False) -> Starlette:
     """The API and the page. With `opens_tensorboard`, the front page leads to TensorBoard."""
-    app = FastAPI(
-        title="aboard",
-        version=__version__,
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        lifespan=with_threads,
-    )
-    app.state.actor = process_owner()
-    app.add_middleware(HeadAsGetMiddleware)
-    app.add_middleware(ChangePositionMiddleware, changes=services.changes)
-    add_error_handlers(app)
     control = cast("Any", services)
-    for routes in (
+    groups = (
         RunRoutes(control, is_fresh=False),
         SeriesRoutes(control),
         ChartRoutes(control),
@@ -59,8 +45,8 @@ def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tenso
         GroupRoutes(control, is_fresh=False),
         SavedViewRoutes(control),
         _SourceRoutes(services, prefix),
-    ):
-        app.router.routes.extend(routes.routes())
+    )
+    app = create_application(groups, services.changes, process_owner())
 
     async def front(_: Request) -> Response:
         place = TENSORBOARD if opens_tensorboard else f"/w/{services.source.workspace}/compare"

@@ -13,17 +13,17 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
-from fastapi import FastAPI, Response
-from fastapi.openapi.utils import get_openapi
-from fastapi.params import Depends
-from fastapi.routing import APIRoute
+import msgspec
+from starlette.applications import Starlette
+from starlette.responses import Response
 
 from aboard import errors
 from aboard.api import VERSION
 from aboard.api.wire import to_failure
 from aboard.errors import AboardError
 from aboard.model.runs import RunRecord
-from aboard.server.routes.operations import body_type, content_types
+from aboard.server.routes.binding import BoundParameter
+from aboard.server.routes.operations import Operation
 
 Schema = dict[str, Any]
 _LONG_INTEGER: Schema = {
@@ -187,50 +187,66 @@ _BINARY: Schema = {"type": "string", "format": "binary"}
 _FAILURE = {"$ref": "#/components/responses/Failure"}
 
 
-def document_of(app: FastAPI) -> dict[str, Any]:
+def document_of(app: Starlette) -> dict[str, Any]:
     """What an application serves, as OpenAPI 3.1; made once."""
-    if app.openapi_schema is None:
-        app.openapi_schema = _build(app)
-    return app.openapi_schema
+    if not hasattr(app.state, "document"):
+        app.state.document = _build(app)
+    return app.state.document
 
 
-def _build(app: FastAPI) -> dict[str, Any]:
-    document = get_openapi(
-        title="aboard",
-        version=str(VERSION),
-        description=_DESCRIPTION,
-        routes=app.routes,
-    )
+def _build(app: Starlette) -> dict[str, Any]:
     schemas = WireSchemas()
+    paths: dict[str, Schema] = {}
     for route in app.routes:
-        if isinstance(route, APIRoute) and route.include_in_schema:
-            for method in route.methods or ():
-                _describe_operation(document["paths"][route.path_format][method.lower()], route, schemas)
-    # Choices of parameters are described by FastAPI; all else by our own rules.
-    described = document.get("components", {}).get("schemas", {})
-    choices = {name: schema for name, schema in described.items() if "enum" in schema}
-    document["components"] = {
-        "schemas": {**dict(sorted({**choices, **schemas.components}.items())), "Failure": _failure_schema()},
-        "responses": {"Failure": _failure_response()},
-        "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        if isinstance(route, Operation):
+            paths.setdefault(route.path_format, {})[route.method.lower()] = _describe_operation(route, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "aboard", "description": _DESCRIPTION, "version": str(VERSION)},
+        "paths": paths,
+        "components": {
+            "schemas": {**dict(sorted(schemas.components.items())), "Failure": _failure_schema()},
+            "responses": {"Failure": _failure_response()},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
     }
-    document["security"] = [{"token": []}]
-    return document
 
 
-def _describe_operation(operation: dict[str, Any], route: APIRoute, schemas: WireSchemas) -> None:
-    hints = get_type_hints(inspect.unwrap(route.endpoint), include_extras=True)
-    for hint in hints.values():
-        for note in get_args(hint)[1:]:
-            kind = body_type(note.dependency) if isinstance(note, Depends) else None
-            if kind is not None:
-                operation["requestBody"] = {"required": True, "content": _json(schemas.of(kind))}
-    told = hints.get("return")
-    kinds = content_types(route)
-    if not (inspect.isclass(told) and issubclass(told, Response)):
-        kinds = {"application/json": told}
+def _describe_operation(route: Operation, schemas: WireSchemas) -> Schema:
+    text = inspect.getdoc(route.handler) or ""
+    described: Schema = {
+        "tags": [route.tag],
+        "summary": text.partition("\n")[0].rstrip("."),
+        "description": text,
+        "operationId": f"{route.tag}_{route.handler.__name__}",
+    }
+    if parameters := [_describe_parameter(one, schemas) for one in route.binding.all_parameters()]:
+        described["parameters"] = parameters
+    if route.binding.body is not None:
+        described["requestBody"] = {"required": True, "content": _json(schemas.of(route.binding.body.kind))}
+    returned = get_type_hints(route.handler).get("return")
+    kinds = route.content
+    if not (inspect.isclass(returned) and issubclass(returned, Response)):
+        kinds = {"application/json": returned}
     content = {name: {"schema": _BINARY if kind is bytes else schemas.of(kind)} for name, kind in kinds.items()}
-    operation["responses"] = {"200": {"description": "The answer.", "content": content}, "default": _FAILURE}
+    described["responses"] = {"200": {"description": "The answer.", "content": content}, "default": _FAILURE}
+    return described
+
+
+def _describe_parameter(parameter: BoundParameter, schemas: WireSchemas) -> Schema:
+    (schema,), choices = msgspec.json.schema_components([parameter.kind], ref_template="#/components/schemas/{name}")
+    schemas.components |= choices
+    if not parameter.is_required and parameter.source.default_factory is None and parameter.default is not None:
+        schema["default"] = parameter.default
+    described = {"description": text} if (text := parameter.source.description) else {}
+    return {
+        "name": parameter.key,
+        "in": parameter.source.place,
+        "required": parameter.is_required,
+        "schema": schema,
+        **described,
+    }
 
 
 def _json(schema: Schema) -> dict[str, Any]:

@@ -19,11 +19,13 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aboard.catalog.coordination import LARGEST_NOTICE, Notices
 from aboard.errors import CatalogUnavailable, ServerUnavailable
 from aboard.model.runs import RunRecord
+
+if TYPE_CHECKING:
+    from aboard.catalog.coordination import Notices
 
 _KEPT = 10_000
 _MOST_WATCHERS = 2000
@@ -283,7 +285,9 @@ class ChangeBridge:
             },
             default=str,
         )
-        self._put(message if len(message.encode()) <= LARGEST_NOTICE else json.dumps({"from": self._own, "kind": ""}))
+        self._put(
+            message if len(message.encode()) <= self._notices.largest else json.dumps({"from": self._own, "kind": ""})
+        )
 
     def _put(self, message: str) -> None:
         try:

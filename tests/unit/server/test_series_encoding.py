@@ -13,8 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from fastapi import Response
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from aboard import SummaryWriter
 from aboard._native import Points

@@ -1648,9 +1648,9 @@ export interface components {
         /**
          * LineLevel
          * @description How much a line matters, from little to much.
-         * @enum {string}
+         * @enum {unknown}
          */
-        LineLevel: "TRACE" | "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
+        LineLevel: "CRITICAL" | "DEBUG" | "ERROR" | "INFO" | "TRACE" | "WARNING";
         /** @description A part of what a run has printed. */
         LogPart: {
             /** @description The file that it stands in; each attempt has its own. */
@@ -2105,9 +2105,9 @@ export interface components {
         /**
          * SeriesFormat
          * @description How curves are sent.
-         * @enum {string}
+         * @enum {unknown}
          */
-        SeriesFormat: "json" | "columns" | "csv";
+        SeriesFormat: "columns" | "csv" | "json";
         /** @description Who answers. */
         ServerInfo: {
             version: string;
@@ -2237,9 +2237,9 @@ export interface components {
         /**
          * UnitState
          * @description Where a process, or a board, is in its life.
-         * @enum {string}
+         * @enum {unknown}
          */
-        UnitState: "pending" | "starting" | "running" | "stopping" | "stopped" | "failed" | "lost";
+        UnitState: "failed" | "lost" | "pending" | "running" | "starting" | "stopped" | "stopping";
         /** @description Storage that runs take, the largest group first. */
         Usage: {
             by: string;

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
@@ -14,7 +13,7 @@ from aboard.catalog.lookup import VisibleWorkspaces, in_visible_workspaces, stor
 from aboard.catalog.runs.filters import RunScope
 from aboard.catalog.schema import fields, hparams, runs, tags, workspaces
 from aboard.errors import InvalidValue
-from aboard.model.query.fields import unknown_name
+from aboard.model.query.fields import CountedValue, unknown_name
 from aboard.model.query.tree import ColumnField, Field, HparamField, MetricField, Query, TagField, conditions
 
 NEWEST = 10_000
@@ -68,14 +67,6 @@ class Fields:
 _COLUMNS = ("name", "workspace", "experiment", "user", "host", "store")
 _LONGEST = 100  # characters: nobody chooses a longer text from a list, and a filter takes no longer number
 _EXACT = 2**53
-
-
-@dataclass(frozen=True, slots=True)
-class CountedValue:
-    """A value, and how many of the newest runs have it."""
-
-    value: bool | int | float | str
-    runs: int
 
 
 class FieldValueCounts:

@@ -16,11 +16,10 @@ from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.errors import InvalidValue
 from aboard.model.query.tree import Pattern, Query, conditions
 from aboard.model.runs import RunRecord
-from aboard.model.selections import NamePattern, NumberKind, NumberRange, SelectedRun, like_text
+from aboard.model.selections import MOST_RUNS, NamePattern, NumberKind, NumberRange, SelectedRun, like_text
 from aboard.model.states import RunState
 from aboard.model.times import now
 
-MOST_RUNS = 200_000
 _FEW = 1000
 
 

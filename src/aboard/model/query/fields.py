@@ -145,3 +145,11 @@ def parse_sort(text: str) -> Sort:
 def _refuse(text: str) -> Sort:
     hint = "sort by a column, hparams.NAME or metrics.NAME.last"
     raise QueryError("runs are not sorted by tags or notes", text, 0, len(text), hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedValue:
+    """A value, and how many of the newest runs have it."""
+
+    value: bool | int | float | str
+    runs: int

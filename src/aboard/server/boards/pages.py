@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -43,7 +43,7 @@ class BoardPages:
     def __init__(
         self,
         control: Services,
-        access_of: Callable[[Scope], Awaitable[Access]],
+        access_of: Callable[[Scope], Access],
         second_origin: Callable[[str], str] | None = None,
     ) -> None:
         """`second_origin`: where boards that are processes are, for who asked by a Host header."""
@@ -67,7 +67,7 @@ class BoardPages:
             bridge = self._bridge or await self._run(self._make_bridge)
             await bridge(scope, receive, send)
             return
-        access = await self._access_of(scope)
+        access = self._access_of(scope)
         boards = self._control.boards
         if place == "proxy" or _WHOLE_ID.fullmatch(board_id) is None:
             board = await self._run(boards.get, board_id, access)

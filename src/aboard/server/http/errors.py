@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from aboard.api.wire import to_failure
-from aboard.errors import AboardError, InvalidValue, UnknownName
+from aboard.errors import AboardError, UnknownName
 
 _log = logging.getLogger("aboard.server")
-_LONGEST_SHOWN = 200
 
 
 def error_response(error: AboardError, status: int | None = None) -> Response:
@@ -25,10 +22,9 @@ def error_response(error: AboardError, status: int | None = None) -> Response:
     return Response(orjson.dumps(to_failure(error)), status or error.status, media_type="application/json")
 
 
-def add_error_handlers(app: FastAPI) -> None:
+def add_error_handlers(app: Starlette) -> None:
     """Return every error of an application as the same JSON document."""
     app.add_exception_handler(AboardError, _handle_aboard_error)
-    app.add_exception_handler(RequestValidationError, _handle_invalid_parameters)
     app.add_exception_handler(HTTPException, _handle_unknown_route)
     app.add_exception_handler(ClientDisconnect, _handle_disconnect)
     app.add_exception_handler(Exception, _handle_unexpected)
@@ -39,31 +35,12 @@ async def _handle_aboard_error(_: Request, error: Exception) -> Response:
     return error_response(error)
 
 
-async def _handle_invalid_parameters(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    problems: Sequence[Any] = error.errors()
-    return error_response(
-        InvalidValue("; ".join(map(_describe_problem, problems)), hint="see /api/v1/openapi.json for what is allowed")
-    )
-
-
-def _describe_problem(problem: Mapping[str, Any]) -> str:
-    name = ".".join(str(part) for part in problem["loc"][1:]) or str(problem["loc"][0])
-    if problem["type"] == "missing":
-        return f"{name} is missing"
-    shown = repr(problem.get("input"))
-    if len(shown) > _LONGEST_SHOWN:
-        shown = f"{shown[:_LONGEST_SHOWN]}…"
-    said = str(problem["msg"])
-    return f"{name}={shown} is not allowed: {said[:1].lower()}{said[1:]}"
-
-
 async def _handle_unknown_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    told = UnknownName(f"{request.method} {request.url.path} is not served here", hint="see docs/server.md")
-    answer = error_response(told, error.status_code)
-    answer.headers.update(error.headers or {})
-    return answer
+    unknown = UnknownName(f"{request.method} {request.url.path} is not served here", hint="see docs/server.md")
+    response = error_response(unknown, error.status_code)
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _handle_disconnect(_: Request, __: Exception) -> Response:

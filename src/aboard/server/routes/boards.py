@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import unquote
 
-from fastapi import Path, Query
-from fastapi.routing import APIRoute
-from pydantic import AfterValidator
+from starlette.routing import Route
 
 from aboard.api.boards import BoardChange, BoardCreated, BoardInfo, BoardPreview, BoardReading, NewBoard
 from aboard.api.wire import Page
@@ -17,17 +15,18 @@ from aboard.model.boards import BoardLine, BoardRecord, LineLevel
 from aboard.model.selections import NumberKind, SelectedRun
 from aboard.model.states import UnitState
 from aboard.model.times import parse_time
+from aboard.server.routes.binding import Path, Query
 from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import After, Limit, Workspaces
 from aboard.services.boards.lifecycle import SORTED_BY
 from aboard.services.boards.selection import kept_selection, named_numbers
-from aboard.services.services import Services
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 _MOST_LINES = 1000
 
-BoardName = Annotated[
-    str, Path(description="The id of a board, its first characters, or its name."), AfterValidator(unquote)
-]
+BoardName = Annotated[str, Path(description="The id of a board, its first characters, or its name."), unquote]
 States = Annotated[
     list[UnitState], Query(alias="state", default_factory=list, description="Only those; all without it.")
 ]
@@ -41,7 +40,7 @@ class BoardRoutes:
     def __init__(self, control: Services, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("boards")
         operations.add("POST", "boards", self.create)
         operations.add("POST", "boards/preview", self.preview, is_change=False)

@@ -9,21 +9,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
-from fastapi import Header, Query, Response
-from fastapi.routing import APIRoute
+from starlette.responses import Response
+from starlette.routing import Route
 
 from aboard.api import PREFIX
 from aboard.api.wire import to_wire
 from aboard.model.names import folded
 from aboard.model.people import Access
 from aboard.server.http.asgi import ASGIApp, Message, Receive, Scope, Send
+from aboard.server.routes.binding import Header, Query
 from aboard.server.routes.operations import CurrentAccess, Operations
 from aboard.server.routes.parameters import Workspaces
 from aboard.services.changes import ChangeBatch, ChangeBus, ChangeEvent
-from aboard.services.services import Services
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 HEARTBEAT_SECONDS = 15.0
 _SLOWEST_SECONDS = 20.0  # a client that takes nothing for so long is let go; it comes back when it can
@@ -129,7 +132,7 @@ class EventRoutes:
     def __init__(self, control: Services) -> None:
         self._control = control
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("events")
         operations.add("GET", "events", self.watch, content={"text/event-stream": bytes})
         return operations.routes

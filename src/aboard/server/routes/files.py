@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Header, Query, Response
-from fastapi.routing import APIRoute
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
 
 from aboard.api.files import HistogramEntry, LogPart, MediaEntry, RunFile, TextEntry
 from aboard.api.wire import Page
 from aboard.errors import InvalidValue
 from aboard.server.http.security_headers import sandbox_headers
+from aboard.server.routes.binding import Header, Query
 from aboard.server.routes.operations import CurrentAccess, Operations
 from aboard.server.routes.parameters import RunName
 from aboard.services.runs.files import StoredFile, find_file, list_files, read_log
 from aboard.services.runs.media import BINARY, MediaQuery
-from aboard.services.services import Services
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 _BINARY = "application/octet-stream"
 _TEXTS = (
@@ -47,7 +49,7 @@ class FileRoutes:
     def __init__(self, control: Services) -> None:
         self._control = control
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("files")
         operations.add("GET", "runs/{run}/files", self.list_files)
         content = {_BINARY: bytes, "text/plain": bytes}
@@ -148,7 +150,7 @@ class MediaRoutes:
     def __init__(self, control: Services) -> None:
         self._control = control
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("media")
         content = {"application/json": object, **dict.fromkeys(_TYPES, bytes)}
         operations.add("GET", "runs/{run}/media", self.list_entries)

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Path
-from fastapi.routing import APIRoute
+from starlette.routing import Route
 
 from aboard.api.groups import (
     ExperimentChange,
@@ -18,9 +17,12 @@ from aboard.api.groups import (
 )
 from aboard.api.wire import Page
 from aboard.model.groups import ExperimentRecord, SavedView, Workspace
+from aboard.server.routes.binding import Path
 from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import After, Exact, ExperimentName, InBin, Limit, WorkspaceName, Workspaces
-from aboard.services.services import Services
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 
 class GroupRoutes:
@@ -29,7 +31,7 @@ class GroupRoutes:
     def __init__(self, control: Services, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("groups")
         operations.add("GET", "workspaces", self.list_workspaces)
         operations.add("POST", "workspaces", self.add_workspace)
@@ -135,7 +137,7 @@ class SavedViewRoutes:
     def __init__(self, control: Services) -> None:
         self._control = control
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("saved_views")
         operations.add("GET", "saved-views", self.list)
         operations.add("POST", "saved-views", self.add)

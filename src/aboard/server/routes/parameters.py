@@ -6,18 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta, timezone
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
-
-from fastapi import Depends, Path, Query
-from pydantic import AfterValidator
 
 from aboard.catalog.paging import LONGEST_PAGE
 from aboard.model.people import Access
 from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import And, ColumnField, ColumnKind, FieldComparison, Operator
 from aboard.model.query.tree import Query as Filter
-from aboard.services.services import Services
+from aboard.server.routes.binding import Grouped, Path, Query
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 _DAY_MINUTES = 24 * 60
 
@@ -31,20 +31,20 @@ def without_empty(texts: Sequence[str]) -> list[str]:
 RunName = Annotated[
     str,
     Path(description="`run343`, `343`, a uid, a name, `workspace/name` with the slash as `%252F`, or `name:run343`."),
-    AfterValidator(unquote),
+    unquote,
 ]
 ExperimentName = Annotated[
     str,
     Path(description="`exp7`, `7`, a name, `workspace/name` with the slash as `%252F`, or `name:exp7`."),
-    AfterValidator(unquote),
+    unquote,
 ]
-WorkspaceName = Annotated[str, Path(description="The name of a workspace."), AfterValidator(unquote)]
-Identifier = Annotated[str, Path(description="The identifier that an earlier answer gave."), AfterValidator(unquote)]
+WorkspaceName = Annotated[str, Path(description="The name of a workspace."), unquote]
+Identifier = Annotated[str, Path(description="The identifier that an earlier answer gave."), unquote]
 
 Workspaces = Annotated[
     list[str],
     Query(alias="workspace", default_factory=list, description="Only what is in these; all without it."),
-    AfterValidator(without_empty),
+    without_empty,
 ]
 Limit = Annotated[int, Query(ge=1, le=LONGEST_PAGE, description="How many entries a page has at most.")]
 After = Annotated[str | None, Query(description="`next` of the page before.")]
@@ -85,7 +85,7 @@ class RunFilter:
         return where
 
 
-async def _run_filter(
+def _run_filter(
     workspaces: Workspaces,
     experiment: Annotated[str | None, Query(description="`exp7`, `7`, or a name.")] = None,
     where: Where = None,
@@ -95,4 +95,4 @@ async def _run_filter(
     return RunFilter(workspaces or None, experiment, where, zone, in_bin)
 
 
-RunFilterParams = Annotated[RunFilter, Depends(_run_filter)]
+RunFilterParams = Annotated[RunFilter, Grouped(_run_filter)]

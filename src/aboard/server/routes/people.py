@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
-from fastapi import Query
-from fastapi.routing import APIRoute
+from starlette.routing import Route
 
 from aboard import __version__
 from aboard.api.people import (
@@ -28,9 +27,12 @@ from aboard.api.wire import Page
 from aboard.errors import Unauthorized
 from aboard.model.people import Access, Token
 from aboard.server.http.addresses import safe_redirect_path
+from aboard.server.routes.binding import Query
 from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import After, Identifier, Limit, WorkspaceName
-from aboard.services.services import Services
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 _PersonName = Annotated[str, Query(alias="person", description="Whose; of an administrator only. Else one's own.")]
 
@@ -41,7 +43,7 @@ class PeopleRoutes:
     def __init__(self, control: Services, mode: str) -> None:
         self._control, self._mode = control, mode
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("people")
         operations.add("GET", "login", self.ways)
         operations.add("POST", "login/exchange", self.exchange, is_change=False)  # without a token

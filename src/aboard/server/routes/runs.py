@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta, timezone
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Query
-from fastapi.routing import APIRoute
+from starlette.routing import Route
 
 from aboard.api.runs import (
     Comparison,
@@ -34,6 +33,7 @@ from aboard.model.query.fields import NEWEST_FIRST, parse_field, parse_sort
 from aboard.model.query.tree import HparamField, IsNone, MetricField, value_text
 from aboard.model.runs import MetricSummary, RunRecord
 from aboard.model.selections import parse_selection
+from aboard.server.routes.binding import Query
 from aboard.server.routes.operations import CurrentAccess, Operations, request_body
 from aboard.server.routes.parameters import (
     After,
@@ -47,7 +47,9 @@ from aboard.server.routes.parameters import (
 )
 from aboard.services.runs.comparison import compare
 from aboard.services.runs.editing import EditResult
-from aboard.services.services import Services
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 _Columns = Annotated[
     list[str],
@@ -64,7 +66,7 @@ class RunRoutes:
     def __init__(self, control: Services, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
-    def routes(self) -> Sequence[APIRoute]:
+    def routes(self) -> Sequence[Route]:
         operations = Operations("runs")
         operations.add("GET", "runs", self.list)
         operations.add("POST", "runs", self.register)
@@ -256,7 +258,7 @@ class SelectionRoutes:
     def __init__(self, control: Services, *, is_fresh: bool) -> None:
         self._control, self._is_fresh = control, is_fresh
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("selections")
         operations.add("POST", "selections/resolve", self.resolve, is_change=False)
         return operations.routes

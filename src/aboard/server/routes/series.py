@@ -3,24 +3,30 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import orjson
-from fastapi import Header, Query, Response
-from fastapi.routing import APIRoute
-from pydantic import AfterValidator, Field
+from starlette.responses import Response
+from starlette.routing import Route
 
 from aboard.api.series import COLUMNS_TYPE, Annotations, Curves, SharedTags, TagInfo
 from aboard.api.wire import Page, to_wire
+from aboard.errors import InvalidValue
 from aboard.model.query.fields import NEWEST_FIRST, parse_sort
+from aboard.server.routes.binding import Header, Query
 from aboard.server.routes.operations import CurrentAccess, Operations
 from aboard.server.routes.parameters import Limit, RunFilterParams, RunName, without_empty
 from aboard.server.routes.series_encoding import ENCODERS, as_columns, response_of
 from aboard.services.runs.open_runs import readable_runs, selected_from
 from aboard.services.runs.series import CurveQuery, FirstChartsQuery, curve_windows, first_charts
 from aboard.services.runs.tags import TagQuery, list_tags, shared_tags
-from aboard.services.services import Services
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 _MOST_POINTS = 1_000_000
 _MOST_TAGS = 10_000
@@ -34,24 +40,30 @@ class SeriesFormat(StrEnum):
     CSV = "csv"
 
 
+def _check_finite(times: Sequence[float]) -> Sequence[float]:
+    for time in times:
+        if not math.isfinite(time):
+            raise InvalidValue(f"{time} is not a time", hint="give seconds since 1970")
+    return times
+
+
 _Runs = Annotated[list[str], Query(alias="run", description="Runs, as `run343`, `343`, a uid or `workspace/name`.")]
 _Tags = Annotated[
     list[str],
     Query(alias="tag", default_factory=list, description="Tags by their whole name."),
-    AfterValidator(without_empty),
+    without_empty,
 ]
 _Prefixes = Annotated[
     list[str],
     Query(alias="prefix", default_factory=list, description="Tags that begin so, besides those named."),
-    AfterValidator(without_empty),
+    without_empty,
 ]
 _Pattern = Annotated[str, Query(description="Tags in which this expression of RE2 is found, besides those named.")]
 _Logdirs = Annotated[
     list[str],
     Query(alias="logdir", default_factory=list, description="Logdirs, `.` for the run itself; all without it."),
 ]
-_Step = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
-_Moment = Annotated[float, Field(allow_inf_nan=False)]
+_Step = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _ONCE = "Once for all runs, or once for each in their order."
 _STEPS = f"The window, in steps; one point more is told on either side. {_ONCE}"
 _TIMES = f"The window, in seconds since 1970. {_ONCE}"
@@ -83,7 +95,7 @@ class SeriesRoutes:
     def __init__(self, control: Services) -> None:
         self._control = control
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("series")
         content = {"application/json": Curves, COLUMNS_TYPE: bytes, "text/csv": bytes}
         operations.add("GET", "series", self.curves, content=content)
@@ -99,8 +111,8 @@ class SeriesRoutes:
         access: CurrentAccess,
         from_steps: Annotated[list[_Step], Query(alias="from_step", default_factory=list, description=_STEPS)],
         to_steps: Annotated[list[_Step], Query(alias="to_step", default_factory=list, description=_STEPS)],
-        since: Annotated[list[_Moment], Query(default_factory=list, description=_TIMES)],
-        until: Annotated[list[_Moment], Query(default_factory=list, description=_TIMES)],
+        since: Annotated[list[float], Query(default_factory=list, description=_TIMES), _check_finite],
+        until: Annotated[list[float], Query(default_factory=list, description=_TIMES), _check_finite],
         pattern: _Pattern = "",
         points: _Points = 1000,
         means: Annotated[bool, Query(description=f"{MEANS} CSV has no place for them.")] = False,
@@ -161,7 +173,7 @@ _Hidden = Annotated[
 _Pinned = Annotated[
     list[str],
     Query(alias="tag", default_factory=list, description="Tags whose charts come before all others."),
-    AfterValidator(without_empty),
+    without_empty,
 ]
 
 
@@ -171,7 +183,7 @@ class ChartRoutes:
     def __init__(self, control: Services) -> None:
         self._control = control
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("charts")
         operations.add("GET", "tags", self.tags, content={"application/json": SharedTags})
         operations.add("GET", "charts", self.charts, content={COLUMNS_TYPE: bytes})
@@ -230,7 +242,7 @@ class AnnotationRoutes:
     def __init__(self, control: Services) -> None:
         self._control = control
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("annotations")
         operations.add("GET", "annotations", self.list)
         return operations.routes

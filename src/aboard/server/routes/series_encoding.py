@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import orjson
-from fastapi import Response
 from numpy.typing import NDArray
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from aboard._native import Points
 from aboard.api.runs import RunProblem

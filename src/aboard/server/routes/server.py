@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Response
-from fastapi.routing import APIRoute
+from starlette.responses import Response
+from starlette.routing import Route
 
 from aboard import __version__
 from aboard.api import VERSION
@@ -20,7 +20,9 @@ from aboard.model.times import now
 from aboard.server.http.metrics import CONTENT_TYPE, ServerMetrics
 from aboard.server.routes.operations import CurrentAccess, Operations, encode, request_body
 from aboard.server.routes.parameters import Identifier
-from aboard.services.services import Services
+
+if TYPE_CHECKING:
+    from aboard.services.services import Services
 
 
 class ServerRoutes:
@@ -30,7 +32,7 @@ class ServerRoutes:
         self._control, self._private, self._remember = control, private, remember
         self._started = now()
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("server")
         operations.add("GET", "info", self.info)
         operations.add("GET", "stores", self.stores)
@@ -97,7 +99,7 @@ class HealthRoutes:
     def __init__(self, control: Services, metrics: ServerMetrics) -> None:
         self._control, self._metrics = control, metrics
 
-    def routes(self) -> list[APIRoute]:
+    def routes(self) -> list[Route]:
         operations = Operations("health")
         operations.add("GET", "healthz", self.live, prefix="")
         operations.add("GET", "readyz", self.ready, prefix="", content={"application/json": Readiness})

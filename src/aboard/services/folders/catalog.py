@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from aboard.catalog.groups import GroupUsage
 from aboard.catalog.paging import ResultPage
-from aboard.catalog.runs.fields import CountedValue
 from aboard.errors import InvalidValue, UnknownName
-from aboard.model.groups import ExperimentRecord, Workspace
+from aboard.model.groups import ExperimentRecord, GroupUsage, Workspace
 from aboard.model.names import experiment_name, folded, run_name
 from aboard.model.query.evaluate import compile_query
+from aboard.model.query.fields import CountedValue
 from aboard.model.query.tree import Field, LikePattern, Query
 from aboard.model.runs import RunRecord
 from aboard.model.selections import NamePattern, NumberKind, NumberRange, SelectedRun, like_text

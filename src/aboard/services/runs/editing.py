@@ -12,22 +12,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from aboard.api.runs import RunChange, RunProblem
-from aboard.catalog.catalog import Catalog, VisibleCatalog
 from aboard.errors import AboardError, Conflict, InvalidValue, UnknownName
 from aboard.model.names import check_name, run_name
 from aboard.model.people import Access, Role
 from aboard.model.runs import Note, RunRecord
 from aboard.model.times import now
 from aboard.services.runs.references import References
-from aboard.services.stores.indexing import RunIndexer
 from aboard.store.run import layout
 from aboard.store.run.claims import announced_change
 from aboard.store.run.documents import with_tags
 from aboard.store.run.loading import load_run
 from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
+
+if TYPE_CHECKING:
+    from aboard.catalog.catalog import Catalog, VisibleCatalog
+    from aboard.services.stores.indexing import RunIndexer
 
 Edit = Callable[[RunRecord], RunRecord]
 """Gets what `run.json` says and returns what it shall say."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from aboard.api.groups import (
     ExperimentChange,
@@ -21,7 +22,6 @@ from aboard.api.groups import (
 )
 from aboard.api.runs import RunProblem
 from aboard.api.wire import on_all_pages
-from aboard.catalog.catalog import VisibleCatalog
 from aboard.errors import Forbidden, StoreError
 from aboard.model.groups import ExperimentRecord, SavedView, Workspace
 from aboard.model.names import experiment_name
@@ -31,7 +31,10 @@ from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.services.runs.editing import Edit, RunEditor
 from aboard.services.runs.references import References
-from aboard.services.stores.indexing import RunIndexer
+
+if TYPE_CHECKING:
+    from aboard.catalog.catalog import VisibleCatalog
+    from aboard.services.stores.indexing import RunIndexer
 
 _PAGE = 1000
 

@@ -15,9 +15,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from aboard.catalog.catalog import VisibleCatalog
-from aboard.catalog.runs.selections import MOST_RUNS
 from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.model.groups import ExperimentRecord
 from aboard.model.ids import is_uid
@@ -27,6 +26,7 @@ from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import Query
 from aboard.model.runs import RunRecord
 from aboard.model.selections import (
+    MOST_RUNS,
     ExactName,
     LogLocation,
     NamePattern,
@@ -39,6 +39,9 @@ from aboard.model.selections import (
     parse_word,
 )
 from aboard.store.uri import parse_uri
+
+if TYPE_CHECKING:
+    from aboard.catalog.catalog import VisibleCatalog
 
 _MOST = 1000
 _HOW = "write run343, a uid, a name or workspace/name"
