@@ -4,11 +4,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aboard import SummaryWriter
+from aboard.model.runs import Note
+from aboard.model.times import now
+from aboard.services.folders.edits import FolderEdits, RunEdit
+from aboard.store import open_store
+from aboard.store.run.documents import with_tags
+from aboard.store.run.run_folder import RunFolder
 from support.runs import Kept, Machine, well
 
 LONG_AGO = 1_600_000_000.0
@@ -95,3 +102,46 @@ def test_mistakes_are_told(machine: Machine) -> None:
         told = ended.err + ended.out
         assert (ended.code, said in told, "Traceback" in told) == (1, True, False), told
     assert list(empty.iterdir()) == []
+
+
+def test_what_was_added_in_a_view_comes_along_once(machine: Machine) -> None:
+    logs = machine.folder / "logs"
+    _log(logs / "a")
+    _log(logs / "b")
+    edits = FolderEdits(machine.home, str(logs))
+    note = Note(text="diverged at first", author="ann", written=now())
+    edits.change("a", lambda _: RunEdit(name="best", tags={"good": "", "lr": "high"}, notes=(note,)))
+    edits.change("b", lambda _: RunEdit(deleted=now()))
+    said = well(machine.ask("sync", logs, machine.store)).out
+    assert "took along: name, tags, notes" in said
+    kept = Kept.at(machine.store)
+    uids = _runs(kept)
+    best = kept.run(uids["best"])
+    assert (best.tags, best.notes) == ({"good": "", "lr": "high"}, (note,))
+    assert kept.run(uids["b"]).deleted is not None
+
+    folder = RunFolder(open_store(machine.store), best.uid)  # somebody works on in the store
+    document = folder.read_run()
+    assert document is not None
+    folder.write_run(replace(with_tags(document, {"lr": "low"}, ["good"]), name="champion"))
+    assert "took along" not in well(machine.ask("sync", logs, machine.store)).out
+    later = Note(text="seed 3 too", author="ann", written=now())
+    edits.change("a", lambda edit: replace(edit, tags={**edit.tags, "paper": "fig2"}, notes=(*edit.notes, later)))
+    edits.change("b", lambda edit: replace(edit, deleted=None))
+    assert "took along: tags, notes" in well(machine.ask("sync", logs, machine.store)).out
+    run = kept.run(best.uid)
+    assert (run.name, run.tags, run.notes) == ("champion", {"lr": "low", "paper": "fig2"}, (note, later))
+    assert kept.run(uids["b"]).deleted is None
+
+
+def test_edits_made_over_another_folder_come_along_or_are_named(machine: Machine) -> None:
+    logs = machine.folder / "logs"
+    _log(logs / "x/one")
+    FolderEdits(machine.home, str(machine.folder)).change("logs/x/one", lambda _: RunEdit(tags={"above": ""}))
+    FolderEdits(machine.home, str(logs / "x/one")).change(".", lambda _: RunEdit(tags={"run": ""}))
+    FolderEdits(machine.home, str(logs)).change("x/two", lambda _: RunEdit(tags={"elsewhere": ""}))
+    ended = well(machine.ask("sync", logs, machine.store))
+    kept = Kept.at(machine.store)
+    (uid,) = kept.uids()
+    assert kept.run(uid).tags == {"above": "", "run": ""}
+    assert "of 1 run of `aboard view` are not taken along, such as those of x/two" in ended.err

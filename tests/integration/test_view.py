@@ -93,7 +93,7 @@ def test_other_machines_need_the_token(logs):
     ("arguments", "code", "said"),
     [
         (["view", "nowhere"], 1, "there is no folder 'nowhere'"),
-        (["view"], 1, "no folder was named"),
+        (["view"], 1, "No folder was named, and there are no event files in "),
         (["view", ".", "--path_prefix", "x"], 1, "must begin with a slash"),
         (["view", ".", "--host", "no.such.host.invalid"], 1, "has no address"),
         (["view", ".", "--port", "99999"], 2, "65535"),
@@ -110,6 +110,13 @@ def test_mistakes_are_explained_without_a_traceback(tmp_path, monkeypatch, argum
     assert result.code == code
     assert said in result.err
     assert "Traceback" not in result.err
+
+
+def test_without_arguments_the_logs_of_the_current_folder_are_shown(logs):
+    (logs.parent / "loop").symlink_to(logs.parent)
+    with viewing(cwd=logs.parent) as board:
+        board.wait_until_read()
+        assert "a" in {run.rpartition("/")[2] for run in board.json("data/runs")}
 
 
 def test_a_port_in_use_is_said_and_the_next_one_is_found(logs):

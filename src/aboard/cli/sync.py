@@ -7,9 +7,9 @@ import json
 import logging
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from aboard.errors import AboardError, InvalidValue, StorageUnavailable
 from aboard.exchange.foreign.log_folders import LogFolderRun, runs_below
 from aboard.exchange.foreign.runs import ForeignRun, foreign_runs, write_points
 from aboard.foundation.files import make_private_folder
+from aboard.foundation.text import count, plain
 from aboard.model.names import LONGEST_NAME, check_name, check_workspace_name
 from aboard.reader.opened.runs import OpenedRuns
 from aboard.run.spool import ATTEMPT, DESTINATION, START
@@ -29,6 +30,8 @@ from aboard.run.supervisor.console import Console, ConsoleHandler
 from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.sync import EarlierRun, SyncResult, spool_folders, take_over
 from aboard.run.supervisor.sync import sync as ship
+from aboard.services.folders.edits import RunEdit
+from aboard.services.folders.taken_along import EditsOfFolders, take_along
 from aboard.store import Store, open_store
 from aboard.store.run.listing import RunListing
 from aboard.store.run.run_folder import RunFolder
@@ -105,12 +108,16 @@ def is_log_folder_and_store(folders: Sequence[str]) -> bool:
 def take_over_folder(folder_given: str, store_given: str, options: TakeOverOptions) -> Iterator[SyncResult]:
     """Ship one run after the other; the trouble of one does not stop the others."""
     settings = load_settings({"workspace": options.workspace})
-    folder = Path(folder_given).expanduser().resolve()
+    viewed = Path(folder_given).expanduser().absolute()
+    folder = viewed.resolve()
     store, _ = check_destinations(store_given, ())
     check_folders(settings.home, None, [folder], [store])
     workspace = check_workspace_name(settings.workspace)
     experiment = None if options.experiment is None else check_name(options.experiment, "an experiment")
-    for run in _find_runs(folder, options.depth):
+    edits = EditsOfFolders(settings.home)
+    runs = _find_runs(folder, options.depth)
+    _warn_of_others(set(edits.below(viewed)) - {viewed / run.folder.relative_to(folder) for run in runs}, viewed)
+    for run in runs:
         earlier = EarlierRun(
             folder=run.folder,
             name=make_run_name(run.name),
@@ -122,7 +129,8 @@ def take_over_folder(folder_given: str, store_given: str, options: TakeOverOptio
             hparams=run.hparams,
             source=str(run.folder),
         )
-        yield take_over_run(earlier, store, settings.home, options.timeout)
+        synced = take_over_run(earlier, store, settings.home, options.timeout)
+        yield _with_edits(synced, earlier, store, edits.of(viewed / run.folder.relative_to(folder)))
 
 
 def take_over_run(run: EarlierRun, store: str, home: Path, timeout: float) -> SyncResult:
@@ -131,6 +139,26 @@ def take_over_run(run: EarlierRun, store: str, home: Path, timeout: float) -> Sy
         return take_over(run, store, home, timeout)
     except AboardError as error:
         return SyncResult(folder=run.folder, uid=run.uid, name=run.name, state="failed", text=str(error))
+
+
+def _with_edits(synced: SyncResult, run: EarlierRun, store: str, edit: RunEdit) -> SyncResult:
+    """Take along what people added to a run in `aboard view`."""
+    if not synced.is_well or synced.state == "in use":
+        return synced
+    try:
+        taken = take_along(RunFolder(open_store(store), run.uid), edit, run.name)
+    except AboardError as error:
+        return replace(synced, state="failed", text=f"{synced.text}; its tags and notes were not taken along: {error}")
+    return replace(synced, text=f"{synced.text}; took along: {', '.join(taken)}") if taken else synced
+
+
+def _warn_of_others(others: Collection[Path], viewed: Path) -> None:
+    if others:
+        typer.echo(
+            f"Names, tags and notes of {count(len(others), 'run')} of `aboard view` are not taken along, such as those "
+            f"of {plain(str(min(others).relative_to(viewed)))}: it is not a run of its own here. See --depth.",
+            err=True,
+        )
 
 
 def make_run_name(text: str) -> str:
@@ -175,8 +203,8 @@ def sync_columns(uris: Sequence[str], *, as_json: bool) -> int:
     if as_json:
         typer.echo(json.dumps({"items": [run._asdict() for run in done], "next": None}, ensure_ascii=False))
     else:
-        count = sum(run.state == PackResult.PACKED for run in done)
-        typer.echo(f"{count} of {len(done)} runs got columns; {_there(done)} had them.", err=True)
+        packed = sum(run.state == PackResult.PACKED for run in done)
+        typer.echo(f"{packed} of {len(done)} runs got columns; {_there(done)} had them.", err=True)
     return 1 if any(run.problem for run in done) else 0
 
 

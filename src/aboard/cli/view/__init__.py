@@ -19,7 +19,7 @@ def view(
         typer.Argument(
             metavar="[FOLDER|URI|RUNS]...",
             help="Folders, URIs, name=FOLDER, patterns or event files; or run343, exp7, ws1/base*, @FILE with such.",
-            show_default=False,
+            show_default="the current folder, if event files are in it",
         ),
     ] = None,
     *,
@@ -131,9 +131,14 @@ def view(
     from aboard.cli.view.serving import ViewOptions, check_roots, opens_tensorboard
     from aboard.cli.view.serving import view as serve
 
+    folders = words.folders
+    if not folders and logdir is None and logdir_spec is None:
+        from aboard.cli.view.search import find_logs_here
+
+        folders = [find_logs_here()]
     serve(
         ViewOptions(
-            roots=check_roots(words.folders, logdir, logdir_spec),
+            roots=check_roots(folders, logdir, logdir_spec),
             host=host,
             bind_all=bind_all,
             port=port,

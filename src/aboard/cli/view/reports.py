@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 from aboard.cli.output import say
+from aboard.cli.view.search import list_empty_roots
+from aboard.foundation.text import count
 from aboard.reader.collection import RunCollection
 from aboard.reader.progress import ReadingProgress, problems_of
 from aboard.reader.run import indexes_of
@@ -19,7 +21,7 @@ _LOOK_FOR_CLOSED_FOLDERS_SECONDS = 1.0
 _MANY_TAGS = 200_000  # 1,000,000 take a browser one to two minutes
 
 
-def report_reading(collection: RunCollection) -> None:
+def report_reading(collection: RunCollection, *, is_followed: bool) -> None:
     """A line on the terminal until everything has been read once, and then what was wrong."""
     shown = False
     while not _is_read(collection, within=_PROGRESS_EVERY):
@@ -31,7 +33,8 @@ def report_reading(collection: RunCollection) -> None:
     for line in list_problems(collection):
         say(line, sys.stderr)
     if progress.runs_found == 0:
-        say("No event files yet; runs appear here as they are written.", sys.stderr)
+        lines = list_empty_roots(collection.roots.values())
+        say(" ".join([*lines, "Watching for new ones." if is_followed else ""]).strip(), sys.stderr)
 
 
 def _is_read(collection: RunCollection, *, within: float) -> bool:
@@ -46,13 +49,13 @@ def list_problems(collection: RunCollection) -> list[str]:
     lines: list[str] = []
     closed = _closed_folders([root for root in collection.roots.values() if isinstance(root, Path)])
     if closed:
-        lines.append(f"{_counted(len(closed), 'folder')} cannot be read, such as {closed[0]}")
+        lines.append(f"{count(len(closed), 'folder')} cannot be read, such as {closed[0]}")
     problems = problems_of(collection.runs.values())
     if problems.unreadable:
-        lines.append(f"{_counted(problems.unreadable, 'file')} cannot be read, such as {problems.unreadable_example}")
+        lines.append(f"{count(problems.unreadable, 'file')} cannot be read, such as {problems.unreadable_example}")
     if problems.damaged:
         lines.append(
-            f"{_counted(problems.damaged, 'file')} with damaged parts, such as {problems.damaged_example}; "
+            f"{count(problems.damaged, 'file')} with damaged parts, such as {problems.damaged_example}; "
             "what is whole is shown, and aboard doctor tells more"
         )
     tags = sum(len(index) for index in indexes_of(list(collection.runs.values())))
@@ -84,10 +87,6 @@ def _closed_folders(roots: list[Path]) -> list[str]:
     return found
 
 
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
 _EVERY = 10.0
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
@@ -95,9 +94,9 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 def list_traffic(collection: RunCollection) -> list[str]:
     """A line for each store."""
     lines: list[str] = []
-    for uri, count in collection.traffic.items():
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in count.requests.items()) or "none"
-        lines.append(f"{uri}: {count.total_requests:,} requests ({kinds}), {_size(count.bytes_in)} read")
+    for uri, traffic in collection.traffic.items():
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in traffic.requests.items()) or "none"
+        lines.append(f"{uri}: {traffic.total_requests:,} requests ({kinds}), {_size(traffic.bytes_in)} read")
     return lines
 
 

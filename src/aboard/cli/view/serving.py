@@ -199,7 +199,10 @@ class _Reading:
             self._collection = collection
             self._stop = _start_reading(collection, self._options.reload_interval)
         if not self._options.as_json:
-            threading.Thread(target=report_reading, args=(collection,), daemon=True).start()
+            is_followed = self._options.reload_interval > 0
+            threading.Thread(
+                target=report_reading, args=(collection,), kwargs={"is_followed": is_followed}, daemon=True
+            ).start()
         if self._options.stats:
             threading.Thread(target=report_traffic, args=(collection,), daemon=True).start()
         return collection

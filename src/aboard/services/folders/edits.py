@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -59,6 +59,10 @@ class FolderEdits:
         """The edits of the run at this path."""
         return self._runs.get(path, NO_EDIT)
 
+    def paths(self) -> Collection[str]:
+        """The runs that have edits."""
+        return self._runs.keys()
+
     def change(self, path: str, change: Callable[[RunEdit], RunEdit]) -> RunEdit:
         """Change the edits of the run at this path; an error leaves everything as it was."""
         make_private_folder(self._file.parent)
@@ -66,7 +70,7 @@ class FolderEdits:
             runs = self._read()
             edit = change(runs.get(path, NO_EDIT))
             runs[path] = edit
-            kept = {path: _to_json(edit) for path, edit in runs.items() if edit != NO_EDIT}
+            kept = {path: edit_to_json(edit) for path, edit in runs.items() if edit != NO_EDIT}
             with written_aside(self._file) as file:
                 file.write(render_document(_FORMAT, {"source": self._source, "runs": kept}))
             self._runs = runs
@@ -80,10 +84,11 @@ class FolderEdits:
         where = str(self._file)
         with fields_of(where):
             runs = DocumentFields(parse_document(content, _FORMAT, where), where).mapping("runs")
-            return {path: _from_json(entry, where) for path, entry in runs.items()}
+            return {path: edit_from_json(entry, where) for path, entry in runs.items()}
 
 
-def _to_json(edit: RunEdit) -> dict[str, object]:
+def edit_to_json(edit: RunEdit) -> dict[str, object]:
+    """The edits as part of a document."""
     return {
         "name": edit.name,
         "tags": dict(edit.tags),
@@ -96,7 +101,8 @@ def _to_json(edit: RunEdit) -> dict[str, object]:
     }
 
 
-def _from_json(entry: object, where: str) -> RunEdit:
+def edit_from_json(entry: object, where: str) -> RunEdit:
+    """The opposite; raises InvalidValue, which names `where`."""
     fields = DocumentFields(entry, where)
     notes = [DocumentFields(note, where) for note in fields.entries("notes")]
     return RunEdit(

@@ -78,7 +78,7 @@ class RunFolder:
         return True
 
     def write_run(self, run: RunRecord) -> None:
-        """Change `run.json`, which only the server does."""
+        """Change `run.json`, which only the server does, and `aboard sync` with edits of `aboard view`."""
         self.store.put(self.key(layout.RUN), render_run(self._own(run)))
 
     def attempt_numbers(self) -> list[int]:
