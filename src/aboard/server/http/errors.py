@@ -7,7 +7,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -15,6 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from aboard.api.wire import to_failure
 from aboard.errors import AboardError, InvalidValue, UnknownName
+from aboard.server.http.json_encoding import encode_json
 
 _log = logging.getLogger("aboard.server")
 _LONGEST_SHOWN = 200
@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 200
 
 def error_response(error: AboardError, status: int | None = None) -> Response:
     """The JSON response for an error."""
-    return Response(orjson.dumps(to_failure(error)), status or error.status, media_type="application/json")
+    return Response(encode_json(to_failure(error)), status or error.status, media_type="application/json")
 
 
 def add_error_handlers(app: FastAPI) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
@@ -25,6 +24,7 @@ from aboard.api.wire import from_wire, to_wire
 from aboard.errors import AboardError, InvalidValue, Unauthorized
 from aboard.model.people import Access
 from aboard.server.http.asgi import ACCESS
+from aboard.server.http.json_encoding import encode_json
 
 _log = logging.getLogger("aboard.server")
 _T = TypeVar("_T")
@@ -129,12 +129,7 @@ def _endpoint(
 
 def encode(told: object) -> bytes:
     """Encode a response body as JSON."""
-    wire = to_wire(told)
-    try:
-        return orjson.dumps(wire)
-    except orjson.JSONEncodeError:
-        # What a store's documents say beside what is known may hold integers and characters that orjson refuses.
-        return json.dumps(wire).encode()
+    return encode_json(to_wire(told))
 
 
 async def _read_body(request: Request) -> bytes:

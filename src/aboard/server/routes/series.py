@@ -6,7 +6,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import orjson
 from fastapi import Header, Query, Response
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator, Field
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field
 from aboard.api.series import COLUMNS_TYPE, Annotations, Curves, SharedTags, TagInfo
 from aboard.api.wire import Page, to_wire
 from aboard.model.query.fields import NEWEST_FIRST, parse_sort
+from aboard.server.http.json_encoding import encode_json
 from aboard.server.routes.operations import CurrentAccess, Operations
 from aboard.server.routes.parameters import Limit, RunFilterParams, RunName, without_empty
 from aboard.server.routes.series_encoding import ENCODERS, as_columns, response_of
@@ -184,7 +184,7 @@ class ChartRoutes:
         """
         named = self._control.seen_by(access).references.selected(runs)
         found = shared_tags(self._control.open_runs, readable_runs(named, self._control.place_of))
-        return Response(orjson.dumps(found), media_type="application/json")
+        return Response(encode_json(found), media_type="application/json")
 
     def charts(
         self,
