@@ -23,8 +23,13 @@ class Answer(NamedTuple):
 
 def ask(client: Client, path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
     """Ask for a path, which begins with a slash; `_` in names of headers stands for `-`."""
-    given = {"Authorization": f"Bearer {TOKEN}", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    request = urllib.request.Request(client.url + path, body, given, method=method)
+    return ask_url(client.url + path, method, body, Authorization=f"Bearer {TOKEN}", **headers)
+
+
+def ask_url(url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
+    """The same for a whole address, without a token."""
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(url, body, given, method=method)
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
             return _answer(answer.status, answer)

@@ -72,7 +72,12 @@ class View:
 
     def wait_until_said(self, words: str, within: float = 60) -> None:
         """Wait until it says something on standard error."""
-        eventually(lambda: words in "".join(self._said), within=within)
+        eventually(lambda: words in self.said, within=within)
+
+    @property
+    def said(self) -> str:
+        """What it has said on standard error so far."""
+        return "".join(self._said)
 
     def end(self) -> str:
         """End it by Ctrl-C; what it said."""

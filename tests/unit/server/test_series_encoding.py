@@ -108,3 +108,11 @@ def test_a_small_response_has_a_length() -> None:
     assert response.body == b"ab"
     assert response.headers["content-length"] == "2"
     assert response.headers["etag"] == "x"
+
+
+def test_names_that_are_not_utf8_travel(points: Points) -> None:
+    """The name of a folder need not be text; the curves beside it are to be seen all the same."""
+    run = SelectedRun(uid="U", number=1, name="caf\udce9", workspace="default", status=RunState.COMPLETED)
+    curves = cast(CurveSet, SimpleNamespace(points=lambda: [CurvePoints(run, "", "loss", COUNT, points)], problems=()))
+    assert json.loads(b"".join(as_json(curves)))["items"][0]["name"] == run.name
+    assert read_columns(b"".join(as_columns(curves, {"tags": ["caf\udce9"]})))[0][0].about["name"] == run.name

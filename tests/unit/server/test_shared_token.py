@@ -54,6 +54,27 @@ def test_forms_of_other_pages_are_refused():
     assert (other[0], own[0]) == (403, 200)
 
 
+@pytest.mark.parametrize("origin", ["null", "", "http://[", "http://localhost:2"])
+def test_an_origin_that_is_none_of_its_own_is_refused(origin):
+    assert ask(guard_of(), method="PATCH", host="localhost:1", origin=origin)[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("site", "change", "image", "link"),
+    [
+        ("cross-site", 403, 403, 200),
+        ("same-site", 403, 200, 200),
+        ("same-origin", 200, 200, 200),
+        ("none", 200, 200, 200),
+    ],
+)
+def test_what_a_browser_calls_another_site_may_only_lead_here(site, change, image, link):
+    given = {"host": "localhost:1", "sec-fetch-site": site}
+    assert ask(guard_of(), method="POST", **given)[0] == change
+    assert ask(guard_of(), **given, **{"sec-fetch-mode": "no-cors"})[0] == image
+    assert ask(guard_of(), **given, **{"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"})[0] == link
+
+
 def test_without_the_token_there_is_only_the_health_route():
     guard = guard_of(hosts=None, token="secret")
     assert ask(guard, host="gpu7:6006")[0] == 401

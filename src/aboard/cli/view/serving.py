@@ -115,10 +115,12 @@ def view(options: ViewOptions) -> None:
             reading.begin_ahead()
             try:
                 from aboard.server.auth.shared_token import SharedTokenMiddleware
+                from aboard.server.http.logging import configure_terminal_logging
                 from aboard.server.http.serving import serve
                 from aboard.server.view import ViewApp
             except ImportError as error:
                 raise _missing(error) from error
+            configure_terminal_logging()
             app = SharedTokenMiddleware(
                 ViewApp(
                     reading.begin,
@@ -274,14 +276,21 @@ def _let_read(collection: RunCollection) -> None:
 
 def _page_app(collection: RunCollection, prefix: str, options: ViewOptions) -> Any:
     from aboard.config.settings import load_settings
+    from aboard.server.auth.shared_token import error_response
     from aboard.server.folder_app import create_folder_app
+    from aboard.server.http.limits import RequestLimiter
+    from aboard.server.http.security_headers import SecurityHeadersMiddleware
+    from aboard.server.http.serving import ConnectionLimits
     from aboard.services.folders.services import FolderServices
     from aboard.services.folders.source import FolderSource
 
     title = options.window_title or _title(options.roots)
     services = FolderServices(FolderSource(collection, home=load_settings().home, title=title))
     services.start()
-    return create_folder_app(services, prefix=prefix, opens_tensorboard=options.opens_tensorboard)
+    app = create_folder_app(services, prefix=prefix, opens_tensorboard=options.opens_tensorboard)
+    limiter = RequestLimiter(ConnectionLimits().most_here())
+    limited = limiter.with_slot(app, "viewer", lambda scope, error: error_response(scope, error.status, error))
+    return SecurityHeadersMiddleware(limited, is_secure=False)
 
 
 def _title(roots: Mapping[str, Root]) -> str:

@@ -2,7 +2,8 @@
 """The middleware of `aboard view`: one shared token, and checks of Host and Origin.
 
 A page on the internet can make a user's browser send requests to a server on loopback: through a name that resolves
-to 127.0.0.1 (so the Host header is checked) or with a form (so the Origin of changes is checked).
+to 127.0.0.1 (so the Host header is checked), with a form (so the Origin of changes is checked), or with an image or
+script (so what a browser calls cross-site is refused, except for addresses that a person opens).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from aboard.server.http.asgi import (
 )
 
 _ACCESS_HINT = "open the address that was printed at the start, or set ABOARD_TOKEN to what stands behind token="
+_OPEN_HINT = "Open the address itself."
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
 _UNQUOTED = "/:@!$&'()*+,;=~"
@@ -48,12 +50,17 @@ class SharedTokenMiddleware:
         headers = headers_of(scope)
         host = headers.get("host", "")
         if self._hosts is not None and _host_name(host) not in self._hosts:
-            return _error_response(
+            return error_response(
                 scope, 421, Forbidden(f"host {host!r} is not served here", hint="use the address that was printed")
             )
-        origin = headers.get("origin")
-        if scope.get("method") not in _SAFE_METHODS and origin is not None and urlsplit(origin).netloc != host:
-            return _error_response(scope, 403, Forbidden(f"requests from {origin!r} are not accepted"))
+        if scope.get("method") not in _SAFE_METHODS:
+            origin = headers.get("origin")
+            if origin is not None and _host_of(origin) != host:
+                return error_response(scope, 403, Forbidden(f"Requests from {origin!r} are not accepted."))
+            if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+                return error_response(scope, 403, Forbidden("Requests of other sites are not accepted."))
+        elif self._token is None and _is_part_of_other_site(headers):
+            return error_response(scope, 403, Forbidden("Pages of other sites cannot include this.", hint=_OPEN_HINT))
         if self._token is None or scope["path"] in _PUBLIC_PATHS or self._knows_token(headers):
             return None
         return self._first_visit(scope)
@@ -71,7 +78,7 @@ class SharedTokenMiddleware:
     def _first_visit(self, scope: Scope) -> SimpleResponse:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if not any(name == "token" and self._is_token(value) for name, value in query):
-            return _error_response(scope, 401, Unauthorized("a token is needed", hint=_ACCESS_HINT))
+            return error_response(scope, 401, Unauthorized("a token is needed", hint=_ACCESS_HINT))
         rest = urlencode([pair for pair in query if pair[0] != "token"])
         address = quote("/" + scope["path"].lstrip("/"), safe=_UNQUOTED)
         cookie = f"{self._cookie}={self._token}; HttpOnly; Path=/; SameSite=strict"
@@ -83,11 +90,25 @@ class SharedTokenMiddleware:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
 
 
-def _error_response(scope: Scope, status: int, error: AboardError) -> SimpleResponse:
+def error_response(scope: Scope, status: int, error: AboardError) -> SimpleResponse:
     """In words for a person, and as a document for a program."""
     if scope["path"].startswith("/api/"):
         return json_response(to_failure(error), status)
     return text_response(status, f"{error.message}{': ' if error.hint else ''}{error.hint}\n")
+
+
+def _host_of(origin: str) -> str:
+    """Host and port of an origin; nothing of what is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
+
+
+def _is_part_of_other_site(headers: Mapping[str, str]) -> bool:
+    """Whether a page of another site loads this as an image, script or the like. It may link to it and frame it."""
+    is_opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") not in ("object", "embed")
+    return headers.get("sec-fetch-site") == "cross-site" and not is_opened
 
 
 def _host_name(host: str) -> str:

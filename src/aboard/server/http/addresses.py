@@ -60,7 +60,10 @@ class ServerNames:
         """Whether a page of this server, or one that was allowed, sends a request to `host`."""
         if origin.lower() in self.origins or (self.url and origin.lower() == origin_of(self.url)):
             return True
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
         return parts.scheme in ("http", "https") and bool(parts.netloc) and parts.netloc.lower() == host.lower()
 
 

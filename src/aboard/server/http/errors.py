@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 
-import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -13,13 +12,14 @@ from starlette.responses import Response
 
 from aboard.api.wire import to_failure
 from aboard.errors import AboardError, UnknownName
+from aboard.server.http.json_encoding import encode_json
 
 _log = logging.getLogger("aboard.server")
 
 
 def error_response(error: AboardError, status: int | None = None) -> Response:
     """The JSON response for an error."""
-    return Response(orjson.dumps(to_failure(error)), status or error.status, media_type="application/json")
+    return Response(encode_json(to_failure(error)), status or error.status, media_type="application/json")
 
 
 def add_error_handlers(app: Starlette) -> None:

@@ -32,6 +32,13 @@ def configure_logging(log_format: str) -> None:
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
+def configure_terminal_logging() -> None:
+    """Write warnings to stderr without time and logger, for the person who started the command."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(TextFormatter("%(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
 class JsonFormatter(logging.Formatter):
     """Log records as one JSON document a line, with the id of the request that they belong to."""
 
@@ -53,11 +60,11 @@ class JsonFormatter(logging.Formatter):
 class TextFormatter(logging.Formatter):
     """Log records for people; the id of the request stands at the end, where there is one.
 
-    A record begins with a time and all its other lines are indented, so that no text in it can pass for a record.
+    All lines but the first are indented, so that no text in a record can pass for a record.
     """
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    def __init__(self, form: str = "%(asctime)s %(levelname)s %(name)s: %(message)s") -> None:
+        super().__init__(form)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name in `logging`
         """The first line, without line breaks of the message or its arguments."""

@@ -8,7 +8,6 @@ by the rules that the client decodes with. `aboard.server.openapi` makes the API
 from __future__ import annotations
 
 import functools
-import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
@@ -25,6 +24,7 @@ from aboard.api.wire import from_wire, to_wire
 from aboard.errors import AboardError, InvalidValue, Unauthorized
 from aboard.model.people import Access
 from aboard.server.http.asgi import ACCESS
+from aboard.server.http.json_encoding import encode_json
 from aboard.server.routes.binding import Binding, Body, FromRequest
 
 _log = logging.getLogger("aboard.server")
@@ -130,12 +130,7 @@ def request_body(kind: type[_T]) -> Body:
 
 def encode(value: object) -> bytes:
     """Encode a response body as JSON."""
-    wire = to_wire(value)
-    try:
-        return orjson.dumps(wire)
-    except orjson.JSONEncodeError:
-        # What a store's documents say beside what is known may hold integers and characters that orjson refuses.
-        return json.dumps(wire).encode()
+    return encode_json(to_wire(value))
 
 
 async def _read_body(request: Request) -> bytes:

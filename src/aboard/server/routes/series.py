@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import orjson
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -17,6 +16,7 @@ from aboard.api.series import COLUMNS_TYPE, Annotations, Curves, SharedTags, Tag
 from aboard.api.wire import Page, to_wire
 from aboard.errors import InvalidValue
 from aboard.model.query.fields import NEWEST_FIRST, parse_sort
+from aboard.server.http.json_encoding import encode_json
 from aboard.server.routes.binding import Header, Query
 from aboard.server.routes.operations import CurrentAccess, Operations
 from aboard.server.routes.parameters import Limit, RunFilterParams, RunName, without_empty
@@ -196,7 +196,7 @@ class ChartRoutes:
         """
         named = self._control.seen_by(access).references.selected(runs)
         found = shared_tags(self._control.open_runs, readable_runs(named, self._control.place_of))
-        return Response(orjson.dumps(found), media_type="application/json")
+        return Response(encode_json(found), media_type="application/json")
 
     def charts(
         self,

@@ -20,6 +20,7 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import COLUMNS_TYPE, MAGIC, VERSION
 from aboard.api.wire import to_wire
 from aboard.model.documents import to_json_number
+from aboard.server.http.json_encoding import encode_json
 from aboard.services.runs.series import CurvePoints, CurveSet
 
 _EXACT = 2**53
@@ -49,7 +50,7 @@ def as_json(curves: CurveSet) -> Pieces:
     for number, one in enumerate(found):
         counts = {} if one.parts is None else {"means": one.parts.means, "counts": one.parts.counts.astype(np.int64)}
         yield from _item_json(number, _describe_curve(one), {**_columns(one.points), **counts})
-    yield b'],"problems":' + orjson.dumps(_problems(curves.problems)) + b"}"
+    yield b'],"problems":' + encode_json(_problems(curves.problems)) + b"}"
 
 
 def as_columns(curves: CurveSet, told: Mapping[str, object] | None = None) -> Pieces:
@@ -65,7 +66,7 @@ def as_columns(curves: CurveSet, told: Mapping[str, object] | None = None) -> Pi
             (steps, "<f8" if is_exact else "<i8"),
             *((column, "<f8") for column in (one.points.wall_times, one.points.values, *(one.parts or ()))),
         ]
-    head = orjson.dumps({"version": VERSION, "items": rows, "problems": _problems(curves.problems), **(told or {})})
+    head = encode_json({"version": VERSION, "items": rows, "problems": _problems(curves.problems), **(told or {})})
     head += b" " * (-(len(MAGIC) + 4 + len(head)) % 8)  # columns begin where numbers may stand
     yield b"".join([MAGIC, struct.pack("<I", len(head)), head])
     for column, kind in columns:
@@ -119,7 +120,7 @@ def _columns(points: Points) -> dict[str, NDArray[Any]]:
 
 def _item_json(number: int, about: Mapping[str, object], columns: Mapping[str, NDArray[Any]]) -> Pieces:
     """One element of a list: what a curve is, and a list for each column."""
-    yield (b"," if number else b"") + orjson.dumps(about)[:-1]
+    yield (b"," if number else b"") + encode_json(about)[:-1]
     for name, column in columns.items():
         yield f',"{name}":['.encode()
         for begin in range(0, len(column), _PIECE_POINTS):

@@ -52,17 +52,15 @@ class FolderRuns(RunTable):
         return self.find(number).record()
 
     def by_uid(self, uid: str) -> RunRecord:
-        for run in self._source.runs():
-            if run.uid == uid:
-                return run.record()
-        raise UnknownName(f"There is no run with the uid {uid}.")
+        if (run := self._source.identified(uid)) is None:
+            raise UnknownName(f"There is no run with the uid {uid}.")
+        return run.record()
 
     def find(self, number: int) -> FolderRun:
         """The run with this number, also one in the trash."""
-        for run in self._source.runs():
-            if run.number == number:
-                return run
-        raise UnknownName(f"There is no run {run_name(number)}.")
+        if (run := self._source.numbered(number)) is None:
+            raise UnknownName(f"There is no run {run_name(number)}.")
+        return run
 
 
 class FolderSelectedRuns:
@@ -77,8 +75,8 @@ class FolderSelectedRuns:
     def numbered(
         self, numbers: Iterable[int], where: Query | None = None, *, in_bin: bool = False
     ) -> dict[int, SelectedRun]:
-        wanted = set(numbers)
-        return {run.number: self._selected(run) for run in self._matching(where, in_bin) if run.number in wanted}
+        found = filter(None, map(self._source.numbered, set(numbers)))
+        return {run.number: self._selected(run) for run in self._matching(where, in_bin, list(found))}
 
     def between(self, entry: NumberRange, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
         if entry.kind is not NumberKind.RUN or not self._is_here(entry.workspace):
@@ -101,6 +99,9 @@ class FolderSelectedRuns:
 
     def named(self, names: Sequence[str], workspace: str = "", *, in_bin: bool = False) -> list[SelectedRun]:
         """The runs with one of these names or uids. A path below the source names a run, too."""
+        known = [self._source.identified(name) for name in names]
+        if all(known):
+            return [self._selected(run) for run in self._matching(None, in_bin, [run for run in known if run])]
         uids, keys = set(names), {folded(name) for name in names}
         # A name may hold a slash here, and its beginning is taken for a workspace by those who parse it.
         if workspace and not self._is_here(workspace):
@@ -124,8 +125,9 @@ class FolderSelectedRuns:
     def missing_experiments(self, numbers: Iterable[int]) -> set[int]:
         return set(numbers)
 
-    def _matching(self, where: Query | None, in_bin: bool) -> list[FolderRun]:
-        runs = [run for run in self._source.runs() if (run.deleted is not None) == in_bin]
+    def _matching(self, where: Query | None, in_bin: bool, among: Sequence[FolderRun] | None = None) -> list[FolderRun]:
+        among = self._source.runs() if among is None else among
+        runs = [run for run in among if (run.deleted is not None) == in_bin]
         if where is None:
             return runs
         matches = compile_query(where, now())

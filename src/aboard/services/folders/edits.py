@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -63,18 +63,18 @@ class FolderEdits:
         """The runs that have edits."""
         return self._runs.keys()
 
-    def change(self, path: str, change: Callable[[RunEdit], RunEdit]) -> RunEdit:
-        """Change the edits of the run at this path; an error leaves everything as it was."""
+    def change(self, paths: Sequence[str], change: Callable[[RunEdit], RunEdit]) -> Mapping[str, RunEdit]:
+        """Change the edits of the runs at these paths; an error leaves everything as it was."""
         make_private_folder(self._file.parent)
         with self._lock, locked(self._file.with_suffix(".lock")):
             runs = self._read()
-            edit = change(runs.get(path, NO_EDIT))
-            runs[path] = edit
+            changed = {path: change(runs.get(path, NO_EDIT)) for path in paths}
+            runs |= changed
             kept = {path: edit_to_json(edit) for path, edit in runs.items() if edit != NO_EDIT}
             with written_aside(self._file) as file:
                 file.write(render_document(_FORMAT, {"source": self._source, "runs": kept}))
             self._runs = runs
-            return edit
+            return changed
 
     def _read(self) -> dict[str, RunEdit]:
         try:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
-from aboard.api.runs import RunChange
+from aboard.api.runs import NewRun, RetentionRequest, RunChange
 from aboard.api.series import Annotations
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.names import check_name
@@ -37,6 +37,7 @@ from aboard.store.run.run_folder import RunFolder
 
 _T = TypeVar("_T")
 _PUBLISH_SECONDS = 1.0
+_NO_STORE = "`aboard view` shows folders as they are. `aboard sync FOLDER STORE` makes them runs of a store."
 
 
 class FolderServices:
@@ -114,6 +115,19 @@ class FolderScope:
         self.runs = FolderRunEdits(access, services)
         self.saved_views = SavedViewEdits(access, cast("Any", _WithoutAudit(services.catalog)))
 
+    @property
+    def groups(self) -> NoReturn:
+        raise InvalidValue("Workspaces and experiments cannot be changed here.", hint=_NO_STORE)
+
+    def register(self, _: NewRun) -> NoReturn:
+        raise InvalidValue("Runs cannot be registered here.", hint=_NO_STORE)
+
+    def heartbeat(self, _: str) -> NoReturn:
+        raise InvalidValue("Runs of folders have no heartbeat.", hint=_NO_STORE)
+
+    def retain(self, _: RetentionRequest) -> NoReturn:
+        raise InvalidValue("Files of folders are never deleted here.", hint=_NO_STORE)
+
 
 class _WithoutAudit:
     """A catalog whose changes nobody records: they are one person's own."""
@@ -163,13 +177,10 @@ class FolderRunEdits:
         return self._edit([run.uid for run in runs], lambda edit: replace(edit, deleted=None))
 
     def _edit(self, names: Sequence[str], change: Callable[[RunEdit], RunEdit]) -> EditResult:
-        source = self._services.source
-        edited: list[FolderRun] = []
-        for run in self._references.selected(names):
-            found = self._services.catalog.runs.find(run.number)
-            source.edit(found, change)
-            edited.append(found)
-        return EditResult([run.record() for run in edited], [])
+        find = self._services.catalog.runs.find
+        runs = [find(run.number) for run in self._references.selected(names)]
+        self._services.source.edit(runs, change)
+        return EditResult([run.record() for run in runs], [])
 
 
 class FolderReaders:

@@ -68,6 +68,8 @@ class FolderSource:
         self._checked_at = float("-inf")
         self._version = 0
         self._runs: Sequence[FolderRun] = ()
+        self._by_number: Mapping[int, FolderRun] = {}
+        self._by_uid: Mapping[str, FolderRun] = {}
 
     @property
     def version(self) -> int:
@@ -82,9 +84,24 @@ class FolderSource:
                 self._checked_at = self._monotonic()
             return self._runs
 
-    def edit(self, run: FolderRun, change: Callable[[RunEdit], RunEdit]) -> None:
-        """Change what was added to a run, and keep it for the next opening."""
-        run.edit = self._edits[run.root].change(run.path, change)
+    def numbered(self, number: int) -> FolderRun | None:
+        """The run with this number, also one in the trash."""
+        self.runs()
+        return self._by_number.get(number)
+
+    def identified(self, uid: str) -> FolderRun | None:
+        """The run with this uid, also one in the trash."""
+        self.runs()
+        return self._by_uid.get(uid)
+
+    def edit(self, runs: Sequence[FolderRun], change: Callable[[RunEdit], RunEdit]) -> None:
+        """Change what was added to runs, and keep it for the next opening."""
+        by_root: dict[str, dict[str, FolderRun]] = {}
+        for run in runs:
+            by_root.setdefault(run.root, {})[run.path] = run
+        for root, by_path in by_root.items():
+            for path, edit in self._edits[root].change(list(by_path), change).items():
+                by_path[path].edit = edit
         with self._lock:
             self._publish()
 
@@ -101,6 +118,8 @@ class FolderSource:
 
     def _publish(self) -> None:
         self._runs = list(self._by_key.values())
+        self._by_number = {run.number: run for run in self._runs}
+        self._by_uid = {run.uid: run for run in self._runs}
         self._version += 1
 
     def _group(self, found: Mapping[str, RunReader]) -> None:

@@ -216,6 +216,12 @@ class RunEdits:
         for tag in (*asked.set_tags, *asked.remove_tags):
             if not tag.strip() or len(tag) > _LONGEST_TAG:
                 raise InvalidValue(f"{tag!r} is not a tag", hint=f"a tag has 1 to {_LONGEST_TAG} characters")
+        for tag, value in asked.set_tags.items():
+            if len(value) > _LONGEST_TEXT:
+                raise InvalidValue(
+                    f"The value of the tag {tag!r} has {len(value):,} characters.",
+                    hint=f"Write at most {_LONGEST_TEXT:,} characters, or keep it in a file of the run.",
+                )
         if asked.note is not None and not 0 < len(asked.note.strip()) <= _LONGEST_TEXT:
             raise InvalidValue("a note has no text, or too much", hint=f"write 1 to {_LONGEST_TEXT} characters")
         if not _given_fields(asked):

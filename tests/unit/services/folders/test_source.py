@@ -9,6 +9,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.errors import DamagedDocument
+from aboard.foundation.files import written_aside
 from aboard.model.runs import Note
 from aboard.model.states import RunState
 from aboard.reader.collection import RunCollection
@@ -122,7 +123,7 @@ def test_edits_are_there_at_the_next_opening_and_nothing_is_written_into_the_fol
     source = opened(home, top=logs)
     (run,) = source.runs()
     note = Note(text="why", author="me")
-    source.edit(run, lambda edit: with_changes(edit, name="baseline", set_tags={"x": "1"}, remove_tags=(), note=note))
+    source.edit([run], lambda edit: with_changes(edit, name="baseline", set_tags={"x": "1"}, remove_tags=(), note=note))
     again = by_name(opened(home, top=logs))["baseline"]
     assert (again.tags, again.notes, again.plain_name) == ({"x": "1"}, (note,), "a")
     assert sorted(logs.rglob("*")) == before
@@ -130,17 +131,32 @@ def test_edits_are_there_at_the_next_opening_and_nothing_is_written_into_the_fol
 
 def test_two_processes_keep_each_others_edits(home):
     first, second = FolderEdits(home, "/logs"), FolderEdits(home, "/logs")
-    first.change("a", lambda edit: replace(edit, name="one"))
-    second.change("b", lambda edit: replace(edit, name="two"))
+    first.change(["a"], lambda edit: replace(edit, name="one"))
+    second.change(["b"], lambda edit: replace(edit, name="two"))
     kept = FolderEdits(home, "/logs")
     assert (kept.of("a").name, kept.of("b").name) == ("one", "two")
 
 
+def test_an_edit_of_many_runs_is_one_change_of_the_document(home, monkeypatch):
+    """A write for each run would take minutes for a few thousand."""
+    edits, written = FolderEdits(home, "/logs"), list[Path]()
+
+    def counted(file):
+        written.append(file)
+        return written_aside(file)
+
+    monkeypatch.setattr("aboard.services.folders.edits.written_aside", counted)
+    paths = [f"run{number}" for number in range(50)]
+    edits.change(paths, lambda edit: replace(edit, name="same"))
+    assert len(written) == 1
+    assert {FolderEdits(home, "/logs").of(path).name for path in paths} == {"same"}
+
+
 def test_a_damaged_document_of_edits_is_an_error_and_is_not_overwritten(home):
     edits = FolderEdits(home, "/logs")
-    edits.change("a", lambda edit: replace(edit, name="one"))
+    edits.change(["a"], lambda edit: replace(edit, name="one"))
     (file,) = (home / "folders").glob("*.json")
     file.write_text("{")
     with pytest.raises(DamagedDocument):
-        edits.change("a", lambda edit: replace(edit, name="two"))
+        edits.change(["a"], lambda edit: replace(edit, name="two"))
     assert file.read_text() == "{"
