@@ -5,10 +5,7 @@
 // checksum of their own. The bytes are those of the machine's memory: a cache is not meant to travel.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -102,81 +99,6 @@ class IndexImage {
   static bool is_right(std::span<const std::byte> bytes, uint32_t checksum) noexcept;
   std::string_view bytes_;
   std::string directory_;
-};
-
-// The directory, field by field.
-class IndexFields {
- public:
-  template <typename Value>
-  void put(const Value& value) {
-    static_assert(std::is_trivially_copyable_v<Value> && std::has_unique_object_representations_v<Value>);
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  void put(double value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void put(std::string_view text) {
-    put(uint64_t{text.size()});
-    bytes_.append(text);
-  }
-  std::string_view bytes() const noexcept { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-// Reads what IndexFields wrote. Behind the end everything is zero, and `ok` says so.
-class IndexFieldReader {
- public:
-  explicit IndexFieldReader(std::string_view bytes) : rest_(bytes) {}
-
-  bool ok() const noexcept { return ok_; }
-  bool at_end() const noexcept { return ok_ && rest_.empty(); }
-
-  template <typename Value>
-  Value take() {
-    static_assert(std::is_trivially_copyable_v<Value>);
-    Value value{};
-    const std::string_view bytes = take_bytes(sizeof value);
-    if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
-  }
-  // One of the values in `known`; any other is not ok.
-  template <typename Enum>
-  Enum take_one_of(std::initializer_list<Enum> known) {
-    return one_of(static_cast<uint8_t>(take<Enum>()), known);
-  }
-  // The same of a number that was taken before.
-  template <typename Enum>
-  Enum one_of(uint8_t number, std::initializer_list<Enum> known) {
-    const auto value = static_cast<Enum>(number);
-    ok_ = ok_ && std::find(known.begin(), known.end(), value) != known.end();
-    return value;
-  }
-  bool take_flag() {
-    const auto flag = take<uint8_t>();
-    ok_ = ok_ && flag <= 1;
-    return flag == 1;
-  }
-  std::string_view take_text() { return take_bytes(take<uint64_t>()); }
-  // A number of things of which each takes at least `least_bytes`.
-  size_t take_count(size_t least_bytes) {
-    const auto count = take<uint64_t>();
-    if (count > rest_.size() / least_bytes) ok_ = false;
-    return ok_ ? static_cast<size_t>(count) : 0;
-  }
-
- private:
-  std::string_view take_bytes(uint64_t size) {
-    if (!ok_ || size > rest_.size()) {
-      ok_ = false;
-      return {};
-    }
-    const std::string_view bytes = rest_.substr(0, static_cast<size_t>(size));
-    rest_.remove_prefix(bytes.size());
-    return bytes;
-  }
-
-  std::string_view rest_;
-  bool ok_ = true;
 };
 
 }  // namespace aboard

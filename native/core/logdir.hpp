@@ -143,6 +143,7 @@ class Logdir final : private ForkAware {
   struct Segments;
   struct State;
   class Decoder;
+  class Fields;
   class Index;
   class Packed;
 
