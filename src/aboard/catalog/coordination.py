@@ -47,8 +47,6 @@ _LEAVE = text("DELETE FROM leases WHERE holder = :holder")
 
 
 class Leases:
-    """The leases of a catalog."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -88,8 +86,6 @@ _WAIT_SECONDS = 1.0
 
 
 class Notices:
-    """The messages of a catalog."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._wake_channel = f"{_CHANNEL}_{secrets.token_hex(6)}"

@@ -32,8 +32,6 @@ from aboard.model.times import now
 
 
 class Workspaces:
-    """The workspaces of a catalog."""
-
     def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
@@ -72,7 +70,6 @@ class Workspaces:
             )
 
     def rename(self, name: str, new_name: str) -> Workspace:
-        """Give a workspace another name."""
         values = {"name": check_workspace_name(new_name), "name_key": stored_fold(new_name)}
         try:
             self._change(name, values)
@@ -81,7 +78,6 @@ class Workspaces:
         return self.get(new_name)
 
     def describe(self, name: str, description: str) -> Workspace:
-        """Give a workspace another description."""
         self._change(name, {"description": description})
         return self.get(name)
 
@@ -119,8 +115,6 @@ _ORDER = "experiments"
 
 
 class Experiments:
-    """The experiments of a catalog."""
-
     def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
@@ -205,7 +199,6 @@ class Experiments:
     def describe(
         self, number: int, *, description: str | None = None, tags: Mapping[str, str] | None = None
     ) -> ExperimentRecord:
-        """Give an experiment another description, or other tags."""
         values = {"description": description, "tags": None if tags is None else dict(tags)}
         given = {name: value for name, value in values.items() if value is not None}
         if given:

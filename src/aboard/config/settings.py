@@ -187,7 +187,6 @@ roles = ["ml-team=vision:editor"]
 
 
 def settings_markdown() -> str:
-    """The page."""
     defaults = Settings(home=Path())
     return _HEAD + "".join(_row(one, defaults) for one in SETTINGS)
 

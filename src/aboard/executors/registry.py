@@ -31,7 +31,6 @@ _OWN_WITHOUT_PORTS = frozenset({"vertex"})  # said here too: a list of names mus
 
 
 def executor_names() -> list[str]:
-    """All names that can be used here."""
     return sorted({*_OWN, *(point.name for point in entry_points(group=GROUP))})
 
 

@@ -44,11 +44,9 @@ class Experiment:
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """Those that were added, in their order."""
         return tuple(self._jobs)
 
     def add(self, job: Job) -> Job:
-        """Have a job belong to it."""
         if self._lock is None:
             raise Conflict(f"the experiment {self.name} is closed", hint="make another one")
         self._jobs.append(job)

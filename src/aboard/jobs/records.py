@@ -47,12 +47,10 @@ class JobRecord:
     """Id of its sweep, under which the source of all its jobs is kept."""
 
     def text(self) -> str:
-        """One JSON document."""
         return json.dumps({"format": _FORMAT, "version": _VERSION, **asdict(self)}, indent=1, sort_keys=True)
 
     @classmethod
     def parse(cls, text: str, place: str) -> Self:
-        """The record that was written as this text."""
         try:
             fields = DocumentFields(json.loads(text), place)
         except ValueError:
@@ -87,7 +85,6 @@ class JobRecords:
         return self.folder / check_uid(job)
 
     def path(self, job: str) -> Path:
-        """The file of a job's record."""
         return self.folder / f"{check_uid(job)}.json"
 
     def unit_file(self, job: str) -> Path:
@@ -106,7 +103,6 @@ class JobRecords:
         write_owned(self.path(record.id), record.text())
 
     def get(self, job: str) -> JobRecord:
-        """The job with this id."""
         path = self.path(job)
         try:
             return JobRecord.parse(path.read_text("utf-8"), str(path))
@@ -198,7 +194,6 @@ def unit_to_json(spec: UnitSpec) -> dict[str, Any]:
 
 
 def unit_from_json(document: dict[str, Any]) -> UnitSpec:
-    """The unit that was written so."""
     parts: dict[str, Any] = {
         **document,
         "command": tuple(document["command"]),

@@ -57,8 +57,6 @@ class PythonContainer:
 
 @dataclass(frozen=True)
 class Binary:
-    """A program."""
-
     path: str
 
 
@@ -118,7 +116,6 @@ class JobExecutor(Protocol):
 
     @property
     def requirements(self) -> JobRequirements | None:
-        """What its jobs need."""
         ...
 
     @property

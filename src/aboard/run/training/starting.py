@@ -130,8 +130,6 @@ def process_start(pid: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedRun:
-    """The run that a script requests."""
-
     workspace: str | None = None
     experiment: str | None = None
     name: str | None = None
