@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import sys
 import time
 import webbrowser
@@ -27,6 +26,7 @@ from aboard.client.boards import BoardOptions, Span
 from aboard.client.client import Client
 from aboard.config.settings import DEFAULT_TEMPLATE, load_settings
 from aboard.errors import Conflict, InvalidValue
+from aboard.foundation.text import did_you_mean
 from aboard.model.board_settings import KEYS as SETTINGS
 from aboard.model.board_settings import PROCESS_KEYS
 from aboard.model.boards import BoardKind
@@ -238,9 +238,8 @@ def _check_key(key: str) -> None:
     # Those of boards that are processes are explained by the server.
     known = sorted((*_OWN_KEYS, *SETTINGS))
     if key not in (*known, *PROCESS_KEYS):
-        near = difflib.get_close_matches(key, known, n=1)
-        did_you_mean = f"did you mean {near[0]!r}? " if near else ""
-        raise InvalidValue(f"a board has no setting {key!r}", hint=f"{did_you_mean}known are {', '.join(known)}")
+        hint = f"{did_you_mean(key, known)}known are {', '.join(known)}"
+        raise InvalidValue(f"a board has no setting {key!r}", hint=hint)
 
 
 def _text(given: Mapping[str, object], key: str) -> str:
