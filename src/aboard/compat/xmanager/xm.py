@@ -115,8 +115,7 @@ class JobExecutor(Protocol):
     """What an executor of XManager is to aboard: `Local`, `Kubernetes`, `Vertex` or `Slurm`."""
 
     @property
-    def requirements(self) -> JobRequirements | None:
-        ...
+    def requirements(self) -> JobRequirements | None: ...
 
     @property
     def has_containers(self) -> bool:
