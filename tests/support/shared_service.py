@@ -7,7 +7,6 @@ stops the service when that one is gone, so that a killed session leaves nothing
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pickle
 import select
@@ -18,6 +17,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+from aboard.foundation.locks import locked
 
 Value = TypeVar("Value")
 _TESTS = Path(__file__).parents[1]
@@ -41,8 +42,7 @@ class SharedServices:
         """Return what `make` returned in the first worker that called this."""
         self.folder.mkdir(exist_ok=True)
         made = self.folder / f"{name}.pickle"
-        with (self.folder / f"{name}.lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self.folder / f"{name}.lock"):
             if not made.exists():
                 made.write_bytes(pickle.dumps(make()))
         return cast("Value", pickle.loads(made.read_bytes()))

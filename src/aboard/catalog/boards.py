@@ -153,8 +153,6 @@ _ENDING = frozenset({UnitState.STOPPING, *(state for state in UnitState if state
 
 
 class Boards:
-    """The boards of a catalog."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self.admission = BoardAdmission(database)
@@ -210,7 +208,6 @@ class Boards:
             return read_boards(connection, where)
 
     def names(self) -> set[str]:
-        """What boards are called."""
         with self._database.reading() as connection:
             return set(connection.scalars(select(boards.c.name)))
 

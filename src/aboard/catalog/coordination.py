@@ -47,8 +47,6 @@ _LEAVE = text("DELETE FROM leases WHERE holder = :holder")
 
 
 class Leases:
-    """The leases of a catalog."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -87,8 +85,6 @@ _WAIT_SECONDS = 1.0
 
 
 class Notices:
-    """The messages of a catalog."""
-
     largest = 7900
     """Bytes of a message; PostgreSQL takes less than 8,000."""
 

@@ -42,8 +42,6 @@ _TOKEN_USE_INTERVAL = timedelta(minutes=1)  # a busy token is not written at eve
 
 
 class Tokens:
-    """The tokens of a catalog."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -150,8 +148,6 @@ _MOST_EACH = 50
 
 
 class Sessions:
-    """The sessions of a catalog."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -269,8 +265,6 @@ class CodeHolder(NamedTuple):
 
 
 class LoginCodes:
-    """The codes of a catalog."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -31,8 +31,6 @@ from aboard.model.times import now
 
 
 class Workspaces:
-    """The workspaces of a catalog."""
-
     def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
@@ -71,7 +69,6 @@ class Workspaces:
             )
 
     def rename(self, name: str, new_name: str) -> Workspace:
-        """Give a workspace another name."""
         values = {"name": check_workspace_name(new_name), "name_key": stored_fold(new_name)}
         try:
             self._change(name, values)
@@ -80,7 +77,6 @@ class Workspaces:
         return self.get(new_name)
 
     def describe(self, name: str, description: str) -> Workspace:
-        """Give a workspace another description."""
         self._change(name, {"description": description})
         return self.get(name)
 
@@ -118,8 +114,6 @@ _ORDER = "experiments"
 
 
 class Experiments:
-    """The experiments of a catalog."""
-
     def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
@@ -204,7 +198,6 @@ class Experiments:
     def describe(
         self, number: int, *, description: str | None = None, tags: Mapping[str, str] | None = None
     ) -> ExperimentRecord:
-        """Give an experiment another description, or other tags."""
         values = {"description": description, "tags": None if tags is None else dict(tags)}
         given = {name: value for name, value in values.items() if value is not None}
         if given:

@@ -7,7 +7,6 @@ Conditions are written so that SQLite and PostgreSQL match the same rows.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable
 
@@ -16,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, func, select, true
 from aboard.catalog.columns import storable
 from aboard.catalog.schema import LONGEST_KEY, workspaces
 from aboard.errors import UnknownName
+from aboard.foundation.text import closest_names
 from aboard.model.names import folded
 from aboard.model.query.tree import LikePattern, Pattern, ascii_lower
 
@@ -110,6 +110,6 @@ def unknown_workspace_error(name: str, all_names: list[str], seen: VisibleWorksp
 
 def unknown_name_error(what: str, name: str, all_names: list[str]) -> UnknownName:
     """The error for a name that nobody has, with the nearest ones that somebody has."""
-    near = difflib.get_close_matches(stored_fold(name), all_names, n=3, cutoff=0.5) or sorted(all_names)[:5]
+    near = closest_names(stored_fold(name), all_names, 3, cutoff=0.5) or sorted(all_names)[:5]
     hint = f"nearest: {', '.join(near)}" if near else f"there is no {what} yet"
     return UnknownName(f"there is no {what} {name!r}", hint=hint)

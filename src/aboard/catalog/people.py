@@ -21,8 +21,6 @@ _ABLE = users.c.is_administrator.is_(True), users.c.disabled.is_(None)
 
 
 class People:
-    """The people of a catalog."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -124,7 +122,6 @@ class People:
             return {workspace: Role(role) for workspace, role in connection.execute(query.order_by(workspaces.c.name))}
 
     def members(self, workspace: str) -> Mapping[str, Role]:
-        """Who has which role in a workspace."""
         query = select(users.c.name, memberships.c.role).join_from(memberships, users)
         with self._database.reading() as connection:
             inside = memberships.c.workspace_id == workspace_id(connection, workspace)

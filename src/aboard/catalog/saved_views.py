@@ -19,8 +19,6 @@ MOST_VIEWS = 1000  # of a workspace
 
 
 class SavedViews:
-    """The saved views of a catalog."""
-
     def __init__(self, database: Database, seen: VisibleWorkspaces = None) -> None:
         self._database, self._seen = database, seen
 
@@ -41,7 +39,6 @@ class SavedViews:
             raise _taken(name) from None
 
     def get(self, number: int) -> SavedView:
-        """The view with this id."""
         with self._database.reading() as connection:
             found = self._read(connection, saved_views.c.id == number)
         if not found:
@@ -73,7 +70,6 @@ class SavedViews:
         return self.get(number)
 
     def delete(self, number: int) -> None:
-        """Forget a view."""
         self._database.write(
             lambda connection: connection.execute(delete(saved_views).where(saved_views.c.id == number))
         )

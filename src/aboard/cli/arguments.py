@@ -110,6 +110,14 @@ def _value(text: str) -> object:
     return text.strip()
 
 
+def parse_tag(text: str) -> tuple[str, str]:
+    """The tag that NAME or NAME=VALUE stands for."""
+    name, _, value = text.partition("=")
+    if not name.strip():
+        raise InvalidValue(f"--tag {text!r} has no name.", hint="Write --tag baseline or --tag data=v3.")
+    return name.strip(), value
+
+
 def parse_seconds(text: str, option: str) -> float:
     """How many seconds; an error names the option."""
     from aboard.model.times import parse_age

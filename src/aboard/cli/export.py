@@ -25,8 +25,6 @@ _STDOUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """The options of `aboard export`."""
-
     roots: dict[str, Root]
     output: str
     format: ExportFormat | None

@@ -14,7 +14,6 @@ from aboard.cli.parsing import Json, ListingGroup
 
 app = typer.Typer(
     name="jobs",
-    help="Jobs that were submitted from here: list, show, logs, wait, cancel, again, forget.",
     cls=ListingGroup,
     rich_markup_mode=None,
 )

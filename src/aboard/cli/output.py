@@ -140,7 +140,6 @@ def print_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def print_json(document: object) -> None:
-    """One document."""
     from aboard.api.wire import to_wire
 
     typer.echo(json.dumps(to_wire(document), ensure_ascii=False, allow_nan=False))

@@ -6,7 +6,7 @@ Every start of the command loads this module, so it imports nothing but typer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
 from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -21,29 +21,19 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+RunWords = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="run343, several with commas, run10-run20, exp7, ws1/base*, a name or a uid.", show_default=False
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option("--where", help="Only runs for which a filter holds: 'hparams.lr < 0.01 and status == \"failed\"'."),
+]
+Workspaces = Annotated[list[str] | None, typer.Option("--workspace", "-w", help="Only of these; repeatable.")]
+RunsInTrash = Annotated[bool, typer.Option("--bin", help="Runs that are in the bin.")]
 _WHOLE = 1000  # characters of a help text
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    module: str
-    """A module of `aboard.cli`."""
-    app: str = "app"
-    """The Typer in it that has the commands."""
-    help: str | None = None
-
-
-_GROUPS = {
-    "runs": _Group("runs"),
-    "experiments": _Group("experiments"),
-    "workspaces": _Group("workspaces"),
-    "board": _Group("boards"),
-    "tensorboard": _Group("boards", help="The same as `aboard board`."),
-    "jobs": _Group("jobs"),
-    "server": _Group("server"),
-    "token": _Group("people", "token_commands"),
-    "user": _Group("people", "user_commands"),
-}
 
 
 class WrappingGroup(TyperGroup):
@@ -58,26 +48,54 @@ class WrappingGroup(TyperGroup):
             )
 
 
-class CommandGroups(WrappingGroup):
-    """Making them all would take longer than most commands do."""
+class LazyGroup(WrappingGroup):
+    """A group of commands whose module is imported when one of them is used: help and completion need no client."""
+
+    def __init__(self, name: str, module: str, app: str, summary: str) -> None:
+        super().__init__(name=name, help=summary)
+        self._module, self._app = module, app
+
+    @functools.cached_property
+    def _loaded(self) -> Any:
+        parent = typer.Typer(rich_markup_mode=None)
+        app = cast("typer.Typer", getattr(import_module(f"aboard.cli.{self._module}"), self._app))
+        parent.add_typer(app, name=self.name, help=self.help)
+        return get_group(parent).commands[cast("str", self.name)]
+
+    def make_context(self, *args: Any, **named: Any) -> Context:
+        return self._loaded.make_context(*args, **named)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The command or group of that name."""
-        if cmd_name in _GROUPS and cmd_name not in self.commands:
-            self.commands[cmd_name] = _made(cmd_name, _GROUPS[cmd_name])
-        return super().get_command(ctx, cmd_name)
+        return self._loaded.get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """All names, for help and completion."""
-        for name in _GROUPS:
-            self.get_command(ctx, name)
-        return super().list_commands(ctx)
+        return self._loaded.list_commands(ctx)
 
-    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """What was typed; where there is no such command, the error names the nearest of all."""
-        if self.get_command(ctx, args[0]) is None:
-            self.list_commands(ctx)
-        return super().resolve_command(ctx, args)
+
+class CommandGroups(WrappingGroup):
+    """The commands of `aboard` itself, and its groups."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        for group in (
+            LazyGroup("runs", "runs", "app", "List, show, compare, tag, move, delete and export runs."),
+            LazyGroup("experiments", "experiments", "app", "List, show, make, rename, tag and delete experiments."),
+            LazyGroup("workspaces", "workspaces", "app", "List, show, make, rename and delete workspaces."),
+            LazyGroup("board", "boards", "app", "Start, list, open, stop and forget boards."),
+            LazyGroup("tensorboard", "boards", "app", "The same as `aboard board`."),
+            LazyGroup(
+                "jobs",
+                "jobs",
+                "app",
+                "Jobs that were submitted from here: list, show, logs, wait, cancel, again, forget.",
+            ),
+            LazyGroup(
+                "server", "server", "app", "Serve the catalog of runs over HTTP to commands, scripts and colleagues."
+            ),
+            LazyGroup("token", "people.accounts", "token_commands", "Make, list and revoke tokens."),
+            LazyGroup("user", "people.accounts", "user_commands", "Let people in, keep them out, give them roles."),
+        ):
+            self.add_command(group)
 
 
 class ListingGroup(WrappingGroup):
@@ -88,16 +106,6 @@ class ListingGroup(WrappingGroup):
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
             args = ["list", *args]
         return super().parse_args(ctx, args)
-
-
-def _made(name: str, group: _Group) -> Any:
-    parent = typer.Typer(rich_markup_mode=None)
-    app = cast("typer.Typer", getattr(import_module(f"aboard.cli.{group.module}"), group.app))
-    if group.help is None:
-        parent.add_typer(app, name=name)
-    else:
-        parent.add_typer(app, name=name, help=group.help)
-    return get_group(parent).commands[name]
 
 
 class ExportFormat(StrEnum):

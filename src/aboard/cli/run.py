@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aboard.cli.arguments import read_config_file
+from aboard.cli.arguments import parse_tag, read_config_file
 from aboard.config.credentials import client_settings
 from aboard.errors import InvalidValue
 from aboard.foundation.files import make_private_folder
@@ -162,14 +162,6 @@ def parse_hparam_value(text: str) -> HparamValue:
     if _NUMBER.fullmatch(text):
         return float(text) if any(mark in text for mark in ".eE") else int(text)
     return text
-
-
-def parse_tag(text: str) -> tuple[str, str]:
-    """The tag that NAME or NAME=VALUE stands for."""
-    name, _, value = text.partition("=")
-    if not name.strip():
-        raise InvalidValue(f"--tag {text!r} has no name.", hint="Write --tag baseline or --tag data=v3.")
-    return name.strip(), value
 
 
 def _folder(text: str, option: str) -> Path:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import typer
 
+from aboard.cli.arguments import parse_tag
 from aboard.cli.output import format_yaml_documents, say
-from aboard.cli.run import parse_hparam, parse_hparam_value, parse_tag
+from aboard.cli.run import parse_hparam, parse_hparam_value
 from aboard.errors import InvalidValue
 from aboard.jobs.job import Job
 from aboard.jobs.submission import JobRequest, plan_job

@@ -146,7 +146,6 @@ class BoardsClient:
         )
 
     def get(self, board: str) -> BoardInfo:
-        """One board."""
         return self._transport().get(BoardInfo, f"boards/{quote_path_part(board)}")
 
     def address(self, board: BoardInfo) -> str:
@@ -192,7 +191,6 @@ class BoardsClient:
         return self._changed("PATCH", board, body=change)
 
     def runs(self, board: str) -> tuple[SelectedRun, ...]:
-        """The runs that a board shows now."""
         return self._transport().get(Page[SelectedRun], f"boards/{quote_path_part(board)}/runs").items
 
     def reading(self, board: str) -> BoardReading:

@@ -36,11 +36,9 @@ class WorkspacesClient:
         return self._transport().get(Workspace, f"workspaces/{quote_path_part(name)}")
 
     def add(self, name: str, *, description: str = "") -> Workspace:
-        """Make a workspace."""
         return self._transport().send(Workspace, "POST", "workspaces", NewWorkspace(name=name, description=description))
 
     def change(self, name: str, *, new_name: str | None = None, description: str | None = None) -> Workspace:
-        """Rename a workspace, or describe it."""
         change = WorkspaceChange(name=new_name, description=description)
         return self._transport().send(
             Workspace, "PATCH", f"workspaces/{quote_path_part(name)}", change, timeout=_LONG_SECONDS
@@ -87,7 +85,6 @@ class ExperimentsClient:
         return self._served(self._transport().get(ExperimentRecord, path, {"exact": exact}))
 
     def add(self, workspace: str, name: str, *, description: str = "") -> ServedExperiment:
-        """Make an experiment."""
         new = NewExperiment(workspace=workspace, name=name, description=description)
         return self._served(self._transport().send(ExperimentRecord, "POST", "experiments", new))
 
@@ -136,5 +133,4 @@ class SavedViewsClient:
         return self._transport().send(SavedView, "PATCH", f"saved-views/{view}", change)
 
     def delete(self, view: int) -> SavedView:
-        """Forget a view."""
         return self._transport().send(SavedView, "DELETE", f"saved-views/{view}")

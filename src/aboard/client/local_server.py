@@ -13,7 +13,6 @@ removes the file when it ends.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -32,6 +31,7 @@ from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
 from aboard.config.home import home_hint, is_full, machine_folder
 from aboard.errors import AboardError, Conflict, Forbidden, ServerUnavailable
 from aboard.foundation.files import make_private_folder
+from aboard.foundation.locks import LockHeld, is_locked, locked
 from aboard.version import __version__
 
 _log = logging.getLogger("aboard.client")
@@ -311,13 +311,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _is_free(path: Path) -> bool:
     """Whether nobody holds the lock."""
     try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
+        return not is_locked(path)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
 
 
 def _text(path: Path) -> str:
@@ -329,26 +325,17 @@ def _text(path: Path) -> str:
 
 @contextlib.contextmanager
 def _locked(path: Path, seconds: float) -> Generator[None]:
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ServerUnavailable(f"{path} cannot be opened: {error.strerror}") from error
-    try:
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > end:
-                    raise ServerUnavailable(
-                        "another program has been starting the private server for a minute",
-                        hint=f"see {path.parent / 'server.log'}",
-                    ) from None
-                time.sleep(_LOOK_SECONDS)
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(locked(path, seconds=seconds))
+        except OSError as error:
+            raise ServerUnavailable(f"{path} cannot be opened: {error.strerror}") from error
+        except LockHeld:
+            raise ServerUnavailable(
+                "another program has been starting the private server for a minute",
+                hint=f"see {path.parent / 'server.log'}",
+            ) from None
         yield
-    finally:
-        os.close(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,13 +367,10 @@ def check_one_catalog(servers: Sequence[AnnouncedServer]) -> Sequence[AnnouncedS
 
 def _living(path: Path) -> AnnouncedServer | None:
     try:
-        with path.open("rb") as file:
-            text = file.read()
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                return None  # its server is gone, or the lock would be held
-            except BlockingIOError:
-                document: object = json.loads(text)
+        text = path.read_bytes()
+        if not is_locked(path):
+            return None  # its server is gone
+        document: object = json.loads(text)
     except (OSError, ValueError):
         return None
     match cast("dict[str, object]", document) if isinstance(document, dict) else {}:

@@ -37,7 +37,6 @@ class PeopleClient:
         return self._transport().get(Page[Person], "people")
 
     def get(self, name: str) -> Person:
-        """One person."""
         return self._transport().get(Person, f"people/{quote_path_part(name)}")
 
     def add(
@@ -70,7 +69,6 @@ class PeopleClient:
         return self._transport().send(Members, "POST", "roles", asked)
 
     def members(self, workspace: str) -> Members:
-        """Who has which role in a workspace."""
         return self._transport().get(Members, f"workspaces/{quote_path_part(workspace)}/members")
 
     def changes(

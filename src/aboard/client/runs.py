@@ -153,7 +153,6 @@ class RunsClient:
         return self._transport().get(Annotations, "annotations", {"run": as_tuple(runs)})
 
     def compare(self, first: str, second: str) -> Comparison:
-        """Two runs and what differs in them."""
         return self._transport().get(Comparison, "comparison", {"run": [first, second]})
 
     def tag(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from aboard.config.declarations import BY_FIELD, BY_KEY, SETTINGS, SettingDeclar
 from aboard.config.retention import RetentionRule, parse_rules
 from aboard.config.server import BoardHostSettings, LoginSettings, ServeSettings
 from aboard.errors import InvalidValue, StorageUnavailable
+from aboard.foundation.text import did_you_mean
 
 DEFAULT_TEMPLATE = "{workspace}_{run}_{logdir}"
 _HOME, _FILE = "ABOARD_HOME", "ABOARD_CONFIG"
@@ -150,8 +150,7 @@ def _flat(table: Mapping[str, object], above: str = "") -> list[tuple[str, objec
 
 
 def _nearest(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    return did_you_mean(key, known).rstrip() or f"known are {', '.join(known)}"
 
 
 _HEAD = """# Settings
@@ -187,7 +186,6 @@ roles = ["ml-team=vision:editor"]
 
 
 def settings_markdown() -> str:
-    """The page."""
     defaults = Settings(home=Path())
     return _HEAD + "".join(_row(one, defaults) for one in SETTINGS)
 

@@ -33,7 +33,6 @@ class NamePatterns:
         self._tests = {pattern: _test(pattern) for pattern in patterns}
 
     def fits(self, name: str) -> bool:
-        """Whether the name is wanted."""
         return not self._tests or any(test(name) for test in self._tests.values())
 
     def refuse_idle(self, names: Collection[str], kind: str) -> None:

@@ -197,7 +197,6 @@ class Docker(Executor):
 
     @property
     def is_here(self) -> bool:
-        """Whether the daemon is on this machine."""
         return self._address().startswith("unix://")
 
     @property

@@ -65,7 +65,6 @@ FAILURES = (docker.errors.DockerException, requests.exceptions.RequestException)
 
 @contextlib.contextmanager
 def translate_errors(address: str) -> Generator[None]:
-    """Errors of the client library become aboard's own."""
     try:
         yield
     except docker.errors.APIError as error:

@@ -174,7 +174,6 @@ class Executor(ABC):
         return f"{self.name}:{','.join(told)}" if told else self.name
 
     def handle(self, unit: str, **place: str) -> UnitHandle:
-        """A handle of this executor."""
         return UnitHandle(executor=self.name, unit=unit, options=self.options, place=place)
 
 

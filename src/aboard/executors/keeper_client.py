@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from typing import Any
 
 from aboard.errors import InvalidValue, StorageUnavailable, UnitRefused
 from aboard.executors.executor import refuse_parts
+from aboard.foundation.files import replace_file
 from aboard.model.states import UnitState
 from aboard.model.units import EndReason, UnitSpec, UnitStatus, state_after
 
@@ -48,11 +48,9 @@ def keeper_file(folder: Path) -> Path:
     path = folder / keeper_name()
     if path.exists():
         return path
-    aside = folder / f".{path.name}.{os.getpid()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        aside.write_bytes(keeper_bytes())
-        aside.replace(path)
+        replace_file(path, keeper_bytes())
     except OSError as error:
         hint = "make it writable, or name another one"
         raise StorageUnavailable(f"units cannot be kept in {folder}: {error.strerror}", hint=hint) from error

@@ -49,7 +49,6 @@ class Local(Executor):
 
     @property
     def is_here(self) -> bool:
-        """Always."""
         return True
 
     def submit(self, spec: UnitSpec) -> UnitHandle:

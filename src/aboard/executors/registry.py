@@ -8,7 +8,6 @@ that map names to values also `NAME:VALUE`: `docker:ports=6006:8080`.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -16,6 +15,7 @@ from typing import Any
 
 from aboard.errors import InvalidType, InvalidValue, MissingPackage, UnknownName
 from aboard.executors.executor import Executor
+from aboard.foundation.text import did_you_mean
 from aboard.model.units import UnitHandle
 
 GROUP = "aboard.executors"
@@ -31,7 +31,6 @@ _OWN_WITHOUT_PORTS = frozenset({"vertex"})  # said here too: a list of names mus
 
 
 def executor_names() -> list[str]:
-    """All names that can be used here."""
     return sorted({*_OWN, *(point.name for point in entry_points(group=GROUP))})
 
 
@@ -44,9 +43,8 @@ def executor_class(name: str) -> type[Executor]:
         if point.name == name:
             return _load_entry_point(point)
     names = executor_names()
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UnknownName(f"there is no executor {name!r}", hint=f"{hint}executors are: {', '.join(names)}")
+    hint = f"{did_you_mean(name, names)}executors are: {', '.join(names)}"
+    raise UnknownName(f"there is no executor {name!r}", hint=hint)
 
 
 def has_ports(name: str) -> bool:

@@ -120,8 +120,6 @@ _ENDED_FROM_OUTSIDE = frozenset({128 + signal.SIGTERM, 128 + signal.SIGKILL})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmJob:
-    """A job as Slurm tells of it."""
-
     state: str
     reason: str = ""
     exit_code: int | None = None

@@ -41,7 +41,6 @@ class Tunnel:
         return None
 
     def close(self) -> None:
-        """End it, if there is one."""
         handle = self._local.find(self._unit)
         if handle is None:
             return

@@ -325,7 +325,6 @@ class Vertex(Executor):
         raise InvalidValue(f"the unit has no port {port!r}", hint="its ports: none; jobs of Vertex have none")
 
     def console_url(self, handle: UnitHandle) -> str:
-        """The job's page for a browser."""
         _, project, _, location, _, number = handle.place["job"].split("/")
         return f"https://console.cloud.google.com/ai/platform/locations/{location}/training/{number}?project={project}"
 

@@ -39,17 +39,14 @@ class VertexClients:
 
     @property
     def parent(self) -> str:
-        """Of all that is made."""
         return f"projects/{self.project}/locations/{self.location}"
 
     @cached_property
     def jobs(self) -> Any:
-        """Custom jobs."""
         return self._client("JobService")
 
     @cached_property
     def tensorboards(self) -> Any:
-        """TensorBoard instances."""
         return self._client("TensorboardService")
 
     def log_entries(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -86,13 +83,11 @@ def default_project() -> str:
 
 
 def is_absent(error: BaseException) -> bool:
-    """Whether something was not found."""
     return isinstance(error, _faults.NotFound)
 
 
 @contextlib.contextmanager
 def translate_errors(clients: VertexClients) -> Generator[None]:
-    """Errors of the library become aboard's own."""
     try:
         yield
     except _auth_faults.GoogleAuthError as error:

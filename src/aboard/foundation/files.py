@@ -12,6 +12,7 @@ import errno
 import itertools
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Generator
 from pathlib import Path
@@ -117,25 +118,52 @@ def aside_name() -> str:
 
 
 @contextlib.contextmanager
-def written_aside(path: Path) -> Generator[IO[bytes]]:
-    """A file to write that becomes `path` when the block ends well, and vanishes when it does not."""
+def replaced(path: Path, *, mode: int = 0o666, fsync: bool = False) -> Generator[IO[bytes]]:
+    """A file to write that becomes `path` when the block ends well, and vanishes when it does not; raises OSError."""
     aside = path.parent / aside_name()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = aside.open("xb")
-    except OSError as error:
-        raise StorageUnavailable(f"{path} cannot be written: {error.strerror}.") from None
-    try:
-        with file:
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if fsync:
+                file.flush()
+                os.fsync(file.fileno())
         aside.replace(path)
-    except BaseException as error:
-        aside.unlink(missing_ok=True)
-        if isinstance(error, OSError) and not isinstance(error, AboardError):
-            raise StorageUnavailable(f"{path} cannot be written: {error.strerror}.") from None
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
         raise
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Replace the content of a file, whole or not at all; raises OSError."""
+    with replaced(path, mode=mode) as file:
+        file.write(data)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file with its times, whole or not at all; raises OSError."""
+    aside = target.parent / aside_name()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, aside)
+        aside.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def written_aside(path: Path) -> Generator[IO[bytes]]:
+    """As `replaced`, forced to the disk, in a folder that is made; what goes wrong is StorageUnavailable."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path, fsync=True) as file:
+            yield file
+    except OSError as error:
+        if isinstance(error, AboardError):
+            raise
+        raise StorageUnavailable(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def open_source(path: Path, key: str) -> IO[bytes]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -14,11 +14,22 @@ _COMPARED = 2000  # of a million tags the first ones have to do: an error must n
 _SUGGESTIONS = 5
 
 
+def closest_names(wanted: str, names: Iterable[str], most: int = 1, *, cutoff: float = 0.6) -> list[str]:
+    """The names that look most like the wanted one, the likeliest first."""
+    return difflib.get_close_matches(wanted, list(islice(names, _COMPARED)), n=most, cutoff=cutoff)
+
+
+def did_you_mean(wanted: str, names: Iterable[str]) -> str:
+    """The beginning of a hint, with a space at its end; empty where no name looks like the wanted one."""
+    near = closest_names(wanted, names)
+    return f"did you mean {near[0]!r}? " if near else ""
+
+
 def nearest_names(wanted: str, names: Collection[str]) -> list[str]:
     """A few names that contain the wanted one or look like it, the likeliest first."""
     folded = wanted.casefold()
     containing = (name for name in names if folded and folded in name.casefold())
-    alike = difflib.get_close_matches(wanted, list(islice(names, _COMPARED)), n=_SUGGESTIONS, cutoff=0.5)
+    alike = closest_names(wanted, names, _SUGGESTIONS, cutoff=0.5)
     return list(dict.fromkeys([*islice(containing, _SUGGESTIONS), *alike]))[:_SUGGESTIONS]
 
 

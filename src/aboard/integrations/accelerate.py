@@ -30,15 +30,12 @@ class AboardTracker(_tracking.GeneralTracker):
 
     @property
     def tracker(self) -> Run:
-        """The run."""
         return self.run
 
     def store_init_configuration(self, values: Mapping[str, Any]) -> None:
-        """Hyperparameters."""
         self.run.log_hparams(values)
 
     def log(self, values: Mapping[str, Any], step: int | None = None, **kwargs: Any) -> None:
-        """Numbers and texts of one step."""
         writer, at = self.run.writer(), step or 0
         texts = {name: value for name, value in values.items() if isinstance(value, str)}
         self._scalars.log(writer, {name: value for name, value in values.items() if name not in texts}, at)

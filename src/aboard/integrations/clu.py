@@ -34,7 +34,6 @@ class AboardMetricWriter(_interface.MetricWriter):
         self._scalars = ScalarLogger("clu")
 
     def write_scalars(self, step: int, scalars: Mapping[str, Any]) -> None:
-        """Numbers of one step."""
         self._scalars.log(self._writer, scalars, int(step))
 
     def write_images(self, step: int, images: Mapping[str, Any]) -> None:
@@ -56,14 +55,12 @@ class AboardMetricWriter(_interface.MetricWriter):
                 self._writer.add_audio(tag, sound, int(step), sample_rate=sample_rate)
 
     def write_texts(self, step: int, texts: Mapping[str, str]) -> None:
-        """Texts in Markdown."""
         for name, value in texts.items():
             self._writer.add_text(name, value, int(step))
 
     def write_histograms(
         self, step: int, arrays: Mapping[str, Any], num_buckets: Mapping[str, int] | None = None
     ) -> None:
-        """Histograms of arrays."""
         for name, value in arrays.items():
             bins = (num_buckets or {}).get(name)
             more: dict[str, Any] = {} if bins is None else {"bins": "auto", "max_bins": bins}
@@ -97,11 +94,9 @@ class AboardMetricWriter(_interface.MetricWriter):
         )
 
     def write_hparams(self, hparams: Mapping[str, Any]) -> None:
-        """Hyperparameters."""
         self.run.log_hparams(hparams)
 
     def flush(self) -> None:
-        """Everything written so far is in files."""
         self.run.flush()
 
     def close(self) -> None:

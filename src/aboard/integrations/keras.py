@@ -76,7 +76,6 @@ class KerasCallback(keras.callbacks.Callback):
         self.run.log_hparams({**self._fit_hparams(), **self._hparams})
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """A batch was trained on."""
         self._batch_count += 1
         if self._batches is not None and logs:
             self._batches.trained(logs)

@@ -48,7 +48,6 @@ class RunTensorBoard(keras.callbacks.TensorBoard):
         self._batch_metrics = BatchMetrics(self.run.writer(), batch_group) if batch_metrics else None
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """A batch was trained on."""
         super().on_train_batch_end(batch, logs)
         if self._batch_metrics is not None and logs:
             self._batch_metrics.trained(logs)

@@ -25,7 +25,6 @@ class LightGBMCallback:
         self._has_told = False
 
     def __call__(self, env: Any) -> None:
-        """A round is over."""
         if not self._has_told:
             self._has_told = True
             self.run.log_hparams(env.params)

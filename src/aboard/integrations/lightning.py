@@ -78,7 +78,6 @@ class AboardLogger(_loggers.Logger):
 
     @property
     def name(self) -> str:
-        """The name of the run."""
         return self.run.name
 
     @property
@@ -93,17 +92,14 @@ class AboardLogger(_loggers.Logger):
 
     @property
     def log_dir(self) -> str:
-        """Where event files go."""
         return str(self.run.tensorboard_dir)
 
     def log_hyperparams(self, params: dict[str, Any] | Namespace | None = None, *_: Any, **more: Any) -> None:
-        """Hyperparameters of the module."""
         hparams = {**_as_dict(params), **more}
         if _is_first_rank() and hparams:
             self.run.log_hparams(hparams)
 
     def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:
-        """Numbers of one step."""
         if _is_first_rank():
             if self._writer is None:
                 self._writer = self.run.writer()
@@ -139,7 +135,6 @@ class BatchMetricsCallback(lightning.Callback):
         self._logs = bool(trainer.is_global_zero)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """A batch was trained on."""
         if self._logs and outputs is not None:
             values: Mapping[str, Any] = outputs if isinstance(outputs, Mapping) else {"loss": outputs}
             self._batches.trained(values)

@@ -49,13 +49,11 @@ class RayTuneCallback(tune.Callback):
         self._endings: list[threading.Thread] = []
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """A trial starts, or goes on."""
         self._run_of(trial)
 
     def on_trial_result(
         self, iteration: int, trials: list[Any], trial: Any, result: Mapping[str, Any], **info: Any
     ) -> None:
-        """A trial has reported numbers."""
         step = result.get("timesteps_total") or result.get("training_iteration") or 0
         shown = {name: value for name, value in result.items() if name not in _ABOUT_THE_TRIAL and _is_shown(value)}
         self._scalars.log(self._run_of(trial).writer(), shown, step, _PREFIX)

@@ -44,7 +44,6 @@ class TorchWriter:
             )
 
     def close(self) -> None:
-        """Flush and close the file."""
         self.writer.close()
 
 

@@ -56,7 +56,6 @@ class TransformersCallback(transformers.TrainerCallback):
         logs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """The Trainer has something to log."""
         if not state.is_world_process_zero or not logs:
             return
         self._scalars.log(self._begun(args).writer(), tagged(logs), state.global_step)

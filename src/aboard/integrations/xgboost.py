@@ -31,7 +31,6 @@ class XGBoostCallback(xgboost.callback.TrainingCallback):
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """A round is over."""
         for stage, metrics in evals_log.items():
             newest = {name: _newest(values) for name, values in metrics.items()}
             self._scalars.log(self.run.writer(stage), newest, epoch)

@@ -14,7 +14,7 @@ from typing import Self
 
 from aboard.config.settings import load_settings
 from aboard.errors import Conflict
-from aboard.foundation.locks import LockHeld, ProcessLock
+from aboard.foundation.locks import ProcessLock, is_locked
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecords, write_owned
 from aboard.model.ids import new_uid
@@ -44,11 +44,9 @@ class Experiment:
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """Those that were added, in their order."""
         return tuple(self._jobs)
 
     def add(self, job: Job) -> Job:
-        """Have a job belong to it."""
         if self._lock is None:
             raise Conflict(f"the experiment {self.name} is closed", hint="make another one")
         self._jobs.append(job)
@@ -73,10 +71,6 @@ class Experiment:
 def is_open(lock: Path) -> bool:
     """Whether the launcher of an experiment still lives and has not closed it."""
     try:
-        held = ProcessLock(lock)
-    except LockHeld:
-        return True
+        return is_locked(lock)
     except OSError:
         return False
-    held.release()
-    return False

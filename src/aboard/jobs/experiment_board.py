@@ -134,8 +134,6 @@ _TOKEN = re.compile(rb"[?]token=([A-Za-z0-9_-]+)")  # as `aboard view` prints it
 
 
 class ExperimentBoard:
-    """A board that was started beside an experiment."""
-
     def __init__(self, handle: UnitHandle) -> None:
         self.handle = handle
         self._executor = executor_of(handle)
@@ -176,11 +174,9 @@ class ExperimentBoard:
         return "" if line is None else str(line(self.handle))
 
     def logs(self, *, follow: bool = False) -> Iterator[bytes]:
-        """What it printed."""
         return self._executor.logs(self.handle, follow=follow)
 
     def stop(self) -> None:
-        """Ask for its end."""
         self._executor.stop(self.handle)
 
     def wait(self, timeout: float | None = None) -> UnitStatus:

@@ -64,22 +64,18 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What its run is called."""
         return self._record.run
 
     @property
     def experiment(self) -> str:
-        """Which runs its run belongs with."""
         return self._record.experiment
 
     @property
     def record(self) -> JobRecord:
-        """What is written down of it."""
         return self._record
 
     @property
     def executor(self) -> Executor:
-        """Where it runs."""
         if self._record.handle:
             return executor_of(UnitHandle.parse(self._record.handle))
         return make_executor(self._record.executor, self._record.options)
@@ -384,7 +380,6 @@ def submit_again(job: Job, records: JobRecords) -> Job:
 
 
 def _stored_unit(job: Job, records: JobRecords) -> UnitSpec:
-    """The unit as it was."""
     try:
         return unit_from_json(json.loads(records.unit_file(job.id).read_text("utf-8")))
     except (OSError, ValueError) as error:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any, Self, cast
 
 from aboard.config.home import home_hint
 from aboard.errors import AboardError, Conflict, InvalidValue, NewerFormat, StorageUnavailable, UnknownName
-from aboard.foundation.files import make_private_folder
+from aboard.foundation.files import make_private_folder, replace_file
 from aboard.model.documents import DocumentFields
 from aboard.model.ids import check_uid, is_uid
 from aboard.model.units import Mount, Port, Resources, UnitSpec
@@ -47,12 +45,10 @@ class JobRecord:
     """Id of its sweep, under which the source of all its jobs is kept."""
 
     def text(self) -> str:
-        """One JSON document."""
         return json.dumps({"format": _FORMAT, "version": _VERSION, **asdict(self)}, indent=1, sort_keys=True)
 
     @classmethod
     def parse(cls, text: str, place: str) -> Self:
-        """The record that was written as this text."""
         try:
             fields = DocumentFields(json.loads(text), place)
         except ValueError:
@@ -87,7 +83,6 @@ class JobRecords:
         return self.folder / check_uid(job)
 
     def path(self, job: str) -> Path:
-        """The file of a job's record."""
         return self.folder / f"{check_uid(job)}.json"
 
     def unit_file(self, job: str) -> Path:
@@ -106,7 +101,6 @@ class JobRecords:
         write_owned(self.path(record.id), record.text())
 
     def get(self, job: str) -> JobRecord:
-        """The job with this id."""
         path = self.path(job)
         try:
             return JobRecord.parse(path.read_text("utf-8"), str(path))
@@ -178,16 +172,10 @@ class JobRecords:
 
 def write_owned(path: Path, text: str) -> None:
     """Replace a file that only its owner can read; whole or not at all."""
-    aside = path.with_name(f".{secrets.token_hex(8)}")
     try:
         make_private_folder(path.parent)
-        file = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        aside.replace(path)
+        replace_file(path, text.encode(), mode=0o600)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
         message = f"{path} cannot be written: {cast('str', error.strerror)}."
         raise StorageUnavailable(message, hint=home_hint(error)) from error
 
@@ -198,7 +186,6 @@ def unit_to_json(spec: UnitSpec) -> dict[str, Any]:
 
 
 def unit_from_json(document: dict[str, Any]) -> UnitSpec:
-    """The unit that was written so."""
     parts: dict[str, Any] = {
         **document,
         "command": tuple(document["command"]),

@@ -17,7 +17,6 @@ folder holds a shared lock on it. A folder without a lock that was not entered f
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import io
 import os
@@ -35,6 +34,7 @@ from typing import Self
 from aboard.errors import Conflict, InvalidValue, KeyExists, KeyNotFound, StorageUnavailable, StoreError
 from aboard.executors.source_archive import extract_below, refuse_links_out, source_archive, source_files
 from aboard.foundation.file_systems import network_file_system_of
+from aboard.foundation.locks import lock_descriptor
 from aboard.jobs.cancellation import BRIEF
 from aboard.model.ids import new_uid
 from aboard.store.connection import Patience
@@ -174,7 +174,7 @@ def _is_held(folder: Path) -> bool:
     except FileNotFoundError:
         return False
     with contextlib.suppress(OSError):  # where nobody can hold it, nobody can remove it either
-        fcntl.flock(held, fcntl.LOCK_SH)
+        lock_descriptor(held, shared=True, wait=True)
     if not _is_still(folder, held):
         os.close(held)
         return False
@@ -223,7 +223,7 @@ def _remove_folder(folder: Path) -> None:
     """Remove a folder that nobody holds; at once for all who look for it under its name."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_descriptor(held)
         # Somebody may have gone into it, and out again, since its age was looked at.
         if not _is_still(folder, held) or not _is_old(folder):
             return

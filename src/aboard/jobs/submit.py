@@ -89,7 +89,6 @@ def submit(
 
 
 def submit_job(request: JobRequest) -> Job:
-    """Submit one job."""
     preparing = JobPreparation(request)
     one = preparing.prepared(request.hparams, request.name)
     with undo_if_refused([one], preparing.records):

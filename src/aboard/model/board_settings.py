@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from aboard.errors import Forbidden, InvalidValue
+from aboard.foundation.text import did_you_mean
 from aboard.model.units import Mount
 
 SAMPLES_FLAG = "--samples_per_plugin"
@@ -69,9 +69,8 @@ def parse_settings(given: Mapping[str, object], *, allowed_plugins: Collection[s
             hint = "leave it away, or have a process started: --process, or --executor docker for images and mounts"
             raise InvalidValue(f"{key!r} is for boards that are processes of their own", hint=hint)
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise InvalidValue(f"a board has no setting {key!r}", hint=f"{hint}known are {', '.join(KEYS)}")
+            hint = f"{did_you_mean(key, KEYS)}known are {', '.join(KEYS)}"
+            raise InvalidValue(f"a board has no setting {key!r}", hint=hint)
     samples, title = _hosted_arguments(_texts(given, "tensorboard_args"))
     plugins = _texts(given, "plugins")
     for name in plugins:
@@ -146,11 +145,8 @@ def parse_process_settings(given: Mapping[str, object]) -> ProcessSettings:
     own = _flat(given)
     for key in own:
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise InvalidValue(
-                f"a board that is a process has no setting {key!r}", hint=f"{hint}known are {', '.join(_KEYS)}"
-            )
+            hint = f"{did_you_mean(key, _KEYS)}known are {', '.join(_KEYS)}"
+            raise InvalidValue(f"a board that is a process has no setting {key!r}", hint=hint)
     return ProcessSettings(
         arguments=_process_arguments(own.get("tensorboard_args", ())),
         executor=_text(own.get("executor", ""), "executor", "write a name, as docker or slurm:partition=cpu"),

@@ -56,7 +56,6 @@ def run_name(number: int) -> str:
 
 
 def experiment_name(number: int) -> str:
-    """How an experiment is named by its number."""
     return f"exp{number}"
 
 

@@ -58,7 +58,6 @@ class MetricSummary:
 
     @classmethod
     def of(cls, point: MetricPoint) -> MetricSummary:
-        """The summary of a single point."""
         extreme = None if math.isnan(point.value) else point
         return cls(point, extreme, extreme, 1)
 

@@ -11,7 +11,6 @@ from aboard.errors import InvalidValue
 
 
 def now() -> datetime:
-    """The present moment."""
     return datetime.now(UTC)
 
 

@@ -139,7 +139,6 @@ class UnitSpec:
             raise InvalidValue(f"unit {self.name} has two ports of one name", hint=f"its ports: {', '.join(names)}")
 
     def port(self, name: str) -> Port:
-        """The port of that name."""
         for port in self.ports:
             if port.name == name:
                 return port
@@ -226,8 +225,6 @@ class UnitHandle:
 
 
 class EndReason(StrEnum):
-    """Why a unit ended."""
-
     COMPLETED = "completed"  # by itself, with exit code 0
     STOPPED = "stopped"  # somebody asked for it
     EXITED = "exited"  # by itself, with another exit code or by a signal
@@ -281,7 +278,6 @@ class UnitStatus:
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether it did what it was there for."""
         return self.reason is EndReason.COMPLETED
 
 

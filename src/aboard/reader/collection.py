@@ -159,7 +159,6 @@ class RunCollection:
 
     @property
     def progress(self) -> ReadingProgress:
-        """How far reading has come."""
         pending = sum(store.pending for store in self._stores)
         return self._tally.progress(len(self._logdirs) + pending, self._cycles)
 
@@ -429,7 +428,6 @@ class Follower:
         self._thread = threading.Thread(target=self._follow, name="aboard-follower", daemon=True)
 
     def start(self) -> None:
-        """Begin reading."""
         self._thread.start()
 
     def stop(self) -> None:

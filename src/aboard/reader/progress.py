@@ -60,7 +60,6 @@ class ReadingTally:
         self._sum = _Sum(self._sum.bytes_read - sum(count for count, _ in forgotten), newest, ())
 
     def progress(self, runs_found: int, cycles: int) -> ReadingProgress:
-        """The state of reading."""
         runs_read, sums = len(self._read), self._sum
         return ReadingProgress(
             min(runs_read, runs_found),

@@ -142,7 +142,6 @@ class RunReader:
 
     @property
     def folder(self) -> Path:
-        """Where its event files lie."""
         return Path(self._folder)
 
     def read_media(self, tag: int, entry: TagEntry) -> bytes | None:
@@ -161,7 +160,6 @@ class RunReader:
             return self._by_plugin.get(plugin, {})
 
     def plugins(self) -> set[str]:
-        """The plugins that have tags here."""
         with self._lock:
             self._take_new_tags()
             return set(self._by_plugin)
@@ -221,7 +219,6 @@ def index_of(run: RunReader) -> TagIndex:
 
 
 def indexes_of(runs: Iterable[RunReader]) -> list[TagIndex]:
-    """The index of each run."""
     with _lock:
         found = [_indexes.get(run) for run in runs]
     if None in found:
@@ -235,7 +232,6 @@ def plugins_of_runs(runs: Iterable[RunReader]) -> set[str]:
 
 
 def find_tag(run: RunReader, plugin: str, name: str) -> Tag | None:
-    """A tag by its name."""
     row = index_of(run).find(plugin, name)
     return None if row is None else _tag(run, row)
 

@@ -35,7 +35,6 @@ class RunContext:
 
     @property
     def tensorboard(self) -> Path:
-        """The folder for event files."""
         return self.output / TENSORBOARD
 
     @property

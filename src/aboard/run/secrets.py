@@ -82,7 +82,6 @@ class Secrets:
         )
 
     def mask(self, text: str) -> str:
-        """A text without secrets."""
         if self._texts is not None:
             text = self._texts.sub(MASK, text)
         for begin, shape in _IN_TEXT:
@@ -111,7 +110,6 @@ class Secrets:
         return MASK if is_number and _NUMBERS_TOO.search(name) and is_secret_name(name) else value
 
     def mask_command(self, command: Sequence[str]) -> list[str]:
-        """A command line without secrets."""
         found = _secret_arguments(command)
         own = Secrets([*self.values, *found])
         hidden = set(found)  # also those that are too short to be masked elsewhere

@@ -9,17 +9,15 @@ described in docs/decisions/0010.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, cast
 
 from aboard.errors import StorageUnavailable
-from aboard.foundation.files import make_private_folder
+from aboard.foundation.files import make_private_folder, replace_file
 
 SPOOLS = "spool"
 """Below the person's home folder: one folder for each run, named by its uid."""
@@ -51,20 +49,13 @@ def spools_of(home: Path) -> Path:
     return home / SPOOLS
 
 
-_ASIDE = ".aboard-aside-"  # uploaders pass over files that begin so
-
-
 def write_json(path: Path, document: Mapping[str, object]) -> None:
     """Replace a file by a document."""
-    aside = path.parent / f"{_ASIDE}{secrets.token_hex(8)}"
     try:
         make_private_folder(path.parent)
         # In ASCII: texts may hold half a character, which UTF-8 cannot.
-        aside.write_text(json.dumps(document, allow_nan=False), encoding="ascii")
-        aside.replace(path)
+        replace_file(path, json.dumps(document, allow_nan=False).encode("ascii"))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
         failure = StorageUnavailable(f"{path} cannot be written: {os.strerror(error.errno or 0)}.")
         failure.errno = error.errno
         raise failure from None

@@ -10,7 +10,6 @@ without a lock belongs to a server that is gone.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import getpass
 import json
 import logging
@@ -27,7 +26,7 @@ from aboard.config.cloud_credentials import fingerprints
 from aboard.config.home import home_hint
 from aboard.errors import Conflict, StorageUnavailable
 from aboard.foundation.files import make_private_folder
-from aboard.foundation.locks import LockHeld, ProcessLock
+from aboard.foundation.locks import LockHeld, ProcessLock, lock_descriptor
 from aboard.model.times import now, time_text
 
 _TRIES = 20
@@ -160,7 +159,7 @@ class Announcement:
         # Locked and complete before it gets its name: who sees the file never takes a living server for a dead one.
         aside = self._path.with_suffix(".aside")
         self._file = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_descriptor(self._file)
         os.write(self._file, document)
         aside.rename(self._path)
 
@@ -169,7 +168,7 @@ def _remove_dead(folder: Path) -> None:
     """Take away what servers have left that were killed."""
     for path in folder.glob("*.json"):
         with contextlib.suppress(OSError), path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_descriptor(file.fileno())
             path.unlink()
 
 

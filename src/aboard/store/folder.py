@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
 import time
@@ -49,6 +48,7 @@ from aboard.foundation.files import (
     read_all,
     write_all,
 )
+from aboard.foundation.locks import lock_descriptor
 from aboard.store.keys import check_key, join_key
 from aboard.store.store import ByteRange, FetchedObject, ObjectInfo, Store
 
@@ -383,7 +383,7 @@ def _lock(descriptor: int, key: str) -> None:
     end = time.monotonic() + LOCK_SECONDS
     while True:
         try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock_descriptor(descriptor)
         except BlockingIOError:
             if time.monotonic() > end:
                 raise StoreUnreachable(f"{key}: another process has been appending for {LOCK_SECONDS} s.") from None

@@ -67,8 +67,6 @@ def cut_ranges(wanted: Sequence[ByteRange], fetched: Sequence[ByteRange], conten
 
 @dataclass(frozen=True)
 class TrafficCount:
-    """What was counted up to one moment."""
-
     requests: Mapping[str, int]
     """By kind: get, head, list, put, append, delete."""
     bytes_in: int
@@ -103,7 +101,6 @@ class Traffic:
             self._bytes_out += bytes_out
 
     def count(self) -> TrafficCount:
-        """The counters now."""
         with self._lock:
             return TrafficCount(MappingProxyType(dict(self._requests)), self._bytes_in, self._bytes_out)
 
@@ -219,7 +216,6 @@ class Store(ABC):
         return self._head(check_key(key))
 
     def exists(self, key: str) -> bool:
-        """Whether there is something under this key."""
         try:
             self.head(key)
         except KeyNotFound:

@@ -175,5 +175,4 @@ def real_location(root: str) -> str:
 
 
 def is_below(uri: str, root: str) -> bool:
-    """Whether `uri` is `root` or lies below it."""
     return uri == root or uri.startswith(f"{root.rstrip('/')}/")

@@ -66,12 +66,10 @@ class HeldFile:
 
     @property
     def descriptor(self) -> int:
-        """Where to read it."""
         assert self._file is not None
         return self._file
 
     def close(self) -> None:
-        """Give the file back."""
         file, self._file = self._file, None
         if file is not None:
             os.close(file)
@@ -82,7 +80,6 @@ class HeldFile:
 
 
 def identity(file: int) -> Identity:
-    """The state of an open file now."""
     return identity_of(os.fstat(file))
 
 

@@ -143,8 +143,6 @@ def _ends(path: Path, outline: OutlinedFile) -> bytes:
 
 
 class PackResult(StrEnum):
-    """What became of a run."""
-
     PACKED = "packed"
     THERE = "there already"
     LIVE = "not over"

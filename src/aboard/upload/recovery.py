@@ -9,7 +9,6 @@ deleted the folder), the objects are listed: what is whole is kept, and the rest
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from aboard.errors import DamagedDocument, InvalidValue
 from aboard.foundation.documents import fields_of, parse_document, render_document
-from aboard.foundation.files import aside_name
+from aboard.foundation.files import replace_file
 from aboard.model.documents import DocumentFields
 from aboard.model.ids import uid_time
 from aboard.model.runs import RunRecord
@@ -62,14 +61,7 @@ def write_journal(path: Path, journal: Journal) -> None:
         "plans": {where: list(plan) for where, plan in journal.plans.items()},
         "garbage": list(journal.garbage),
     }
-    aside = path.parent / aside_name()
-    try:
-        aside.write_bytes(render_document(FORMAT, document))
-        aside.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
-        raise
+    replace_file(path, render_document(FORMAT, document))
 
 
 def read_journal(path: Path) -> Journal | None:

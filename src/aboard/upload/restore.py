@@ -137,8 +137,6 @@ _Document = TypeVar("_Document")
 
 @dataclass(frozen=True)
 class Restored:
-    """What a restore did."""
-
     files: int
     bytes: int
     """Fetched; what was there already is not counted."""

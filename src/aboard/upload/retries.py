@@ -112,7 +112,6 @@ class UploadProblems:
 
     @property
     def all(self) -> dict[str, str]:
-        """What is wrong now."""
         with self._lock:
             return dict(self._wrong)
 
@@ -141,7 +140,6 @@ class FailedFiles:
         self._until: dict[str, float] = {}
 
     def add(self, found: LocalFile, reason: str) -> None:
-        """Let a file rest."""
         self._until[found.source] = self._monotonic() + REST_SECONDS
         self._conditions.wrong(str(found.path), reason)
 
@@ -150,6 +148,5 @@ class FailedFiles:
         return self._until.get(found.source, 0) > self._monotonic()
 
     def well(self, found: LocalFile) -> None:
-        """A file was shipped."""
         if self._until.pop(found.source, None) is not None:
             self._conditions.well(str(found.path), "it is shipped now.")

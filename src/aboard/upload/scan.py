@@ -110,8 +110,6 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A local file."""
-
     source: str
     """Its place below the folder of the run; see `aboard.store.run.layout`."""
     path: Path
@@ -126,8 +124,6 @@ class LocalFile:
 
 @dataclass
 class Scan:
-    """What one look at the folders found."""
-
     files: list[LocalFile] = field(default_factory=list[LocalFile])
     problems: dict[str, str] = field(default_factory=dict[str, str])
     """By path: why it is not shipped."""
@@ -136,7 +132,6 @@ class Scan:
 
 
 def scan(spool: Spool) -> Scan:
-    """Look at everything once."""
     result = Scan()
     result.has_output = _walk(result, spool.output, OUTPUT)
     if spool.log is not None:

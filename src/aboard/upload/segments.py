@@ -151,7 +151,6 @@ class GrowingFile:
         return self.plan
 
     def read_plan(self, file: int, plan: SegmentPlan) -> bytes:
-        """The bytes of a plan."""
         data = local_file.read(file, plan.start, plan.end)
         if zlib.crc32(data, self.row.crc32 or 0) != plan.crc32:
             raise SourceChanged("The file was rewritten while it was read.")

@@ -65,12 +65,10 @@ class UploadState:
 
 
 def files_text(count: int) -> str:
-    """A number of files in words."""
     return f"{count} file{'s' * (count != 1)}"
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes in words."""
     unit = 0
     while count >= 1000 and unit < len(_UNITS) - 1:
         count, unit = count / 1000, unit + 1
@@ -121,7 +119,6 @@ class Transfer:
         """How the run ended, as far as is known here."""
 
     def look(self) -> Scan:
-        """Look at the folders."""
         found = scan(self._spool)
         for path, problem in found.problems.items():
             self.conditions.wrong(path, problem)

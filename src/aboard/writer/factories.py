@@ -92,7 +92,6 @@ class RecordWriter:
         self._file: RecordFile | None = _open(self.path)
 
     def write(self, data: bytes) -> None:
-        """Append one record."""
         if self._file is None:
             raise ValueError(f"the record writer of {self.path} is closed")
         self._file.write(frame_record(bytes(memoryview(data))))  # bytes() alone makes zeros of an integer

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from pathlib import Path
@@ -50,9 +51,9 @@ def test_what_a_job_runs_in_stays_as_long_as_it_runs(
     tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, opened = _unpacked(tmp_path / "sources" / "held"), list[int]()
-    flock = sources.fcntl.flock
+    flock = fcntl.flock  # noqa: TID251 - the call that a job makes is observed
     with monkeypatch.context() as patch:
-        patch.setattr(sources.fcntl, "flock", lambda file, how: (opened.append(file), flock(file, how)))
+        patch.setattr(fcntl, "flock", lambda file, how: (opened.append(file), flock(file, how)))
         enter_unpacked(held, lambda: pytest.fail("it is there"))  # the job: its lock belongs to what it has opened
     os.utime(held, (0, 0))
     enter_unpacked(tmp_path / "sources" / "mine", lambda: packed)
@@ -81,14 +82,14 @@ def test_a_folder_that_is_taken_away_in_between_is_made_again(
     tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = _unpacked(tmp_path / "sources" / "mine")
-    flock, moved = sources.fcntl.flock, tmp_path / "moved"
+    flock, moved = fcntl.flock, tmp_path / "moved"  # noqa: TID251
 
     def taken_first(held: int, how: int) -> None:
         if not moved.exists():
             folder.rename(moved)
         flock(held, how)
 
-    monkeypatch.setattr(sources.fcntl, "flock", taken_first)
+    monkeypatch.setattr(fcntl, "flock", taken_first)
     enter_unpacked(folder, lambda: packed)
     assert (folder / "train.py").read_text() == "print(1)"
     assert Path.cwd() == folder

@@ -72,7 +72,6 @@ def run_row(run: RunRecord, names: NameIds) -> Row:
 
 
 def hparam_rows(run_id: int, run: RunRecord, names: NameIds) -> list[Row]:
-    """The rows of `hparams`."""
     workspace = names.workspace(run)
     keys = {names.fields[workspace, "hparam", stored_key(name)]: value for name, value in run.hparams.items()}
     return [{"run_id": run_id, "field_id": field, **_hparam(value)} for field, value in keys.items()]
@@ -103,7 +102,6 @@ def _digits(number: int) -> str | None:
 
 
 def hparam_value(kind: str, number: float | None, text: str | None, flag: int | None) -> HparamValue:
-    """The value that a row of `hparams` holds."""
     match kind:
         case "bool":
             return bool(flag)
@@ -120,7 +118,6 @@ def hparam_value(kind: str, number: float | None, text: str | None, flag: int | 
 
 
 def metric_rows(run_id: int, run: RunRecord, names: NameIds) -> list[Row]:
-    """The rows of `metrics`."""
     workspace = names.workspace(run)
     keys = {names.fields[workspace, "metric", stored_key(name)]: metric for name, metric in run.metrics.items()}
     return [
@@ -151,7 +148,6 @@ def metric_summary(
     largest: tuple[float | None, int, float],
     count: int,
 ) -> MetricSummary:
-    """The summary that a row of `metrics` holds."""
     value, step, wall_time = last
     return MetricSummary(
         MetricPoint(math.nan if value is None else value, step, wall_time),
@@ -166,13 +162,11 @@ def _extreme(value: float | None, step: int, wall_time: float) -> MetricPoint | 
 
 
 def tag_rows(run_id: int, run: RunRecord) -> list[Row]:
-    """The rows of `tags`."""
     kept = {stored_key(name): storable(value) for name, value in run.tags.items()}
     return [{"run_id": run_id, "name": name, "value": value} for name, value in kept.items()]
 
 
 def note_rows(run_id: int, run: RunRecord) -> list[Row]:
-    """The rows of `notes`."""
     return [
         {"run_id": run_id, "position": position, "text": storable(note.text)}
         | {"author": storable(note.author), "written": note.written}
@@ -181,7 +175,6 @@ def note_rows(run_id: int, run: RunRecord) -> list[Row]:
 
 
 def attempt_rows(run_id: int, run: RunRecord) -> list[Row]:
-    """The rows of `attempts`."""
     attempts = {attempt.number: attempt for attempt in run.attempts}
     return [_attempt_row(run_id, attempt) for attempt in attempts.values()]
 
@@ -202,13 +195,11 @@ def _attempt_row(run_id: int, attempt: Attempt) -> Row:
 
 
 def attempt_of(number: int, status: str, *rest: Any) -> Attempt:
-    """The attempt that a row of `attempts` holds."""
     names = ("started", "ended", "heartbeat", "host", "exit_code", "reason", "details")
     return Attempt(number=number, status=RunState(status), **dict(zip(names, rest, strict=True)))
 
 
 def note_of(_position: int, text: str, author: str, written: datetime | None) -> Note:
-    """The note that a row of `notes` holds."""
     return Note(text=text, author=author, written=written)
 
 

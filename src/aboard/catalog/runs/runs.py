@@ -37,8 +37,6 @@ class KnownRun(NamedTuple):
 
 
 class Runs:
-    """The runs of a catalog."""
-
     def __init__(self, database: Database, seen: VisibleWorkspaces = None, *, few: int = FEW) -> None:
         self._database, self._seen = database, seen
         self._few = few
@@ -141,7 +139,6 @@ class Runs:
         in_bin: bool = False,
         now: datetime | None = None,
     ) -> int:
-        """How many runs there are."""
         with self._database.reading() as connection:
             return self._pages(connection, workspaces, where, NEWEST_FIRST, in_bin, now).count()
 

@@ -30,13 +30,11 @@ class SelectedRuns:
         self._database, self._seen = database, seen
 
     def all(self, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
-        """All runs."""
         return self._find([], where, in_bin=in_bin)
 
     def numbered(
         self, numbers: Iterable[int], where: Query | None = None, *, in_bin: bool = False
     ) -> dict[int, SelectedRun]:
-        """The runs that have these numbers, by number."""
         found: dict[int, SelectedRun] = {}
         for some in parts_of(sorted(set(numbers))):
             found |= {run.number: run for run in self._find([runs.c.id.in_(some)], where, in_bin=in_bin)}
@@ -70,7 +68,6 @@ class SelectedRuns:
         return list({run.number: run for run in [*by_uid, *found]}.values())
 
     def of_store(self, store: str, where: Query | None = None, *, in_bin: bool = False) -> list[SelectedRun]:
-        """The runs of a store."""
         return self._find([runs.c.store == stored_key(store)], where, in_bin=in_bin)
 
     def described(self, numbers: Iterable[int], hparams: Sequence[str], metrics: Sequence[str]) -> Iterator[RunRecord]:

@@ -5,30 +5,40 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import sys
 import time
 import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast
 
 import typer
 
 from aboard.api.boards import BoardCreated, BoardInfo, BoardReading
 from aboard.api.wire import to_wire
 from aboard.cli.arguments import apply_pairs, read_config_file
+from aboard.cli.habits import parse_trial_ids, refuse_files
 from aboard.cli.output import format_yaml_documents, print_json, progress_line, say
+from aboard.cli.parsing import Json
+from aboard.cli.selections import expand_files
 from aboard.client.boards import BoardOptions, Span
 from aboard.client.client import Client
 from aboard.config.settings import DEFAULT_TEMPLATE, load_settings
 from aboard.errors import Conflict, InvalidValue
+from aboard.foundation.text import did_you_mean
 from aboard.model.board_settings import KEYS as SETTINGS
 from aboard.model.board_settings import PROCESS_KEYS
 from aboard.model.boards import BoardKind
 from aboard.model.selections import NumberKind
 from aboard.model.states import UnitState
+
+Board = Annotated[str, typer.Argument(metavar="BOARD", help="Its id, the first characters of it, or its name.")]
+Boards = Annotated[
+    list[str], typer.Argument(metavar="BOARD...", help="Ids, first characters of ids, or names.", show_default=False)
+]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Go on when something is wrong with one of them.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser when there is something to see.")]
 
 _NOTHING = "name experiments (7 8), runs (--trial-ids 12 13, or run12), folders (./logs), or give a filter (--where)"
 _OWN_KEYS = ("description", "idle_timeout", "max_runtime", "sources", "template", "where", "workspace")
@@ -36,8 +46,6 @@ _OWN_KEYS = ("description", "idle_timeout", "max_runtime", "sources", "template"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartOptions:
-    """The options of `aboard board start`."""
-
     words: Sequence[str] = ()
     where: str | None = None
     workspace: str = ""
@@ -53,6 +61,86 @@ class StartOptions:
     detach: bool = False
     dry_run: bool = False
     as_json: bool = False
+
+
+def start(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[EXPERIMENT|SELECTION]...",
+            help="7, exp7, run343, run10-run20, ws1/base*, a name, ./folder, s3://bucket/path, @FILE with such words.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    trial_ids: Annotated[
+        list[str] | None, typer.Option("--trial-ids", "-t", help="Runs by number; several may follow.")
+    ] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Only runs for which a filter holds.")] = None,
+    workspace: Annotated[
+        str,
+        typer.Option(
+            "--workspace-name",
+            "--workspace",
+            "-w",
+            help="Where the board belongs, and names that have none; alone: all its runs.",
+        ),
+    ] = "",
+    template: Annotated[
+        str, typer.Option(help="Names of the runs on the board, such as '{run}_lr={hparams.lr}'.")
+    ] = "",
+    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    idle_timeout: Annotated[
+        str | None,
+        typer.Option(help="Stop it when nobody has opened it for this long, such as 30m or 2h.", show_default="never"),
+    ] = None,
+    max_runtime: Annotated[
+        str | None, typer.Option(help="Stop it so long after its start.", show_default="never")
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", metavar="KEY=VALUE", help="A setting, as idle_timeout=30m; repeatable."),
+    ] = None,
+    config_file: Annotated[
+        str | None, typer.Option("--config-file", metavar="FILE", help="Settings in YAML, TOML or JSON.")
+    ] = None,
+    process: Annotated[
+        bool, typer.Option("--process", help="A stock TensorBoard of its own, for plugins that must read real files.")
+    ] = False,
+    executor: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[:OPTIONS]",
+            help="Where that one runs, such as local, docker or slurm:partition=cpu. The server must allow it.",
+        ),
+    ] = "",
+    context: Annotated[list[str] | None, typer.Option("--context", "-c", hidden=True)] = None,
+    include: Annotated[list[str] | None, typer.Option("--include", "-i", hidden=True)] = None,
+    browser: Browser = True,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the id alone, and wait for nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what the executor would be given, as YAML; make nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Open a board over experiments, runs and folders. The same selection opens the same board again."""
+    refuse_files(context or [], include or [])
+    options = StartOptions(
+        words=[*expand_files(sources or []), *parse_trial_ids(expand_files(trial_ids or []))],
+        where=where,
+        workspace=workspace,
+        template=template,
+        description=description,
+        idle_timeout=idle_timeout,
+        max_runtime=max_runtime,
+        kind=BoardKind.PROCESS if process or executor else BoardKind.SERVER,
+        executor=executor,
+        open_browser=browser,
+        detach=detach,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+    start_board(apply_config(options, config_file, config or []))
 
 
 def start_board(options: StartOptions) -> None:
@@ -94,7 +182,6 @@ def _board_options(options: StartOptions) -> BoardOptions:
 
 
 def _show_preview(options: StartOptions) -> None:
-    """Print what the executor would be given."""
     if options.kind is BoardKind.SERVER:
         hint = "add --executor NAME, or --process for the executor of the server; or leave --dry-run out"
         raise InvalidValue("--dry-run shows what an executor is given, and a board in the server needs none", hint=hint)
@@ -151,9 +238,8 @@ def _check_key(key: str) -> None:
     # Those of boards that are processes are explained by the server.
     known = sorted((*_OWN_KEYS, *SETTINGS))
     if key not in (*known, *PROCESS_KEYS):
-        near = difflib.get_close_matches(key, known, n=1)
-        did_you_mean = f"did you mean {near[0]!r}? " if near else ""
-        raise InvalidValue(f"a board has no setting {key!r}", hint=f"{did_you_mean}known are {', '.join(known)}")
+        hint = f"{did_you_mean(key, known)}known are {', '.join(known)}"
+        raise InvalidValue(f"a board has no setting {key!r}", hint=hint)
 
 
 def _text(given: Mapping[str, object], key: str) -> str:

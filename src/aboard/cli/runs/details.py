@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Annotated, cast
 
 import typer
 
@@ -22,6 +22,7 @@ from aboard.cli.output import (
     print_pairs,
     print_table,
 )
+from aboard.cli.parsing import Csv, Json
 from aboard.client.client import Client
 from aboard.errors import AboardError
 from aboard.model.names import experiment_name, run_name
@@ -29,7 +30,9 @@ from aboard.model.runs import Attempt, MetricPoint, RunRecord
 from aboard.model.times import parse_time
 
 
-def show_run(name: str, *, as_json: bool) -> None:
+def show(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="run343, a name or a uid.")], *, as_json: Json = False
+) -> None:
     """Print all that is known of a run."""
     run = Client().runs.get(name)
     if as_json:
@@ -120,8 +123,14 @@ def _flat(details: Mapping[str, object], above: str = "") -> dict[str, str]:
     return found
 
 
-def compare_runs(first: str, second: str, *, as_json: bool, as_csv: bool) -> None:
-    """Print the fields in which two runs differ."""
+def compare(
+    first: Annotated[str, typer.Argument()],
+    second: Annotated[str, typer.Argument()],
+    *,
+    as_json: Json = False,
+    as_csv: Csv = False,
+) -> None:
+    """Print what differs between two runs."""
     comparison = Client().runs.compare(first, second)
     titles = ["field", *(_title(run) for run in (comparison.first, comparison.second))]
     if as_json:

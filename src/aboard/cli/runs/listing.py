@@ -153,8 +153,6 @@ def make_sort_key(value: object) -> tuple[int, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """The options of `aboard runs list`."""
-
     where: str | None = None
     workspaces: Sequence[str] = ()
     experiment: str | None = None

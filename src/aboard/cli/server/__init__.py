@@ -13,7 +13,6 @@ from aboard.cli.parsing import Json, WrappingGroup
 
 app = typer.Typer(
     cls=WrappingGroup,
-    help="Serve the catalog of runs over HTTP to commands, scripts and colleagues.",
     rich_markup_mode=None,
 )
 

@@ -18,8 +18,6 @@ from aboard.errors import InvalidValue, MissingPackage
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """The options of `aboard server`."""
-
     host: str | None = None
     port: int | None = None
     stores: Sequence[str] = ()

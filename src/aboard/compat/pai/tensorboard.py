@@ -24,7 +24,6 @@ class TensorBoard(Board):
     """A board; `status` is one of PAI's words."""
 
     def __init__(self, tensorboard_id: str, session: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The board with this id."""
         _refuse("session", session)
         super().__init__(tensorboard_id)
 

@@ -127,7 +127,6 @@ class Kubernetes:
             raise InvalidValue("aboard does not know how to ask for TPUs", hint=hint)
 
     def for_images(self) -> Executor:
-        """Pods."""
         from aboard.executors.kubernetes.executor import Kubernetes as Pods
 
         account = self.service_account or kubernetes_service_account()
@@ -137,7 +136,6 @@ class Kubernetes:
         return Pods(service_account=account, environment_secrets=self.environment_secrets, gpu_type_label=label)
 
     def for_processes(self) -> NoReturn:
-        """There are none."""
         raise InvalidValue("a job on Kubernetes needs an image", hint="give base_image, with aboard in it")
 
 
@@ -176,7 +174,6 @@ class Vertex:
     has_containers = True
 
     def for_images(self) -> Executor:
-        """Jobs of Vertex."""
         from aboard.executors.vertex import Vertex as CustomJobs
         from aboard.executors.vertex_client import default_project
 
@@ -192,5 +189,4 @@ class Vertex:
         )
 
     def for_processes(self) -> NoReturn:
-        """There are none."""
         raise InvalidValue("a job on Vertex needs an image", hint="give base_image, with aboard in it")

@@ -57,8 +57,6 @@ class PythonContainer:
 
 @dataclass(frozen=True)
 class Binary:
-    """A program."""
-
     path: str
 
 
@@ -117,9 +115,7 @@ class JobExecutor(Protocol):
     """What an executor of XManager is to aboard: `Local`, `Kubernetes`, `Vertex` or `Slurm`."""
 
     @property
-    def requirements(self) -> JobRequirements | None:
-        """What its jobs need."""
-        ...
+    def requirements(self) -> JobRequirements | None: ...
 
     @property
     def has_containers(self) -> bool:

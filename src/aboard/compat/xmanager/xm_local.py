@@ -60,11 +60,9 @@ class Local:
         return self.docker_options is not None
 
     def for_images(self) -> Executor:
-        """Containers of the daemon of this machine."""
         return (self.docker_options or DockerOptions()).executor()
 
     def for_processes(self) -> Executor:
-        """Processes of this machine."""
         return LocalProcesses()
 
 
@@ -75,11 +73,9 @@ class WorkUnit:
         self.job, self.work_unit_id, self.is_local = job, work_unit_id, is_local
 
     async def wait_until_complete(self) -> UnitStatus:
-        """How it ended."""
         return await asyncio.to_thread(self.job.wait)
 
     def stop(self) -> None:
-        """Ask for its end."""
         self.job.cancel()
 
     def __await__(self) -> Generator[Any, None, Self]:
@@ -99,12 +95,10 @@ class Experiment:
 
     @property
     def title(self) -> str:
-        """What it was called."""
         return self.experiment.name
 
     @property
     def work_unit_count(self) -> int:
-        """How many jobs were added."""
         return len(self._units)
 
     @property
@@ -178,7 +172,6 @@ class Experiment:
 
 
 def create_experiment(experiment_title: str) -> Experiment:
-    """A new experiment."""
     return Experiment(experiment_title)
 
 

@@ -21,9 +21,7 @@ class Slurm:
         self._jobs = SlurmJobs(**options)
 
     def for_processes(self) -> Executor:
-        """Jobs."""
         return self._jobs
 
     def for_images(self) -> Executor:
-        """There are none."""
         raise InvalidValue("Slurm has no images", hint="leave base_image out: the job uses the programs of the node")

@@ -71,11 +71,9 @@ class Run:
         self.run.log_metrics(data_dict, step_name=step_name, stage=stage or "train")
 
     def log_hparam(self, name: str, value: Any) -> None:
-        """Log one hyperparameter."""
         self.run.log_hparam(name, value)
 
     def log_hparams(self, data_dict: Mapping[str, Any]) -> None:
-        """Log hyperparameters."""
         self.run.log_hparams(data_dict)
 
     def log_event(self, event_name: str, data_dict: Mapping[str, Any] | None = None) -> None:

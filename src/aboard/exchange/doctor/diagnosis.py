@@ -26,8 +26,6 @@ _DAMAGE = frozenset(code for code, kind in KINDS.items() if kind.severity is Sev
 
 
 class Verdict(StrEnum):
-    """The answer in one word or two."""
-
     HEALTHY = "healthy"
     REMARKS = "healthy with remarks"
     DAMAGED = "damaged"
@@ -36,8 +34,6 @@ class Verdict(StrEnum):
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What was looked at and what was found."""
-
     files: list[ExaminedFile] = field(default_factory=list[ExaminedFile])
     folders: int = 0  # with event files
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -83,12 +79,10 @@ class Diagnosis:
         return Verdict.REMARKS if warned else Verdict.HEALTHY
 
     def count_of(self, severity: Severity) -> int:
-        """How many findings of a severity there are."""
         return sum(number for code, number in self.counts.items() if KINDS[code].severity is severity)
 
     @property
     def verdict_line(self) -> str:
-        """The verdict in a sentence."""
         files = count(len(self.files), "file")
         if self.verdict is Verdict.DAMAGED:
             line = f"damaged: {self.damaged_files:,} of {files}"

@@ -125,8 +125,6 @@ KINDS: Final[Mapping[str, FindingKind]] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing found, and where."""
-
     code: str
     path: str
     message: str
@@ -136,10 +134,8 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
         return KINDS[self.code].severity
 
     @property
     def advice(self) -> str:
-        """What to do."""
         return KINDS[self.code].advice

@@ -120,12 +120,10 @@ class WrittenFile:
 
     @property
     def first_wall_time(self) -> float:
-        """Of the first event."""
         return self.parts[0].first_wall_time
 
     @property
     def last_wall_time(self) -> float:
-        """The latest."""
         return max(part.last_wall_time for part in self.parts)
 
     @property
@@ -135,12 +133,10 @@ class WrittenFile:
 
     @property
     def lowest_step(self) -> int:
-        """Of all points."""
         return min((part.lowest_step for part in self.parts if part.lowest_step is not None), default=0)
 
     @property
     def highest_step(self) -> int:
-        """Of all points."""
         return max((part.highest_step for part in self.parts if part.highest_step is not None), default=0)
 
 

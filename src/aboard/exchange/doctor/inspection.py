@@ -39,7 +39,6 @@ class InspectionProgress:
     running: set[Inspection] = field(default_factory=set[Inspection])
 
     def begin(self, doing: str, files: int) -> None:
-        """Begin a stage."""
         self.doing, self.files, self.files_done, self.bytes_done = doing, files, 0, 0
 
     @property
@@ -48,7 +47,6 @@ class InspectionProgress:
         return self.bytes_done + sum(inspection.bytes_read for inspection in tuple(self.running))
 
     def words(self) -> str:
-        """The progress in a line."""
         if not self.files:
             return f"{self.doing}: {self.files_done:,} found" if self.files_done else self.doing
         line = f"{self.doing} {self.files_done:,} of {count(self.files, 'file')}"

@@ -108,7 +108,6 @@ class NewFile:
         return self._descriptor
 
     def write(self, data: bytes) -> None:
-        """Add bytes."""
         view, descriptor = memoryview(data), self.descriptor
         try:
             while view:
@@ -198,7 +197,6 @@ class Repair:
             self.left_out.append(SkippedFile(str(path), reason, missed))
 
     def shorten(self, file: ShortenedFile) -> None:
-        """Note an event file that lost damaged parts."""
         self.shortened_files += 1
         if len(self.shortened) < _MOST_LISTED:
             self.shortened.append(file)

@@ -39,8 +39,6 @@ class Again(NamedTuple):
 
 
 class UnitFolder:
-    """The files of one unit."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.output = path / "output.log"

@@ -40,7 +40,6 @@ UNREADABLE = (config.ConfigException, YAMLError, TypeError, OSError)
 
 @contextlib.contextmanager
 def translate_errors(namespace: str) -> Generator[None]:
-    """Errors of the client library become aboard's own."""
     try:
         yield
     except ApiException as error:
@@ -219,15 +218,12 @@ class ClusterIdentity:
         return {name: value for name, value in parts.items() if value}
 
     def is_same_as(self, other: ClusterIdentity) -> bool:
-        """Whether both identify the same cluster."""
         if self.authority and other.authority:
             return self.authority == other.authority
         return self.server == other.server
 
 
 class Namespace:
-    """The objects of one namespace."""
-
     def __init__(self, address: ClusterAddress, name: str) -> None:
         self.name = name
         self._api = address.connection()
@@ -270,7 +266,6 @@ class Namespace:
         return made
 
     def change(self, kind: str, name: str, change: Mapping[str, Any]) -> None:
-        """Merge a change into an object."""
         self._call("patch", kind)(name, self.name, change)
 
     def remove(self, kind: str, name: str) -> None:
@@ -282,7 +277,6 @@ class Namespace:
                 raise
 
     def jobs(self, labels: str) -> list[Any]:
-        """The Jobs with these labels."""
         return list(self._call("list", "Job")(self.name, label_selector=labels).items)
 
     def pods(self, labels: str) -> list[Any]:
@@ -301,7 +295,6 @@ class Namespace:
                 raise
 
     def end_pods(self, pods: list[Any], grace: int | None) -> None:
-        """Have several end."""
         for pod in pods:
             self.end_pod(pod.metadata.name, grace)
 

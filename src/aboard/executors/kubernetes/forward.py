@@ -191,7 +191,6 @@ def forwarded_unit(handle: UnitHandle) -> ForwardedUnit:
 
 
 def main(arguments: list[str]) -> None:
-    """Forward what the command line says."""
     handle = UnitHandle.parse(arguments[0])
     pairs = [text.split(":") for text in arguments[1:]]
     forward(forwarded_unit(handle), [(int(here), int(there)) for here, there in pairs])

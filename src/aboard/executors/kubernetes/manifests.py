@@ -126,7 +126,6 @@ def claim_of(claims: Mapping[str, str], path: str) -> str | None:
 
 
 def volumes_of(options: KubernetesOptions, spec: UnitSpec) -> list[dict[str, Any]]:
-    """The volumes of a pod."""
     named = {_claim_of_mount(options, spec, mount) for mount in spec.mounts} if spec.mounts else options.claims.keys()
     claims = [name for name in options.claims if name in named]
     return [
@@ -215,7 +214,6 @@ def add_start_time(owner: Manifest, spec: UnitSpec) -> None:
 
 
 def check_pod(spec: UnitSpec) -> None:
-    """Refuse a unit that cannot be a pod."""
     refuse_parts("kubernetes", spec, _REFUSED_PARTS)
     if not spec.image:
         hint = "Give --image IMAGE (image= in Python); pods run nothing else."

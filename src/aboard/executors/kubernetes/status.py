@@ -57,7 +57,6 @@ def kubernetes_status(owner: Any, pods: list[Any]) -> UnitStatus:
 
 
 def annotations_of(owner: Any) -> dict[str, str]:
-    """What is noted on an object."""
     return owner.metadata.annotations or {}
 
 

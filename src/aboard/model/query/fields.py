@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aboard.errors import QueryError
+from aboard.foundation.text import closest_names
 from aboard.model.query.lexer import QueryToken, TokenKind, tokenize
 from aboard.model.query.tree import ColumnField, ColumnKind, Field, HparamField, MetricField, MetricPart, TagField
 
@@ -84,7 +84,7 @@ def unknown_name(field: HparamField | MetricField, known: Sequence[str], text: s
     """The error for a hyperparameter or metric that no run has, with the nearest names of those that are `known`."""
     word = "hparams" if isinstance(field, HparamField) else "metrics"
     part = f".{field.part}" if isinstance(field, MetricField) and field.part is not MetricPart.LAST else ""
-    near = in_stages(field.name, known) or difflib.get_close_matches(field.name, known, n=3) or known[:5]
+    near = in_stages(field.name, known) or closest_names(field.name, known, 3) or known[:5]
     named = ", ".join(f"{word}.{name}{part}" for name in near)
     hint = f"nearest: {named}" if near else f"no run has any {word} yet"
     return QueryError(f"no run has {word}.{field.name}", text, field.place.start, field.place.end, hint=hint)
@@ -112,7 +112,7 @@ def _unknown(word: QueryToken, text: str, root: str, below: tuple[str, ...]) -> 
     if below and _ALIASES.get(root, root) in COLUMNS:
         return QueryError(f"{root!r} has nothing below it", text, start, end, hint=f"write {root}")
     known = [*COLUMNS, *_ALIASES, "hparams", "metrics", "tags"]
-    near = difflib.get_close_matches(root, known, n=1)
+    near = closest_names(root, known)
     dotted = ".".join((near[0] if near else root, *below))
     guess = f"did you mean {dotted}? " if near else f"is it hparams.{dotted} or metrics.{dotted}? "
     return QueryError(f"there is no field {word.text!r}", text, start, end, hint=guess + _ALL)

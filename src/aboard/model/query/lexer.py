@@ -15,8 +15,6 @@ from aboard.model.query.tree import TextSpan, TimeValue, Value
 
 
 class TokenKind(Enum):
-    """The kinds of tokens."""
-
     NAME = auto()  # a dotted name, a keyword, or true, none, now …
     TEXT = auto()
     NUMBER = auto()

@@ -15,12 +15,12 @@ Each condition is checked when it is parsed: its field and its value must go tog
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from datetime import UTC, date, timedelta, tzinfo
 from typing import NoReturn
 
 from aboard.errors import InvalidValue, QueryError
+from aboard.foundation.text import closest_names
 from aboard.model.query.fields import field_of, is_field, names_tags
 from aboard.model.query.lexer import Literal, LiteralReader, QueryToken, TokenKind, tokenize
 from aboard.model.query.tree import (
@@ -152,7 +152,7 @@ class ConditionMaker:
     def _status(self, literal: Literal) -> str:
         name = literal.value.lower() if isinstance(literal.value, str) else ""
         if name not in set(RunState):
-            near = difflib.get_close_matches(name, list(RunState), n=1)
+            near = closest_names(name, RunState)
             guess = f'did you mean "{near[0]}"? ' if near else ""
             self._refuse(literal, "no run has this status", f"{guess}it is one of: {', '.join(RunState)}")
         return name

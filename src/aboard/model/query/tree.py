@@ -121,8 +121,6 @@ Value: TypeAlias = bool | int | float | str | TimeValue
 
 
 class Operator(StrEnum):
-    """A comparison operator."""
-
     EQUAL = "=="
     LESS = "<"
     LESS_OR_EQUAL = "<="

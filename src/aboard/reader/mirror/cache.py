@@ -8,7 +8,6 @@ own. What nobody uses is dropped first when space is needed, what was not used f
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import logging
 import os
@@ -17,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from aboard.foundation.files import make_private_folder
+from aboard.foundation.locks import lock_descriptor
 from aboard.reader.mirror.copies import CopyFolder
 
 _LOG = logging.getLogger("aboard.reader")
@@ -83,7 +83,7 @@ class CopyCache:
 def _locked(place: Path) -> int | None:
     lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_descriptor(lock)
     except OSError:
         os.close(lock)
         return None

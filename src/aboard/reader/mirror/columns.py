@@ -39,7 +39,6 @@ class FetchedColumns:
         """What the run said of itself, where the object tells."""
 
     def write(self, data: bytes) -> None:
-        """Take what comes next."""
         with disk(self._aside):
             if self._file is None:
                 self._file = self._aside.open("w+b")

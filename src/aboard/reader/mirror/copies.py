@@ -53,7 +53,6 @@ class CopiedFile:
 
     @property
     def missing(self) -> list[Part]:
-        """All that is not here."""
         return [*self.absent, *((begin, end) for _, begin, end in self.skipped)]
 
     @property
@@ -136,11 +135,9 @@ class CopyFolder:
             return packed + sum(file.on_disk for file in self._files.values())
 
     def local(self, path: str) -> Path:
-        """Where a file lies."""
         return self.tree / path
 
     def file(self, path: str) -> CopiedFile | None:
-        """What there is of a file."""
         return self._files.get(path)
 
     def files_in(self, folder: str) -> list[CopiedFile]:
@@ -196,7 +193,6 @@ class CopyFolder:
             aside.replace(path)
 
     def drop_unit(self, unit: str, files: list[CopiedFile]) -> None:
-        """Forget a unit and delete its files."""
         self._unit_path(unit).unlink(missing_ok=True)
         for file in files:
             self.delete(file)
@@ -215,7 +211,6 @@ class CopyFolder:
                 above.rmdir()
 
     def columns_path(self, unit: str) -> Path:
-        """Where the columns of a unit lie."""
         return self._columns / _digest(unit)
 
     def keep_columns(self, unit: str, places: Mapping[str, tuple[int, int]]) -> None:
@@ -225,7 +220,6 @@ class CopyFolder:
             self._packed |= {folder: (path, begin, end) for folder, (begin, end) in places.items()}
 
     def drop_columns(self, unit: str, folders: Iterable[str]) -> None:
-        """Forget the columns of a unit."""
         with self._changing:
             for folder in folders:
                 self._packed.pop(folder, None)
@@ -264,7 +258,6 @@ class CopyFolder:
         return self._aside / _digest(name)
 
     def append(self, file: CopiedFile, data: bytes) -> None:
-        """Make a copy longer."""
         with disk(self.local(file.path)), self.local(file.path).open("r+b") as opened:
             opened.seek(file.size)
             opened.write(data)
@@ -272,7 +265,6 @@ class CopyFolder:
             file.grown(data)
 
     def fill(self, file: CopiedFile, begin: int, data: bytes) -> None:
-        """Put a part back."""
         with self._changing, disk(self.local(file.path)):
             with self.local(file.path).open("r+b") as opened:
                 opened.seek(begin)
@@ -326,7 +318,6 @@ class NewCopy:
             self._opened: BinaryIO = aside.open("wb")
 
     def write(self, data: bytes) -> None:
-        """Add what comes next."""
         with disk(self.aside):
             self._opened.write(data)
         self.file.grown(data)
@@ -350,7 +341,6 @@ class NewCopy:
         self.file.skipped.append((record, begin, end))
 
     def finish(self) -> None:
-        """Nothing more comes."""
         with disk(self.aside):
             self._opened.close()
 
@@ -361,7 +351,6 @@ class NewCopy:
         return self.file
 
     def discard(self) -> None:
-        """Forget it."""
         with contextlib.suppress(OSError):
             self._opened.close()
         self.aside.unlink(missing_ok=True)

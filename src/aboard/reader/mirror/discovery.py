@@ -32,12 +32,10 @@ class DiscoveredRun(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The folder of the run."""
         return join_key(self.above, self.uid)
 
     @classmethod
     def of(cls, key: str) -> DiscoveredRun:
-        """The run of a folder."""
         above, _, uid = key.rpartition("/")
         return cls(above, uid)
 

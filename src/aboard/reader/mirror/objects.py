@@ -67,7 +67,6 @@ class ObjectCopies:
             at += len(data)
 
     def has(self, file: CopiedFile) -> bool:
-        """Whether a copy is one of this folder."""
         return self._files.get(file.path) is file
 
     def keep(self) -> None:
@@ -75,7 +74,6 @@ class ObjectCopies:
         self._copies.keep_unit(self.key, {"kind": "objects"}, list(self._files.values()))
 
     def drop(self) -> None:
-        """Delete the copies."""
         self._copies.drop_unit(self.key, list(self._files.values()))
         self._files = {}
 
@@ -159,15 +157,12 @@ class ObjectFollower:
 
     @property
     def has_copies(self) -> bool:
-        """Whether any folder is known."""
         return bool(self._folders)
 
     def unit_of(self, file: CopiedFile) -> ObjectCopies | None:
-        """The folder that a file is of."""
         return next((folder for folder in self._folders.values() if folder.has(file)), None)
 
     def is_due(self) -> bool:
-        """Whether it is time to list."""
         return self._scope.has_objects and self._listing.is_due()
 
     def copy(self, *, patient: bool) -> int:

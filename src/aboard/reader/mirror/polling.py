@@ -27,7 +27,6 @@ class PollSchedule:
         self.due_at = float("-inf")
 
     def is_due(self) -> bool:
-        """Whether it is time to poll."""
         return self._clock() >= self.due_at
 
     def changed(self) -> None:
@@ -69,7 +68,6 @@ class ProblemLog:
 
     @property
     def current(self) -> list[str]:
-        """Those that there are now, in words."""
         with self._lock:
             return list(self._current.values())
 
@@ -118,7 +116,6 @@ class StoreFailures:
         """Whether nobody wants to know any more."""
 
     def begin(self) -> None:
-        """A round begins."""
         self._count = 0
 
     def succeeded(self, concerns: str) -> None:

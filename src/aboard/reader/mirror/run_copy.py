@@ -185,7 +185,6 @@ class RunCopy:
                 self._read_manifest()
 
     def has(self, file: CopiedFile) -> bool:
-        """Whether a copy is one of this run."""
         return any(one is file for one in self._files)
 
     def keep(self) -> None:
@@ -194,7 +193,6 @@ class RunCopy:
         self._copies.keep_unit(self.key, known, self._files)
 
     def drop(self) -> None:
-        """Delete the copy."""
         self._drop_columns()
         self._copies.drop_unit(self.key, self._files)
         self._files = []

@@ -67,20 +67,16 @@ class RunFollower:
 
     @property
     def next_at(self) -> float:
-        """When there is something to ask."""
         return min([self._listing.due_at, *(pace.due_at for pace in self._paces.values())])
 
     @property
     def has_copies(self) -> bool:
-        """Whether any run could be read."""
         return any(run.is_copied for run in self._known.values())
 
     def get(self, key: str) -> RunCopy | None:
-        """The run of a folder."""
         return self._known.get(key)
 
     def unit_of(self, file: CopiedFile) -> RunCopy | None:
-        """The run that a file is of."""
         return next((run for run in self._known.values() if run.has(file)), None)
 
     def find(self, *, at_once: bool) -> None:

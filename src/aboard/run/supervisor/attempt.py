@@ -40,8 +40,6 @@ _CLOCK_GRAIN = 0.05
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended."""
-
     status: RunState
     reason: str = ""
     exit_code: int | None = None
@@ -90,7 +88,6 @@ class LiveAttempt:
         return self._upload.states
 
     def start(self, started: datetime) -> None:
-        """Begin to ship."""
         self.summary.began(started)
         self._upload.start()
         self._keeper.start()

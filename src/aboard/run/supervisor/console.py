@@ -19,7 +19,6 @@ class Console:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """Something that a person should know."""
         try:
             sys.stderr.write(f"aboard: {text}\n")
             sys.stderr.flush()
@@ -35,6 +34,5 @@ class ConsoleHandler(logging.Handler):
         self._console = console
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say it."""
         text = self.format(record)
         (self._console.warn if record.levelno >= logging.WARNING else self._console.say)(text)

@@ -26,8 +26,6 @@ _WITHOUT = (".env*", "*.env", "*.pem", "*.key", ".netrc")
 
 @dataclass(frozen=True)
 class CodeState:
-    """What git says about a folder."""
-
     details: dict[str, object] = field(default_factory=dict[str, object])
     diff: bytes = b""
     """Against the commit, without untracked files and files of secrets; cut off when it is very long."""
@@ -175,7 +173,6 @@ def _from_first_line(program: Path) -> str | None:
 
 
 def host_name() -> str:
-    """What this machine is called."""
     return socket.gethostname()
 
 

@@ -128,7 +128,6 @@ class OwnFiles:
         self._tree, self._begun = tree, begun
 
     def accept(self, path: Path) -> bool:
-        """Whether a file is that of the run."""
         name = str(path)
         if name in self._own or name in self._others or self._tree is None:
             return name in self._own

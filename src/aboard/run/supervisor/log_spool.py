@@ -53,7 +53,6 @@ class LogFolderUpload:
         self._progress: dict[str, object] = {}
 
     def start(self) -> None:
-        """Ship from now on."""
         self._thread.start()
 
     def settle(self, token: str) -> None:

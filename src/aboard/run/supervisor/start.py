@@ -142,8 +142,6 @@ AT_THE_START = Patience(connect_seconds=5, stall_seconds=10, request_seconds=20,
 
 @dataclass(frozen=True)
 class ResolvedRun:
-    """The run that a request refers to."""
-
     run: RunRecord
     is_new: bool
 
@@ -182,7 +180,6 @@ def context_of(request: RunRequest, run: RunRecord, attempt: int) -> RunContext:
 
 
 def make_folders(place: RunContext) -> None:
-    """Make the folders of a run."""
     try:
         make_private_folder(place.spool)
         for folder in place.channels.values():

@@ -133,13 +133,11 @@ class RunSummary:
         """Whether the script said so, and not only the end of its interpreter."""
 
     def began(self, started: datetime) -> None:
-        """An attempt has begun."""
         with self._lock:
             self._take_new()
             self._summary = replace(self._summary, started=self._summary.started or started)
 
     def ended(self, moment: datetime, exit_code: int | None, reason: str) -> None:
-        """The attempt is over."""
         with self._lock:
             masked = self._secrets.mask(reason)
             self._summary = replace(self._summary, ended=moment, exit_code=exit_code, reason=masked)
@@ -150,7 +148,6 @@ class RunSummary:
             self._take_new()
 
     def now(self) -> Summary:
-        """The summary at this moment."""
         with self._lock:
             self._take_new()
             details = {**self._summary.details, **({"artifacts": list(self._artifacts)} if self._artifacts else {})}

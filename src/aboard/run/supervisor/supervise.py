@@ -107,7 +107,6 @@ class _Supervision:
         return self._restarts.left(self._request.restarts)
 
     def attempt(self, *, may_restart: bool) -> Outcome:
-        """Run the command once."""
         code = code_state(Path.cwd()) if self._request.capture_code else None
         claim = self._beginning.attempt(lambda: self._details(code))
         place = context_of(self._request, self._run, claim.number)

@@ -41,8 +41,6 @@ State = Literal["shipped", "complete", "in use", "left", "failed", "removed"]
 
 @dataclass(frozen=True, kw_only=True)
 class SyncResult:
-    """The result of syncing one run."""
-
     folder: Path
     uid: str = ""
     name: str = ""

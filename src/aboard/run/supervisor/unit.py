@@ -93,7 +93,6 @@ def outcome_of_sigterm(environ: Mapping[str, str], store: str, asked: float, exi
 
 
 def cancelled_outcome(exit_code: int) -> Outcome:
-    """How a run ends whose job was cancelled."""
     return Outcome(RunState.CANCELLED, "its job was cancelled", exit_code, is_final=True)
 
 

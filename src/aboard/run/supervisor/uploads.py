@@ -30,7 +30,6 @@ from aboard.upload.uploader import Uploader, UploadState
 
 @contextmanager
 def spool_locked(spool: Path) -> Generator[None]:
-    """Hold the lock of a spool."""
     try:
         make_private_folder(spool)
         lock = ProcessLock(spool / LOCK, mode=0o644)
@@ -79,7 +78,6 @@ class AttemptUpload:
         return self._uploaders[0].ended
 
     def start(self) -> None:
-        """Ship from now on."""
         self._stop = threading.Event()
         for place, uploader in enumerate(self._uploaders):
             thread = threading.Thread(target=uploader.run, args=(self._stop,), name=f"aboard-ship-{place}", daemon=True)

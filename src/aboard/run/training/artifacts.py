@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable
 from aboard.events.file_names import is_board_file, is_event_file
+from aboard.foundation.files import copy_file
 
 FOLDER = "artifacts"
 
@@ -29,9 +30,7 @@ def keep_artifact(source: str | os.PathLike[str], name: str | None, output: Path
         if path.is_dir():
             shutil.copytree(path, target, dirs_exist_ok=True)
         else:
-            aside = target.parent / f".aboard-aside-{target.name}"
-            shutil.copy2(path, aside)
-            aside.replace(target)
+            copy_file(path, target)
     except (OSError, shutil.Error) as error:
         raise StorageUnavailable(f"{path} cannot be kept as an artifact: {error}.") from None
     return below
@@ -88,10 +87,7 @@ def _copied(path: Path, target: Path, below: object) -> Path:
         raise InvalidValue(f"{str(below)!r} cannot be the new name of {path.name}.", hint="Use a relative path.")
     place = target / below
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        aside = place.parent / f".aboard-aside-{place.name}"
-        shutil.copy2(path, aside)
-        aside.replace(place)
+        copy_file(path, place)
     except OSError as error:
         raise StorageUnavailable(f"{path} cannot be kept: {error.strerror}.") from None
     return place

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable
+from aboard.foundation.files import copy_file
 from aboard.run.spool import read_json, write_json
 
 FOLDER = "checkpoint"
@@ -81,13 +81,11 @@ class Checkpoints:
 
     def _copied(self, source: Path, number: int) -> dict[str, object]:
         name = f"{number:06d}-{source.name}"
-        target, aside = self._folder / name, self._folder / f".aboard-aside-{name}"
+        target = self._folder / name
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
                 raise InvalidValue(f"{source} is a folder; a checkpoint has one file.", hint="Pack it into one.")
-            shutil.copyfile(source, aside)
-            aside.replace(target)
+            copy_file(source, target)
         except OSError as error:
             if isinstance(error, InvalidValue):
                 raise

@@ -72,11 +72,9 @@ class ExitHooks:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended."""
         return self._is_over
 
     def before(self, number: signal.Signals) -> Any:
-        """The handler that was there before."""
         return self._earlier[number]
 
     def _take_signals(self) -> None:

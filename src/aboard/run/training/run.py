@@ -76,7 +76,6 @@ _begun: list[weakref.ref[Run]] = []
 
 
 def remember(run: Run) -> None:
-    """A run has begun."""
     _begun[:] = [one for one in _begun if (known := one()) is not None and known.status == "running"]
     _begun.append(weakref.ref(run))
 

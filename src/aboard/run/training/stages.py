@@ -43,8 +43,6 @@ class Stage:
 
 
 class Stages:
-    """The stages named so far."""
-
     def __init__(self, folder: Path, *, write_to_disk: bool = True) -> None:
         self.folder = folder
         self._write_to_disk = write_to_disk
@@ -62,7 +60,6 @@ class Stages:
             stage.writer.flush()
 
     def close(self) -> None:
-        """Close all files."""
         for stage in set(self._known.values()):
             stage.writer.close()
 

@@ -7,7 +7,6 @@ children does not wait for it, and a signal that kills the training does not kil
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import shlex
@@ -23,6 +22,7 @@ from aboard.config.credentials import client_settings
 from aboard.config.settings import load_settings
 from aboard.errors import StorageUnavailable
 from aboard.foundation.files import make_private_folder
+from aboard.foundation.locks import is_locked
 from aboard.model.ids import new_uid
 from aboard.model.names import check_name, check_workspace_name, offline_run_name
 from aboard.run.environment import RunContext, user_name
@@ -104,9 +104,8 @@ def is_gone(spool: Path, waited: float) -> bool:
     there is no number yet, it is given some time to begin (`waited`: how long it was).
     """
     try:
-        with (spool / LOCK).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return bool(file.read(1)) or waited >= MISSING_SECONDS
+        lock = spool / LOCK
+        return not is_locked(lock) and (bool(lock.read_bytes()) or waited >= MISSING_SECONDS)
     except FileNotFoundError:
         return waited >= MISSING_SECONDS
     except OSError:
@@ -130,8 +129,6 @@ def process_start(pid: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestedRun:
-    """The run that a script requests."""
-
     workspace: str | None = None
     experiment: str | None = None
     name: str | None = None

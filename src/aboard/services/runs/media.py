@@ -6,7 +6,6 @@ Content types are derived from the first bytes of a value. What could carry a sc
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 
 from aboard.api.files import HistogramEntry, MediaEntry, TextEntry
 from aboard.errors import InvalidValue, UnknownName
+from aboard.foundation.text import closest_names
 from aboard.model.documents import to_json_number
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
 from aboard.reader.run import Tag, TagEntry
@@ -99,7 +99,7 @@ def _tag_of(run: OpenRun, asked: MediaQuery) -> Tag:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=3) or sorted(set(known))[:5]
+    near = closest_names(name, known, 3) or sorted(set(known))[:5]
     return f"nearest: {', '.join(one or '.' for one in near)}" if near else "it has none yet"
 
 

@@ -12,12 +12,12 @@ entries that select nothing are reported.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aboard.errors import Conflict, InvalidValue, UnknownName
+from aboard.foundation.text import closest_names
 from aboard.model.groups import ExperimentRecord
 from aboard.model.ids import is_uid
 from aboard.model.names import experiment_name, folded, run_name
@@ -149,7 +149,7 @@ class References:
             recent = self._catalog.runs.list(sort=NEWEST_FIRST, limit=_MOST, hparams=(), metrics=()).items
             names = {str(ExactName(name)) for name in {*(run.name for run in recent), *others} if name}
             names |= {run_name(run.number or 0) for run in recent}
-            near = difflib.get_close_matches(str(entry).rpartition("/")[2], names, n=3, cutoff=0.5)
+            near = closest_names(str(entry).rpartition("/")[2], names, 3, cutoff=0.5)
             hint = f"nearest: {', '.join(near)}" if near else "`aboard runs list` shows what there is"
         return UnknownName(f"there is no run {str(entry)!r}", hint=hint)
 

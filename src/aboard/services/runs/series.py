@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 import secrets
@@ -19,6 +18,7 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import SharedTag, SharedTags
 from aboard.board.tag_pattern import TagPattern
 from aboard.errors import InvalidValue, UnknownName
+from aboard.foundation.text import closest_names
 from aboard.model.selections import SelectedRun
 from aboard.reader.run import DataClass, RunReader, Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns
@@ -271,7 +271,7 @@ def _refuse_unknown(asked: CurveQuery, opened: Sequence[OpenRun], found: Sequenc
 
 
 def _unknown(what: str, name: str, known: set[str]) -> UnknownName:
-    near = difflib.get_close_matches(name, known, n=3) or sorted(known)[:5]
+    near = closest_names(name, known, 3) or sorted(known)[:5]
     hint = f"nearest: {', '.join(near)}" if near else "they have no curves yet"
     return UnknownName(f"none of the runs has the {what} {name!r}", hint=hint)
 

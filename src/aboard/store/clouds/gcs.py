@@ -20,7 +20,6 @@ _EMULATOR = "emulator"
 
 
 def make(settings: ClientSettings) -> BucketClient:
-    """The client of a gs:// address."""
     connection, address = settings.connection, settings.address
     emulator = settings.first("STORAGE_EMULATOR_HOST")
     if emulator and "://" not in emulator:

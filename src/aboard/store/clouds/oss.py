@@ -20,7 +20,6 @@ _REGION = re.compile(r"(?:^|[./])oss-([a-z0-9-]+?)(-internal)?\.aliyuncs\.com")
 
 
 def make(settings: ClientSettings) -> BucketClient:
-    """The client of an oss:// address."""
     region, endpoint = _region(settings), _endpoint(settings)
     found = _REGION.search(endpoint)
     region = region or (found[1] if found else "") or "oss"

@@ -151,7 +151,6 @@ _OTHER_SOURCES = (
 
 
 def make(settings: ClientSettings) -> BucketClient:
-    """The client of an s3:// address."""
     connection, address = settings.connection, settings.address
     profile = _profile(settings)
     region = connection.region or settings.first("AWS_REGION", "AWS_DEFAULT_REGION")

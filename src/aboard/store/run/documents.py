@@ -56,7 +56,6 @@ def with_tags(run: RunRecord, given: Mapping[str, str], removed: Iterable[str]) 
 
 
 def render_run(run: RunRecord) -> bytes:
-    """The bytes of `run.json`."""
     document = run_to_document(run)
     return render_document(
         RUN_FORMAT, {name: value for name, value in document.items() if name not in _FIELDS_OF_OTHER_DOCUMENTS}
@@ -138,7 +137,6 @@ class Manifest:
 
 
 def render_manifest(manifest: Manifest) -> bytes:
-    """The bytes of `manifest.json`."""
     document: dict[str, object] = {
         **manifest.details,
         "attempt": manifest.attempt,
@@ -224,7 +222,6 @@ class Outputs:
 
 
 def render_outputs(outputs: Outputs) -> bytes:
-    """The bytes of `outputs.json`."""
     rows = [row_to_json(row) for row in outputs.files]
     return render_document(OUTPUTS_FORMAT, {**outputs.details, "serial": outputs.serial, "files": rows})
 
@@ -262,7 +259,6 @@ class Summary:
 
 
 def render_summary(summary: Summary) -> bytes:
-    """The bytes of `summary.json`."""
     run = RunRecord(**_PLACEHOLDER_RUN, created=_EPOCH, **{name: getattr(summary, name) for name in SUMMARY_FIELDS})
     document = run_to_document(run)
     said = {name: document[name] for name in SUMMARY_FIELDS if name in document}
@@ -304,7 +300,6 @@ class AttemptClaim:
 
 
 def render_claim(claim: AttemptClaim) -> bytes:
-    """The bytes of `attempts/<n>.json`."""
     known = {
         "number": claim.number,
         "token": claim.token,

@@ -60,7 +60,6 @@ class FileRow:
 
 
 def row_to_json(row: FileRow) -> dict[str, object]:
-    """As it stands in a document."""
     known: dict[str, object] = {"path": row.path}
     if row.source != usual_source(row.path):
         known |= _source_to_json(row.source)

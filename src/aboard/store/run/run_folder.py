@@ -57,7 +57,6 @@ class RunFolder:
         return f"<run {self.uid} in {self.store.uri}>"
 
     def key(self, path: str) -> str:
-        """The key of a path of this run."""
         return f"{self.uid}/{path}"
 
     def where(self, path: str) -> str:
@@ -87,7 +86,6 @@ class RunFolder:
         return sorted(filter(None, map(layout.attempt_number, names)))
 
     def read_attempt(self, number: int) -> AttemptClaim | None:
-        """The claim of one attempt."""
         path = layout.attempt_path(number)
         data = self._read(path)
         return None if data is None else parse_claim(data, self.where(path))
@@ -136,12 +134,10 @@ class RunFolder:
         self.store.put(self.key(layout.OUTPUTS), render_outputs(outputs))
 
     def read_summary(self) -> Summary | None:
-        """What the run has come to."""
         data = self._read(layout.SUMMARY)
         return None if data is None else parse_summary(data, self.where(layout.SUMMARY))
 
     def write_summary(self, summary: Summary) -> None:
-        """Replace the summary."""
         self.store.put(self.key(layout.SUMMARY), render_summary(summary))
 
     def list(self, folder: str = "") -> Iterator[ObjectInfo]:
@@ -199,7 +195,6 @@ def pieces_of(row: FileRow, start: int = 0, end: int | None = None) -> list[Piec
 
 
 def read_piece(folder: RunFolder, piece: Piece) -> bytes:
-    """The bytes of one piece, all of them."""
     try:
         data = folder.store.get_range(folder.key(piece.path), piece.start, piece.end)
     except KeyNotFound:

@@ -11,7 +11,6 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make every table."""
     op.create_table(
         "audit",
         sa.Column("id", Number, nullable=False),

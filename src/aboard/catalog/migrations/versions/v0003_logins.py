@@ -11,7 +11,6 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make both tables."""
     op.create_table(
         "sessions",
         sa.Column("hash", Words(), nullable=False),

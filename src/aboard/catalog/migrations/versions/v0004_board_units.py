@@ -11,7 +11,6 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Add both columns and the table."""
     for name in ("unit", "unit_host"):
         op.add_column("boards", sa.Column(name, Words(), nullable=True))
     op.create_table(

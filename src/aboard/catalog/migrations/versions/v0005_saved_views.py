@@ -11,7 +11,6 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Add the table."""
     op.create_table(
         "saved_views",
         sa.Column("id", Number, nullable=False),

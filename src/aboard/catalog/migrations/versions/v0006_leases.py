@@ -11,7 +11,6 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Add the table and the columns."""
     op.create_table(
         "leases",
         sa.Column("name", Words(), nullable=False),
