@@ -56,7 +56,7 @@ export default defineConfig({
       {
         plugins: [svelte(), pictures],
         // Optimized before the first test: a dependency found later reloads the page in the middle of one.
-        optimizeDeps: { include: ["marked", "svelte", "uplot"] },
+        optimizeDeps: { include: ["marked", "svelte"] },
         test: {
           name: "page",
           include: [IN_BROWSER],

@@ -142,7 +142,7 @@ def test_a_view_is_saved_and_opened_and_who_leaves_is_out(site: Site, page: Any)
     panel.get_by_role("link", name="nobody").click()
     page.locator("a.name").wait_for(state="detached")
     assert page.url.startswith(f"{site.url}/w/vision/runs?where=")
-    page.get_by_role("button", name="Who you are").click()
+    page.get_by_role("button", name="Account").click()
     page.get_by_role("button", name="Log out").click()
     page.wait_for_url(f"{site.url}/login**")
     assert page.context.cookies() == []

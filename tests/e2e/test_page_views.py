@@ -89,7 +89,7 @@ def test_runs_are_changed_deleted_and_restored(visit: Any, world: World):
     page.keyboard.type("renamed")
     page.keyboard.press("Enter")
     page.locator("a.name", has_text="renamed").wait_for()
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Move to trash").click()
     page.locator("a.name", has_text="renamed").wait_for(state="detached")
     assert world.client.runs.get(uid).deleted
     page.get_by_role("button", name="Undo").click()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +28,16 @@ class StoreStatus:
     """Runs that cannot be shown, by their uid, and why."""
 
 
+class RunSource(StrEnum):
+    """Where a server has its runs from: a catalog, or folders that `aboard view` shows."""
+
+    CATALOG = "catalog"
+    FOLDERS = "folders"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """Who answers."""
+    """The server that responds."""
 
     version: str
     api: int
@@ -38,6 +46,9 @@ class ServerInfo:
     """Whether it is the server that one person's own programs have started."""
     started: datetime
     catalog: str
+    source: RunSource = RunSource.CATALOG
+    title: str = ""
+    """Of the folders, where the server is over folders."""
     stores: tuple[StoreStatus, ...] = ()
     run_store: str = ""
     """Where trainings of who asks put their runs, unless they are told another place; empty for who may log none."""

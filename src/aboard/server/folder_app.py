@@ -13,8 +13,10 @@ from starlette.routing import Route
 
 from aboard import __version__
 from aboard.api import VERSION
+from aboard.api.folders import SourceReport
 from aboard.api.people import Person
-from aboard.api.server import ServerInfo
+from aboard.api.server import RunSource, ServerInfo
+from aboard.model.names import folded
 from aboard.model.times import now
 from aboard.server.application import create_application
 from aboard.server.page_files import PageFiles
@@ -26,8 +28,11 @@ from aboard.server.routes.operations import Operations
 from aboard.server.routes.runs import RunRoutes, SelectionRoutes
 from aboard.server.routes.series import AnnotationRoutes, ChartRoutes, SeriesRoutes
 from aboard.services.folders.services import FolderServices
+from aboard.services.folders.source_report import report_on
 
 TENSORBOARD = "/tensorboard/"
+ALL_WORKSPACES = "*"
+"""Stands in addresses of the page for all workspaces."""
 
 
 def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tensorboard: bool = False) -> Starlette:
@@ -48,12 +53,22 @@ def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tenso
     )
     app = create_application(groups, services.changes, process_owner())
 
-    async def front(_: Request) -> Response:
-        place = TENSORBOARD if opens_tensorboard else f"/w/{services.source.workspace}/compare"
-        return RedirectResponse(f"{prefix}{place}", 307)
+    source = services.source
+    above = f"/w/{source.workspace}"
+    facts = {"source": RunSource.FOLDERS.value, "title": source.title, "workspace": source.workspace}
+    page = PageFiles(prefix=prefix, facts=facts)
 
-    app.router.routes.append(Route("/", front))
-    app.router.routes.extend(PageFiles(prefix=prefix).routes())
+    async def front(_: Request) -> Response:
+        return RedirectResponse(prefix + (TENSORBOARD if opens_tensorboard else f"{above}/compare"), 307)
+
+    async def document(request: Request) -> Response:
+        """The page; an address of another source, which had the same port before, leads to the same place here."""
+        if folded(request.path_params["workspace"]) in (folded(source.workspace), ALL_WORKSPACES):
+            return await page.document(request)
+        place = request.path_params["place"].partition("/")[0]
+        return RedirectResponse(f"{prefix}{above}/{place}", 307)
+
+    app.router.routes += [Route("/", front), Route("/w/{workspace}/{place:path}", document), *page.routes()]
     return app
 
 
@@ -66,6 +81,7 @@ class _SourceRoutes:
     def routes(self) -> list[Any]:
         operations = Operations("server")
         operations.add("GET", "info", self.info)
+        operations.add("GET", "source", self.source)
         operations.add("GET", "me", self.me)
         operations.add("GET", "boards", self.boards)
         return operations.routes
@@ -77,8 +93,14 @@ class _SourceRoutes:
             pid=os.getpid(),
             private=True,
             started=self._started,
-            catalog=self._services.source.title,
+            catalog="",
+            source=RunSource.FOLDERS,
+            title=self._services.source.title,
         )
+
+    def source(self) -> SourceReport:
+        """Where runs are looked for, and which files cannot be read."""
+        return report_on(self._services.source)
 
     def me(self) -> Person:
         """One person, who may do everything with these runs."""

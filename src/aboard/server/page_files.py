@@ -7,6 +7,8 @@ import base64
 import gzip
 import hashlib
 import re
+from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 
 from starlette.requests import Request
@@ -38,13 +40,14 @@ def is_page_built(folder: Path = FOLDER) -> bool:
 class PageFiles:
     """Answers with files that were built into `folder`; they are read once, for there are few of them."""
 
-    def __init__(self, folder: Path = FOLDER, *, prefix: str = "") -> None:
-        """`prefix`: the path below which browsers reach the server."""
+    def __init__(self, folder: Path = FOLDER, *, prefix: str = "", facts: Mapping[str, str] | None = None) -> None:
+        """`prefix`: the path below which browsers reach the server. The page reads `facts` from `<html data-…>`."""
         self._files = {
             path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
         }
         # The one file with addresses in it; the document is the same for every address of the page, at any depth.
         document = self._files.get("index.html", b"").replace(b'="./', f'="{prefix}/'.encode("ascii"))
+        document = document.replace(b"<html ", f"<html {_attributes(facts or {})}".encode(), 1)
         if document:
             packed = {"index.html.gz": gzip.compress(document)}
             self._files = {**self._files, "index.html": document, **packed}
@@ -55,16 +58,17 @@ class PageFiles:
         return [
             Route("/", self._front),
             Route("/w", self._front),
-            Route("/w/{rest:path}", self._document),
+            Route("/w/{rest:path}", self.document),
             Route("/favicon.svg", self._icon),
             Route("/favicon.ico", _redirect_to_icon),
             Route("/_page/{name:path}", self._asset),
         ]
 
     async def _front(self, request: Request) -> Response:
-        return await self._document(request)
+        return await self.document(request)
 
-    async def _document(self, request: Request) -> Response:
+    async def document(self, request: Request) -> Response:
+        """The page, which is the same at every address of it."""
         if "index.html" not in self._files:
             return PlainTextResponse(_NOT_BUILT)
         headers = {
@@ -93,6 +97,10 @@ class PageFiles:
                 content, told["content-encoding"] = packed, encoding
                 break
         return Response(content, media_type=kind, headers={**told, **(headers or {})})
+
+
+def _attributes(facts: Mapping[str, str]) -> str:
+    return "".join(f'data-{name}="{escape(value)}" ' for name, value in facts.items())
 
 
 def _allowed_scripts(document: bytes) -> str:

@@ -110,8 +110,10 @@ class ViewApp:
 
     def _open_board(self) -> ASGIApp:
         from aboard.server.boards.wsgi import WSGIBridge
+        from aboard.server.http.security_headers import SecurityHeadersMiddleware
 
-        return WSGIBridge(self._make_board(self._open_runs()), workers=_WORKERS)
+        bridge = WSGIBridge(self._make_board(self._open_runs()), workers=_WORKERS)
+        return SecurityHeadersMiddleware(bridge, is_secure=False, boards=("/",))  # the page shows it in a frame
 
     def _progress(self) -> dict[str, Any]:
         if self._runs is None:

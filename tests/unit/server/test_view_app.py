@@ -113,6 +113,17 @@ def test_a_prefix_and_what_is_not_below_it():
     asyncio.run(story())
 
 
+def test_only_pages_of_the_same_origin_may_show_tensorboard_in_a_frame():
+    app = ViewApp(lambda: RUNS, lambda _: page, lambda _: echo, fail, "/deep")
+    for path in ("/deep/tensorboard/", "/deep/data/runs"):
+        policies = [
+            value.decode()
+            for name, value in asyncio.run(ask(app, path))[0]["headers"]
+            if name == b"content-security-policy"
+        ]
+        assert [policy for policy in policies if "frame-ancestors 'self';" in policy], policies
+
+
 def test_the_page_works_without_tensorboard():
     missing = [True]
 

@@ -50,6 +50,11 @@ export class Live {
     return this.on("run", listener);
   }
 
+  /** Let views that show runs load again at once. */
+  refresh(): void {
+    for (const [listener, kind] of this.listeners) if (kind === "run") listener();
+  }
+
   onBoards(listener: Listener): () => void {
     return this.on("board", listener);
   }

@@ -8,11 +8,13 @@ const MOST_HPARAMS = 4;
 const TELLING =
   /(val|valid|test|eval)[/_.]?.*(loss|acc|score|f1|reward|error|err|auc|bleu|map)|accuracy|loss|reward|score/i;
 
-export function defaultColumns(fields: Pick<FieldNames, "hparams" | "metrics">): string[] {
+/** `isFolders`: the runs have no experiments and mostly no users. */
+export function defaultColumns(fields: Pick<FieldNames, "hparams" | "metrics">, isFolders = false): string[] {
   const telling = [...fields.metrics].sort((one, other) => rank(one) - rank(other) || one.localeCompare(other));
+  const main = telling.slice(0, 1);
   return [
     "status",
-    "experiment",
+    ...(isFolders ? [] : ["experiment"]),
     ...telling
       .slice(0, MOST_METRICS)
       .map((name) =>
@@ -20,9 +22,10 @@ export function defaultColumns(fields: Pick<FieldNames, "hparams" | "metrics">):
       ),
     ...fields.hparams.slice(0, MOST_HPARAMS).map((name) => serializeField({ kind: "hparam", name })),
     "tags",
-    "user",
-    "created",
+    ...(isFolders ? [] : ["user"]),
+    isFolders ? "started" : "created",
     "duration",
+    ...(isFolders ? [...main.map((name) => serializeField({ kind: "metric", name, part: "count" })), "bytes"] : []),
   ];
 }
 

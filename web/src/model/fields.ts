@@ -81,11 +81,20 @@ export function unescapeText(written: string): string {
   return written.replace(/\\(.)/g, (whole, character: string) => ESCAPES[character] ?? whole);
 }
 
+const PART_TITLES: Record<MetricPart, string> = {
+  last: "",
+  min: "min",
+  max: "max",
+  count: "points",
+  step: "step",
+  min_step: "step of min",
+  max_step: "step of max",
+};
 const TITLES: Record<string, string> = { bytes: "size", exit_code: "exit code", experiment_number: "experiment №" };
 
 export function fieldTitle(id: string, field: Field | undefined): string {
   if (!field) return id;
   if (field.kind === "plain") return TITLES[field.name] ?? field.name;
-  if (field.kind === "metric") return field.part === "last" ? field.name : `${field.name} ${field.part}`;
+  if (field.kind === "metric") return field.part === "last" ? field.name : `${field.name} ${PART_TITLES[field.part]}`;
   return field.name;
 }

@@ -2108,7 +2108,7 @@ export interface components {
          * @enum {unknown}
          */
         SeriesFormat: "columns" | "csv" | "json";
-        /** @description Who answers. */
+        /** @description The server that responds. */
         ServerInfo: {
             version: string;
             api: components["schemas"]["WholeNumber"];
@@ -2118,6 +2118,10 @@ export interface components {
             /** Format: date-time */
             started: string;
             catalog: string;
+            /** @enum {string} */
+            source?: "catalog" | "folders";
+            /** @description Of the folders, where the server is over folders. */
+            title?: string;
             stores?: components["schemas"]["StoreStatus"][];
             /** @description Where trainings of who asks put their runs, unless they are told another place; empty for who may log none. */
             run_store?: string;

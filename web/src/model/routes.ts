@@ -15,6 +15,7 @@ export type Route =
   | { kind: "run"; workspace: string; run: string }
   | { kind: "boards"; workspace: string }
   | { kind: "board"; workspace: string; board: string }
+  | { kind: "tensorboard"; workspace: string }
   | { kind: "nowhere"; path: string };
 
 export function routeOf(path: string): Route {
@@ -27,7 +28,7 @@ export function routeOf(path: string): Route {
   if (workspace === undefined) return { kind: "home" };
   if (what === undefined || (what === "runs" && which === undefined)) return { kind: "runs", workspace };
   if (what === "runs" && which !== undefined) return { kind: "run", workspace, run: which };
-  if (what === "compare" && which === undefined) return { kind: "compare", workspace };
+  if ((what === "compare" || what === "tensorboard") && which === undefined) return { kind: what, workspace };
   if (what === "boards") {
     return which === undefined ? { kind: "boards", workspace } : { kind: "board", workspace, board: which };
   }

@@ -4,11 +4,18 @@ import { groupIntoSections, matchTags, otherKindsNotice } from "./tags";
 import type { SharedTag } from "./wire";
 
 test("tags with the same beginning stand together", () => {
-  const sections = groupIntoSections(["acc", "loss", "train/a", "train/b/c", "/odd"]);
+  const sections = groupIntoSections(["acc", "loss", "train/a", "train/b/c", "/odd"], 10);
   expect(sections.map((one) => [one.name, one.tags.length])).toEqual([
     ["", 3],
     ["train", 2],
   ]);
+});
+
+test("a few tags stand together, whatever they begin with", () => {
+  const [section, ...others] = groupIntoSections(["acc", "train/loss", "val/loss"]);
+  expect(section?.tags).toEqual(["acc", "train/loss", "val/loss"]);
+  expect(others).toEqual([]);
+  expect(groupIntoSections([])).toEqual([]);
 });
 
 test("with very many tags only the first sections are open", () => {

@@ -8,14 +8,19 @@ export const SYSTEM = /^system(\/|$)/;
 
 export interface Section {
   name: string;
+  title: string;
   tags: string[];
-  /** Whether it is open when nobody said otherwise. */
+  /** Whether it is open by default. */
   isOpen: boolean;
 }
 
 const OPEN_CHARTS = 24;
+/** So many charts are seen together: sections of one or two would leave most of each row empty. */
+const FEW_CHARTS = 9;
 
-export function groupIntoSections(tags: readonly string[]): Section[] {
+/** `count`: of all tags, also of those that a filter leaves out. */
+export function groupIntoSections(tags: readonly string[], count = tags.length): Section[] {
+  if (count <= FEW_CHARTS) return tags.length ? [{ name: "", title: "Metrics", tags: [...tags], isOpen: true }] : [];
   const by = new Map<string, string[]>();
   for (const tag of tags) {
     const slash = tag.indexOf("/");
@@ -28,7 +33,7 @@ export function groupIntoSections(tags: readonly string[]): Section[] {
   return [...by].map(([name, members]) => {
     const isOpen = charts < OPEN_CHARTS;
     charts += members.length;
-    return { name, tags: members, isOpen };
+    return { name, title: name || "Other", tags: members, isOpen };
   });
 }
 

@@ -74,7 +74,7 @@ test("viewers cannot save views and see what they may do", async () => {
   await expect.element(panel.getByLabelText("Name of this view")).not.toBeInTheDocument();
   await panel.getByRole("link", { name: "for all" }).click();
   await countReads("4 runs that match");
-  await page.getByRole("button", { name: "Who you are" }).click();
+  await page.getByRole("button", { name: "Account" }).click();
   await expect.element(page.getByText("You may look at what is in lab")).toBeVisible();
   await expect.element(page.getByRole("button", { name: "Log out" })).toBeVisible();
 });

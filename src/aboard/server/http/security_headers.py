@@ -27,10 +27,12 @@ _PAGE = (
 
 
 class SecurityHeadersMiddleware:
-    """Adds the headers. `origins` are other sites that may show boards in frames."""
+    """Adds the headers. `origins` are other sites that may show boards in frames; paths of these begin with `boards`."""
 
-    def __init__(self, app: ASGIApp, *, is_secure: bool, origins: Iterable[str] = ()) -> None:
-        self._app = app
+    def __init__(
+        self, app: ASGIApp, *, is_secure: bool, origins: Iterable[str] = (), boards: tuple[str, ...] = _BOARDS
+    ) -> None:
+        self._app, self._boards = app, boards
         self._framed_by = b"frame-ancestors " + " ".join(["'self'", *sorted(origins)]).encode()
         self._hsts = [(b"strict-transport-security", b"max-age=31536000")] if is_secure else []
 
@@ -61,7 +63,7 @@ class SecurityHeadersMiddleware:
 
     def _policies(self, path: str, kind: bytes, said: list[bytes]) -> list[bytes]:
         """The policies of a response of this content type, which all hold together."""
-        if path.startswith(_BOARDS):
+        if path.startswith(self._boards):
             # TensorBoard's pages bring a policy; the error pages of its plugins do not. Scripts of workers need none.
             is_document = not kind or any(word in kind.lower() for word in (b"html", b"xml"))
             own = said or ([b"default-src 'none'"] if is_document else [])

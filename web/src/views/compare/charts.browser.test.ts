@@ -15,6 +15,9 @@ beforeEach(() => {
   lab = new StubRuns(sweepRuns(2, 20));
 });
 
+/** More charts than are shown without sections. */
+const MANY_TAGS = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`part/${at}`, [1]]));
+
 function compare(...names: string[]): string {
   return `/w/lab/compare?runs=${names.map((name) => lab.number(name)).join()}`;
 }
@@ -26,7 +29,7 @@ function button(name: string) {
 test("all scalars are charts in sections and a zoom asks for every point", async () => {
   lab.add({
     name: "long",
-    curves: { "train:loss": Array<number>(POINTS).fill(1), "test:loss": [1, 2], "optim/norm": [1] },
+    curves: { "train:loss": Array<number>(POINTS).fill(1), "test:loss": [1, 2], "optim/norm": [1], ...MANY_TAGS },
   });
   await openPage(lab.server, compare("long"));
   await footerReads("loss", "2 curves · 20,002 points, reduced for the screen");

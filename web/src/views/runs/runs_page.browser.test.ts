@@ -46,13 +46,13 @@ test("a row that is shown ends by itself", async () => {
 test("the theme is chosen and comes back", async () => {
   const ground = () => getComputedStyle(document.body).backgroundColor;
   await openPage(lab.server, RUNS);
-  const theme = page.getByRole("button", { name: "Theme" });
+  const theme = page.getByRole("button", { name: "theme" });
   await theme.click();
   const light = ground();
   await theme.click();
   expect(ground()).not.toBe(light);
   expect(document.documentElement.dataset["theme"]).toBe("dark");
   await reloadPage(lab.server);
-  await expect.element(theme).toHaveAccessibleName("Theme: dark");
+  await expect.element(theme).toHaveAccessibleName("Dark theme");
   expect(document.documentElement.dataset["theme"]).toBe("dark");
 });

@@ -47,14 +47,14 @@ test("runs are tagged, noted, renamed, deleted and restored", async () => {
   await userEvent.keyboard("last{Enter}");
   await expect.poll(() => doomed()?.experiment).toBe("last");
   await expect.element(page.getByRole("dialog")).not.toBeInTheDocument();
-  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("button", { name: "Move to trash" }).click();
   await expect.element(page.getByText("No run matches this filter")).toBeVisible();
   expect(doomed()?.deleted).toBeTruthy();
   await page.getByRole("button", { name: "Undo" }).click();
   await expect.element(nameCell("doomed again")).toBeVisible();
   expect(doomed()?.deleted).toBeUndefined();
   lab.change(uid, { deleted: "2026-11-02T00:00:00Z" });
-  await button("Bin").click();
+  await button("Trash").click();
   await page.getByRole("checkbox", { name: "Select doomed again" }).click();
   await page.getByRole("button", { name: "Restore" }).click();
   await expect.element(page.getByText("No run matches this filter")).toBeVisible();

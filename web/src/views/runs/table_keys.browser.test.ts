@@ -89,7 +89,7 @@ test("a value of the run at the cursor becomes a filter", async () => {
 test("every key is listed", async () => {
   await openRuns();
   await userEvent.keyboard("?");
-  const keys = page.getByRole("dialog", { name: "Keys" });
+  const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await expect.element(keys.getByText("Select the run")).toBeVisible();
   await expect.element(keys.getByText("Filter by a value of the run")).toBeVisible();
   await userEvent.keyboard("{Escape}");
