@@ -84,3 +84,15 @@ test("colours survive a reload and what other tabs store", () => {
     expect(new ColourRegistry("colours", kept).assign(byNumber([1])).get("run1")).toBe(1);
   }
 });
+
+test("a colour that somebody gave is kept, and others avoid it until it is taken back", () => {
+  const colours = book();
+  const wishes = byNumber([0, 1, 2]);
+  const before = colours.assign(wishes);
+  const given = before.get("run0") as number;
+  const during = colours.assign(wishes, new Map([["run1", given]]));
+  expect(during.get("run1")).toBe(given);
+  expect(during.get("run0")).not.toBe(given);
+  expect(new Set(during.values()).size).toBe(3);
+  expect(colours.assign(wishes).get("run1")).not.toBe(given);
+});

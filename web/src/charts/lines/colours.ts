@@ -2,6 +2,9 @@
 // Colours of runs: the same for a run wherever it is shown, told apart by the colour-blind, and not given twice among
 // the runs that are seen together while there are enough of them.
 
+import { givenColour } from "../../model/run_colour";
+import type { Run } from "../../model/wire";
+
 // Hues of Okabe and Ito and of Paul Tol, one lightness for light grounds and one for dark ones; neighbours in hue are far apart.
 const LIGHT = [
   "#0072b2",
@@ -59,9 +62,10 @@ export class ColourRegistry {
 
   /**
    * For each name the index of its colour; `wishes` decide for names without one. Of two names with the same colour one
-   * gets another while there is one that no other name has: the one that has just come.
+   * gets another while there is one that no other name has: the one that has just come. Those that are `fixed` have the
+   * colours that somebody gave them.
    */
-  assign(wishes: ReadonlyMap<string, number>): Map<string, number> {
+  assign(wishes: ReadonlyMap<string, number>, fixed: ReadonlyMap<string, number> = new Map()): Map<string, number> {
     const given = new Map<string, number>();
     if (!wishes.size) return given; // those that were shown last stay so
     const uses = new Array<number>(COLOURS).fill(0);
@@ -69,7 +73,9 @@ export class ColourRegistry {
       uses[index] = (uses[index] ?? 0) + 1;
       given.set(name, index);
     };
-    const names = [...wishes.keys()].sort(
+    for (const [name, index] of fixed) give(name, index);
+    const others = [...wishes.keys()].filter((name) => !fixed.has(name));
+    const names = others.sort(
       (one, other) =>
         Number(this.shown.has(other)) - Number(this.shown.has(one)) ||
         (wishes.get(one) ?? 0) - (wishes.get(other) ?? 0) ||
@@ -90,7 +96,7 @@ export class ColourRegistry {
       else give(name, leastUsed(uses, least, wish(name)));
     }
     this.shown = new Set(given.keys());
-    this.keep(given);
+    this.keep(new Map([...given].filter(([name]) => !fixed.has(name))));
     return given;
   }
 
@@ -137,8 +143,19 @@ function browserStorage(): Keeper | undefined {
 export const runColours = new ColourRegistry("aboard.colours");
 export const groupColours = new ColourRegistry();
 
+type ColouredRun = Pick<Run, "uid" | "number" | "tags">;
+
+/** The colours of runs that are seen together. */
+export function assignRunColours(runs: readonly ColouredRun[]): Map<string, number> {
+  const fixed = runs.flatMap((run) => {
+    const index = givenColour(run);
+    return index === undefined ? [] : [[run.uid, index] as const];
+  });
+  return runColours.assign(new Map(runs.map((run) => [run.uid, preferredColour(run)])), new Map(fixed));
+}
+
 /** Runs that follow each other have different colours; a run without a number, and a group, wishes by its text. */
-export function preferredColour(run: { uid: string; number?: number | undefined }): number {
+function preferredColour(run: ColouredRun): number {
   return run.number ?? textColour(run.uid);
 }
 

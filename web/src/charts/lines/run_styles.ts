@@ -3,7 +3,7 @@
 import { parseField } from "../../model/fields";
 import { cellValue, runDuration } from "../../model/run_values";
 import { type Run, runLabel } from "../../model/wire";
-import { colour, groupColours, preferredColour, runColours } from "./colours";
+import { assignRunColours, colour, groupColours } from "./colours";
 
 export interface Moment {
   /** Seconds since 1970. */
@@ -32,7 +32,7 @@ export function runStyles(runs: readonly Run[], groupBy: string, isDark: boolean
   // In the order of their names: the first groups have the colours that differ most.
   const names = [...new Set(groups.values())].sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
   const ofGroups = groupColours.assign(new Map(names.map((group, at) => [keyOf(group), at])));
-  const ofRuns = runColours.assign(groupBy ? new Map() : new Map(runs.map((run) => [run.uid, preferredColour(run)])));
+  const ofRuns = groupBy ? new Map<string, number>() : assignRunColours(runs);
   return new Map(
     runs.map((run) => {
       const group = groups.get(run.uid);

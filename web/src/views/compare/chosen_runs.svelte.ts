@@ -40,6 +40,12 @@ export class ChosenRuns {
     }
   }
 
+  /** Runs as they are now, after a change. */
+  put(changed: readonly Run[]): void {
+    const by = new Map(changed.map((run) => [run.uid, run]));
+    this.runs = this.runs?.map((run) => by.get(run.uid) ?? run);
+  }
+
   private async named(workspace: string, text: string, begin?: Page<Run>): Promise<Run[]> {
     const numbers = parseNumbers(text);
     this.hasMore = false;
