@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from aboard.api import PREFIX
+from aboard.server import page_files
 from aboard.server.application import create_application
 from aboard.server.boards.pages import PATHS, BoardPages
 from aboard.server.http.metrics import ServerMetrics
@@ -70,6 +71,7 @@ def create_app(
     pages = BoardPages(control, lambda scope: current_access(Request(scope)), second_origin)
     app.router.routes.append(Route(f"{PREFIX}/openapi.json", describe))
     app.router.routes.extend(Route(f"{place}{{rest:path}}", pages) for place in PATHS)
-    app.router.routes.extend(PageFiles(prefix=prefix).routes())
+    page = PageFiles(prefix=prefix)
+    app.router.routes.extend(Route(path, page, methods=["GET"]) for path in page_files.PATHS)
     control.keep_boards()
     return app

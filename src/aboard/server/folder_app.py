@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application over a folder source: the routes of the API that are about runs, and the page."""
+"""The application over a folder source: the routes of the API that are about runs."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ import os
 from typing import Any, cast
 
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from aboard import __version__
 from aboard.api import VERSION
 from aboard.api.folders import SourceReport
 from aboard.api.people import Person
 from aboard.api.server import RunSource, ServerInfo
-from aboard.model.names import folded
 from aboard.model.times import now
 from aboard.server.application import create_application
-from aboard.server.page_files import PageFiles
 from aboard.server.registration import process_owner
 from aboard.server.routes.events import EventRoutes
 from aboard.server.routes.files import FileRoutes, MediaRoutes
@@ -30,13 +25,9 @@ from aboard.server.routes.series import AnnotationRoutes, ChartRoutes, SeriesRou
 from aboard.services.folders.services import FolderServices
 from aboard.services.folders.source_report import report_on
 
-TENSORBOARD = "/tensorboard/"
-ALL_WORKSPACES = "*"
-"""Stands in addresses of the page for all workspaces."""
 
-
-def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tensorboard: bool = False) -> Starlette:
-    """The API and the page. With `opens_tensorboard`, the front page leads to TensorBoard."""
+def create_folder_app(services: FolderServices) -> Starlette:
+    """The API over a folder source."""
     control = cast("Any", services)
     groups = (
         RunRoutes(control, is_fresh=False),
@@ -49,34 +40,16 @@ def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tenso
         SelectionRoutes(control, is_fresh=False),
         GroupRoutes(control, is_fresh=False),
         SavedViewRoutes(control),
-        _SourceRoutes(services, prefix),
+        _SourceRoutes(services),
     )
-    app = create_application(groups, services.changes, process_owner())
-
-    source = services.source
-    above = f"/w/{source.workspace}"
-    facts = {"source": RunSource.FOLDERS.value, "title": source.title, "workspace": source.workspace}
-    page = PageFiles(prefix=prefix, facts=facts)
-
-    async def front(_: Request) -> Response:
-        return RedirectResponse(prefix + (TENSORBOARD if opens_tensorboard else f"{above}/compare"), 307)
-
-    async def document(request: Request) -> Response:
-        """The page; an address of another source, which had the same port before, leads to the same place here."""
-        if folded(request.path_params["workspace"]) in (folded(source.workspace), ALL_WORKSPACES):
-            return await page.document(request)
-        place = request.path_params["place"].partition("/")[0]
-        return RedirectResponse(f"{prefix}{above}/{place}", 307)
-
-    app.router.routes += [Route("/", front), Route("/w/{workspace}/{place:path}", document), *page.routes()]
-    return app
+    return create_application(groups, services.changes, process_owner())
 
 
 class _SourceRoutes:
     """What the page asks about the server: here, the source."""
 
-    def __init__(self, services: FolderServices, prefix: str) -> None:
-        self._services, self._prefix, self._started = services, prefix, now()
+    def __init__(self, services: FolderServices) -> None:
+        self._services, self._started = services, now()
 
     def routes(self) -> list[Any]:
         operations = Operations("server")

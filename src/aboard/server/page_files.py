@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page as files of the package: the document for every address of it, and what it loads, compressed beforehand."""
+"""The page as files of the package: the document for every address of it, and what it loads, compressed beforehand.
+
+Imports the standard library only: `aboard view` sends the page before the packages of its API are loaded.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,28 @@ import base64
 import gzip
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
+from aboard.model.names import folded, workspace_name
+from aboard.server.http.asgi import Receive, Scope, Send, SimpleResponse, headers_of, redirect, text_response
 
 FOLDER = Path(__file__).parent / "_web"
+ALL_WORKSPACES = "*"
+"""Stands in addresses of the page for all workspaces."""
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
     "media-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-_KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+PATHS = ("/", "/w", "/w/{rest:path}", "/favicon.svg", "/favicon.ico", "/_page/{rest:path}")
+"""The paths that `PageFiles` answers."""
 _INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 _FOREVER = "public, max-age=31536000, immutable"
 _REVALIDATE = "no-cache"
@@ -54,49 +65,75 @@ class PageFiles:
             self._files.pop("index.html.br", None)
         self._policy = _POLICY.format(scripts=_allowed_scripts(self._files.get("index.html", b"")))
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/", self._front),
-            Route("/w", self._front),
-            Route("/w/{rest:path}", self.document),
-            Route("/favicon.svg", self._icon),
-            Route("/favicon.ico", _redirect_to_icon),
-            Route("/_page/{name:path}", self._asset),
-        ]
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        accepted = headers_of(scope).get("accept-encoding", "")
+        await self.response(path, accepted)(scope, receive, send)
 
-    async def _front(self, request: Request) -> Response:
-        return await self.document(request)
+    def response(self, path: str, accepted: str) -> SimpleResponse:
+        """What is at a path; `accepted` are the encodings that the browser accepts."""
+        match path.lstrip("/").partition("/")[0]:
+            case "favicon.svg":
+                return self._file("favicon.svg", accepted, "public, max-age=86400")
+            case "favicon.ico":
+                return redirect("/favicon.svg", 308)
+            case "_page":
+                # The name of such a file changes with its content.
+                return self._file(path.lstrip("/"), accepted, _FOREVER)
+            case _:
+                return self._document(accepted)
 
-    async def document(self, request: Request) -> Response:
-        """The page, which is the same at every address of it."""
+    def _document(self, accepted: str) -> SimpleResponse:
         if "index.html" not in self._files:
-            return PlainTextResponse(_NOT_BUILT)
-        headers = {
-            "content-security-policy": self._policy,
-            "referrer-policy": "same-origin",
-            "x-content-type-options": "nosniff",
-            "x-frame-options": "DENY",
-        }
-        return self._file(request, "index.html", _REVALIDATE, headers)
+            return text_response(200, _NOT_BUILT)
+        headers = (
+            ("content-security-policy", self._policy),
+            ("referrer-policy", "same-origin"),
+            ("x-frame-options", "DENY"),
+        )
+        return self._file("index.html", accepted, _REVALIDATE, headers)
 
-    async def _icon(self, request: Request) -> Response:
-        return self._file(request, "favicon.svg", "public, max-age=86400")
-
-    async def _asset(self, request: Request) -> Response:
-        # The name of such a file changes with its content.
-        return self._file(request, f"_page/{request.path_params['name']}", _FOREVER)
-
-    def _file(self, request: Request, name: str, caching: str, headers: dict[str, str] | None = None) -> Response:
+    def _file(self, name: str, accepted: str, caching: str, headers: Iterable[tuple[str, str]] = ()) -> SimpleResponse:
         content, kind = self._files.get(name), _KINDS.get(Path(name).suffix)
         if content is None or kind is None:
-            return PlainTextResponse("There is no such file.\n", 404)
-        told = {"cache-control": caching, "vary": "Accept-Encoding", "x-content-type-options": "nosniff"}
-        accepted = request.headers.get("accept-encoding", "")
-        for encoding, suffix in _ENCODINGS:
-            if encoding in accepted and (packed := self._files.get(name + suffix)) is not None:
-                content, told["content-encoding"] = packed, encoding
+            return text_response(404, "There is no such file.\n")
+        encoding = [("vary", "Accept-Encoding")]
+        for accepted_one, suffix in _ENCODINGS:
+            if accepted_one in accepted and (packed := self._files.get(name + suffix)) is not None:
+                content = packed
+                encoding.append(("content-encoding", accepted_one))
                 break
-        return Response(content, media_type=kind, headers={**told, **(headers or {})})
+        common = (("cache-control", caching), ("x-content-type-options", "nosniff"))
+        return SimpleResponse(200, content, kind, (*common, *encoding, *headers))
+
+
+class FolderPage:
+    """The page over folders. Its document names the source, so it can be sent before anything was read."""
+
+    def __init__(self, title: str, *, prefix: str = "", front: str = "compare", folder: Path = FOLDER) -> None:
+        """`front` is the place, or the path with a slash, that the address of the server leads to."""
+        self._workspace, self._prefix = workspace_name(title), prefix
+        self._front = front if front.startswith("/") else f"/w/{self._workspace}/{front}"
+        facts = {"source": "folders", "title": title, "workspace": self._workspace}
+        self._files = PageFiles(folder, prefix=prefix, facts=facts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        target = self._leads_to(path)
+        if target is not None:
+            await redirect(f"{self._prefix}{target}", 307)(scope, receive, send)
+        else:
+            await self._files(scope, receive, send)
+
+    def _leads_to(self, path: str) -> str | None:
+        """Where an address leads; one of another source, which had the same port before, to the same place here."""
+        root, _, rest = path.strip("/").partition("/")
+        if root == "" or (root == "w" and not rest):
+            return self._front
+        workspace, _, place = rest.partition("/")
+        if root != "w" or folded(workspace) in (folded(self._workspace), ALL_WORKSPACES):
+            return None
+        return f"/w/{self._workspace}/{place.partition('/')[0]}"
 
 
 def _attributes(facts: Mapping[str, str]) -> str:
@@ -107,7 +144,3 @@ def _allowed_scripts(document: bytes) -> str:
     """The page's own files, and the script that stands in its document, by checksum."""
     sums = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _INLINE.findall(document)]
     return " ".join(["'self'", *(f"'sha256-{one}'" for one in sums)])
-
-
-async def _redirect_to_icon(_: Request) -> Response:
-    return RedirectResponse("/favicon.svg", 308)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The application behind `aboard view`: the page and its API over folders, TensorBoard, and the state of reading.
 
-It answers before anything that takes long to import is there: health and progress at once, the page and the API when
-they are loaded, TensorBoard when somebody opens it.
+It answers before anything that takes long to import is there: health, progress and the page at once, the API when it is
+loaded, TensorBoard when somebody opens it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, SimpleResponse, json_response, text_response
+from aboard.server.http.asgi import ASGIApp, Receive, Scope, Send, json_response, redirect, text_response
 
 if TYPE_CHECKING:
     from aboard.reader.collection import RunCollection
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("aboard.server")
 _WORKERS = 16
-_PAGE_PATHS = ("/api/v1/", "/w/", "/_page/", "/favicon.")
+_PAGE_PATHS = ("/w/", "/_page/", "/favicon.")
 _NO_PROBLEMS: dict[str, Any] = {"unreadable_files": 0, "damaged_files": 0, "stores": {}, "store_problems": []}
 _NOTHING_READ = {"runs_read": 0, "runs_found": 0, "bytes_read": 0, "cycles": 0, "newest_wall_time": 0.0}
 
@@ -32,20 +32,22 @@ class ViewApp:
     """Below `prefix`: the page and `/api/v1/`, TensorBoard below `/tensorboard/`, `/healthz` and `/api/v1/progress`.
 
     TensorBoard's own routes (`/data/runs`, …) answer without `/tensorboard` too, so that programs written for
-    `tensorboard --logdir` work unchanged. Once it serves, `open_runs` begins to read in a thread and `make_page` makes
-    the application of the page; should one of them fail, `failed` gets the error. `make_board` makes a WSGI
+    `tensorboard --logdir` work unchanged. Once it serves, `open_runs` begins to read in a thread and `make_api` makes
+    the application of the API; should one of them fail, `failed` gets the error. `make_board` makes a WSGI
     application, which imports TensorBoard, when it is first wanted; the page works without it.
     """
 
     def __init__(
         self,
+        page: ASGIApp,
         open_runs: Callable[[], RunCollection],
-        make_page: Callable[[RunCollection], ASGIApp],
+        make_api: Callable[[RunCollection], ASGIApp],
         make_board: Callable[[RunCollection], Any],
         failed: Callable[[Exception], None],
         prefix: str = "",
     ) -> None:
-        self._open_runs, self._make_page, self._make_board = open_runs, make_page, make_board
+        self._page = page
+        self._open_runs, self._make_api, self._make_board = open_runs, make_api, make_board
         self._failed, self._prefix = failed, prefix
         self._runs: RunCollection | None = None
         self._opening: dict[str, asyncio.Future[ASGIApp]] = {}
@@ -64,12 +66,14 @@ class ViewApp:
             case "/api/v1/progress":
                 await json_response(self._progress())(scope, receive, send)
             case "/tensorboard":
-                await _redirect(f"{self._prefix}/tensorboard/")(scope, receive, send)
+                await redirect(f"{self._prefix}/tensorboard/", 307)(scope, receive, send)
             case inner if inner.startswith("/tensorboard/"):
                 await self._answer_by_board({**scope, "root_path": f"{self._prefix}/tensorboard"}, receive, send)
             case inner if inner in ("", "/", "/w") or inner.startswith(_PAGE_PATHS):
-                page = await self._opened("page", self._open_page)
-                await page({**scope, "path": inner or "/", "root_path": ""}, receive, send)
+                await self._page({**scope, "path": inner or "/", "root_path": ""}, receive, send)
+            case inner if inner.startswith("/api/v1/"):
+                api = await self._opened("api", self._open_api)
+                await api({**scope, "path": inner, "root_path": ""}, receive, send)
             case _:
                 await self._answer_by_board({**scope, "root_path": self._prefix}, receive, send)
 
@@ -86,7 +90,7 @@ class ViewApp:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while (await receive())["type"] == "lifespan.startup":
-            self._begin("page", self._open_page)
+            self._begin("api", self._open_api)
             await send({"type": "lifespan.startup.complete"})
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -100,10 +104,10 @@ class ViewApp:
             self._opening[what] = future
         return self._opening[what]
 
-    def _open_page(self) -> ASGIApp:
+    def _open_api(self) -> ASGIApp:
         try:
             self._runs = self._open_runs()
-            return self._make_page(self._runs)
+            return self._make_api(self._runs)
         except Exception as error:
             self._failed(error)
             raise
@@ -138,10 +142,6 @@ def _retrieve_exception(board: asyncio.Future[ASGIApp]) -> None:
     """Without a look at it, asyncio would complain of a failure that `failed` has been told."""
     if not board.cancelled():
         board.exception()
-
-
-def _redirect(address: str) -> SimpleResponse:
-    return SimpleResponse(307, headers=[("location", address)])
 
 
 def _traffic(count: TrafficCount) -> dict[str, Any]:

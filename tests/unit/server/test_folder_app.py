@@ -11,8 +11,8 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.reader.collection import RunCollection
-from aboard.server import page_files
 from aboard.server.folder_app import create_folder_app
+from aboard.server.page_files import FolderPage
 from aboard.services.folders.services import FolderServices
 from aboard.services.folders.source import FolderSource
 from support.asgi_requests import Answer, send_request
@@ -20,10 +20,10 @@ from support.asgi_requests import Answer, send_request
 Get = Callable[[str], Answer]
 
 
-def getting(logs: Path, home: Path, *, prefix: str = "", title: str = "logs") -> Get:
+def getting(logs: Path, home: Path) -> Get:
     collection = RunCollection({"": logs}, notifications=False)
     collection.refresh()
-    app = create_folder_app(FolderServices(FolderSource(collection, home=home, title=title)), prefix=prefix)
+    app = create_folder_app(FolderServices(FolderSource(collection, home=home, title="logs")))
 
     def get(path: str) -> Answer:
         return send_request(app, "GET", path)
@@ -38,20 +38,25 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-@pytest.fixture(autouse=True)
-def _built_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "web").mkdir()
-    (tmp_path / "web" / "index.html").write_text('<html lang="en" data-base="./"></html>')
-    monkeypatch.setattr(page_files.PageFiles.__init__, "__defaults__", (tmp_path / "web",))
+def page_over(folder: Path, title: str = "logs", *, prefix: str = "", front: str = "compare") -> Get:
+    (folder / "index.html").write_text('<html lang="en" data-base="./"></html>')
+    page = FolderPage(title, prefix=prefix, front=front, folder=folder)
+
+    def get(path: str) -> Answer:
+        return send_request(page, "GET", path)
+
+    return get
 
 
-def test_the_front_leads_to_the_comparison_below_the_prefix(logs: Path, tmp_path: Path):
-    answer = getting(logs, tmp_path, prefix="/deep")("/")
+def test_the_front_leads_to_the_comparison_below_the_prefix(tmp_path: Path):
+    answer = page_over(tmp_path, prefix="/deep")("/")
     assert (answer.status, answer.headers["location"]) == (307, "/deep/w/logs/compare")
+    answer = page_over(tmp_path, prefix="/deep", front="/tensorboard/")("/")
+    assert (answer.status, answer.headers["location"]) == (307, "/deep/tensorboard/")
 
 
-def test_the_document_says_that_it_is_over_folders(logs: Path, tmp_path: Path):
-    body = getting(logs, tmp_path, title='a "b" <c>')("/w/*/runs").body.decode()
+def test_the_document_says_that_it_is_over_folders(tmp_path: Path):
+    body = page_over(tmp_path, 'a "b" <c>')("/w/*/runs").body.decode()
     assert 'data-source="folders" data-title="a &quot;b&quot; &lt;c&gt;"' in body
 
 
@@ -59,10 +64,8 @@ def test_the_document_says_that_it_is_over_folders(logs: Path, tmp_path: Path):
     ("asked", "leads_to"),
     [("/w/other/compare?runs=3", "/w/logs/compare"), ("/w/other/runs/7", "/w/logs/runs")],
 )
-def test_an_address_of_another_source_leads_to_the_same_place_here(
-    logs: Path, tmp_path: Path, asked: str, leads_to: str
-):
-    answer = getting(logs, tmp_path)(asked)
+def test_an_address_of_another_source_leads_to_the_same_place_here(tmp_path: Path, asked: str, leads_to: str):
+    answer = page_over(tmp_path)(asked)
     assert (answer.status, answer.headers["location"]) == (307, leads_to)
 
 

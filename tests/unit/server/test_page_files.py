@@ -18,10 +18,8 @@ Get = Callable[..., Answer]
 
 
 def getting(folder: Path, prefix: str = "") -> Get:
-    """Asks the application over these files, with the encodings that a browser accepts."""
-    from starlette.applications import Starlette
-
-    app = Starlette(routes=[*PageFiles(folder, prefix=prefix).routes()])
+    """Asks for these files, with the encodings that a browser accepts."""
+    app = PageFiles(folder, prefix=prefix)
 
     def get(path: str, accepted: str = "identity") -> Answer:
         return send_request(app, "GET", path, headers={"accept-encoding": accepted})

@@ -60,27 +60,35 @@ def body_of(sent) -> bytes:
     return b"".join(message["body"] for message in sent[1:])
 
 
-async def page(scope, _, send):
-    """An application that answers with the path it sees."""
-    if scope["type"] == "http":
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": f"page {scope['path']}".encode()})
+def answering(name):
+    """An application that answers with its name and the path it sees."""
+
+    async def app(scope, _, send):
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": f"{name} {scope['path']}".encode()})
+
+    return app
 
 
-def test_health_and_progress_wait_for_neither_page_nor_tensorboard():
+page, api = answering("page"), answering("api")
+
+
+def test_page_health_and_progress_wait_for_nothing():
     may_open, may_import = threading.Event(), threading.Event()
 
     def open_runs():
         assert may_open.wait(30)
         return RUNS
 
-    def make_page(_):
+    def make_api(_):
         assert may_import.wait(30)
-        return page
+        return api
 
     async def story():
-        app = ViewApp(open_runs, make_page, lambda _: echo, fail)
-        answer = asyncio.create_task(ask(app, "/w/runs"))
+        app = ViewApp(page, open_runs, make_api, lambda _: echo, fail)
+        answer = asyncio.create_task(ask(app, "/api/v1/runs"))
+        assert body_of(await ask(app, "/w/runs")) == b"page /w/runs"
         assert json.loads(body_of(await ask(app, "/healthz"))) == {"status": "ok"}
         before = json.loads(body_of(await ask(app, "/api/v1/progress")))
         assert (before["complete"], before["runs_found"], before["newest_point_age"]) == (False, 0, None)
@@ -92,14 +100,14 @@ def test_health_and_progress_wait_for_neither_page_nor_tensorboard():
         assert (after["runs_read"], after["runs_found"]) == (3, 4)
         assert not answer.done()
         may_import.set()
-        assert body_of(await answer) == b"page /w/runs"
+        assert body_of(await answer) == b"api /api/v1/runs"
 
     asyncio.run(story())
 
 
 def test_a_prefix_and_what_is_not_below_it():
     async def story():
-        app = ViewApp(lambda: RUNS, lambda _: page, lambda _: echo, fail, "/deep/ü")
+        app = ViewApp(page, lambda: RUNS, lambda _: api, lambda _: echo, fail, "/deep/ü")
         assert (await ask(app, "/healthz"))[0]["status"] == 404
         assert (await ask(app, "/deep/üx"))[0]["status"] == 404
         assert (await ask(app, "/deep/ü/healthz"))[0]["status"] == 200
@@ -114,7 +122,7 @@ def test_a_prefix_and_what_is_not_below_it():
 
 
 def test_only_pages_of_the_same_origin_may_show_tensorboard_in_a_frame():
-    app = ViewApp(lambda: RUNS, lambda _: page, lambda _: echo, fail, "/deep")
+    app = ViewApp(page, lambda: RUNS, lambda _: api, lambda _: echo, fail, "/deep")
     for path in ("/deep/tensorboard/", "/deep/data/runs"):
         policies = [
             value.decode()
@@ -133,7 +141,7 @@ def test_the_page_works_without_tensorboard():
         return echo
 
     async def story():
-        app = ViewApp(lambda: RUNS, lambda _: page, make_board, fail)
+        app = ViewApp(page, lambda: RUNS, lambda _: api, make_board, fail)
         refused = await ask(app, "/tensorboard/")
         assert refused[0]["status"] == 503
         assert b"no tensorboard today" in body_of(refused)
@@ -143,20 +151,20 @@ def test_the_page_works_without_tensorboard():
     asyncio.run(story())
 
 
-def test_a_page_that_cannot_be_made_ends_the_view():
+def test_an_api_that_cannot_be_made_ends_the_view():
     failures = []
 
-    def make_page(_):
-        raise RuntimeError("no page today")
+    def make_api(_):
+        raise RuntimeError("no api today")
 
     async def story():
-        app = ViewApp(lambda: RUNS, make_page, lambda _: echo, failures.append)
+        app = ViewApp(page, lambda: RUNS, make_api, lambda _: echo, failures.append)
         for _ in range(2):
-            with pytest.raises(RuntimeError, match="no page today"):
-                await ask(app, "/w/x")
+            with pytest.raises(RuntimeError, match="no api today"):
+                await ask(app, "/api/v1/runs")
 
     asyncio.run(story())
-    assert [str(error) for error in failures] == ["no page today"]
+    assert [str(error) for error in failures] == ["no api today"]
 
 
 def test_what_a_wsgi_application_gets_and_gives():

@@ -109,6 +109,7 @@ def view(options: ViewOptions) -> None:
     private = is_loopback(host)
     token = None if private else secrets.token_urlsafe(32)
     reading = _Reading(options)
+    title = options.window_title or _title(options.roots)
     board_url = url_of(listener, f"{prefix}/")
     with contextlib.suppress(KeyboardInterrupt):
         try:
@@ -117,14 +118,16 @@ def view(options: ViewOptions) -> None:
                 from aboard.server.auth.shared_token import SharedTokenMiddleware
                 from aboard.server.http.logging import configure_terminal_logging
                 from aboard.server.http.serving import serve
+                from aboard.server.page_files import FolderPage
                 from aboard.server.view import ViewApp
             except ImportError as error:
                 raise _missing(error) from error
             configure_terminal_logging()
             app = SharedTokenMiddleware(
                 ViewApp(
+                    FolderPage(title, prefix=prefix, front="/tensorboard/" if options.opens_tensorboard else "compare"),
                     reading.begin,
-                    lambda runs: _page_app(runs, prefix, options),
+                    lambda runs: _api_app(runs, title),
                     lambda runs: _board_app(runs, template, options),
                     reading.fail,
                     prefix,
@@ -274,7 +277,7 @@ def _let_read(collection: RunCollection) -> None:
         time.sleep(0.01)
 
 
-def _page_app(collection: RunCollection, prefix: str, options: ViewOptions) -> Any:
+def _api_app(collection: RunCollection, title: str) -> Any:
     from aboard.config.settings import load_settings
     from aboard.server.auth.shared_token import error_response
     from aboard.server.folder_app import create_folder_app
@@ -284,10 +287,9 @@ def _page_app(collection: RunCollection, prefix: str, options: ViewOptions) -> A
     from aboard.services.folders.services import FolderServices
     from aboard.services.folders.source import FolderSource
 
-    title = options.window_title or _title(options.roots)
     services = FolderServices(FolderSource(collection, home=load_settings().home, title=title))
     services.start()
-    app = create_folder_app(services, prefix=prefix, opens_tensorboard=options.opens_tensorboard)
+    app = create_folder_app(services)
     limiter = RequestLimiter(ConnectionLimits().most_here())
     limited = limiter.with_slot(app, "viewer", lambda scope, error: error_response(scope, error.status, error))
     return SecurityHeadersMiddleware(limited, is_secure=False)

@@ -47,6 +47,11 @@ def text_response(status: int, text: str) -> SimpleResponse:
     return SimpleResponse(status, text.encode("utf-8", "replace"))
 
 
+def redirect(address: str, status: int) -> SimpleResponse:
+    """A redirect to an address of this server."""
+    return SimpleResponse(status, headers=[("location", address)])
+
+
 def headers_of(scope: Scope) -> dict[str, str]:
     """The headers of a request, of those that are there twice the first."""
     found: dict[str, str] = {}
