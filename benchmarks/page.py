@@ -33,11 +33,11 @@ from support.stored_runs import store_run
 from support.tensorboard_process import stock_tensorboard
 from support.viewing import ABOARD, viewing
 
-_FIRST = "performance.getEntriesByName('aboard:chart:1').length"
-_STOCK = "document.querySelector(\"line-chart path[d^='M']\")"
+FIRST = "performance.getEntriesByName('aboard:chart:1').length"
+STOCK = "document.querySelector(\"line-chart path[d^='M']\")"
 _ROWS = "document.querySelector('[role=row] a.name')"
-_TOLD = "drawn after"
-_TELLING = f"(function look() {{ %s ? console.debug('{_TOLD}', performance.now()) : requestAnimationFrame(look) }})()"
+_DRAWN = "drawn after"
+_REPORT = f"(function look() {{ %s ? console.debug('{_DRAWN}', performance.now()) : requestAnimationFrame(look) }})()"
 _SETTLED = 500  # milliseconds
 _FRAMES = """async (act) => {
   const gaps = []; let last = performance.now(); const end = last + 2000; let turn = 0;
@@ -110,10 +110,15 @@ class Visits:
     def until(self, address: str, drawn: str, token: str = "") -> float:
         """Milliseconds from the navigation until something is drawn."""
         with self.page(token) as page:
-            page.add_init_script(_TELLING % drawn)
-            with page.expect_console_message(lambda said: said.text.startswith(_TOLD)) as message:
-                page.goto(address, wait_until="commit")
-            return float(message.value.text.removeprefix(_TOLD))
+            return drawn_after(page, address, drawn)
+
+
+def drawn_after(page: Any, address: str, drawn: str) -> float:
+    """Milliseconds from the navigation of a new tab until something is drawn."""
+    page.add_init_script(_REPORT % drawn)
+    with page.expect_console_message(lambda said: said.text.startswith(_DRAWN)) as message:
+        page.goto(address, wait_until="commit")
+    return float(message.value.text.removeprefix(_DRAWN))
 
 
 def report(title: str, values: Sequence[float], unit: str = "ms") -> float:
@@ -160,9 +165,9 @@ def _beside_tensorboard(folder: Path, visits: Visits, rounds: int, points: int) 
         view.wait_until_read()
         measured = _in_turns(
             rounds,
-            lambda: visits.until(theirs, _STOCK),
-            lambda: visits.until(ours, _FIRST, server["token"]),
-            lambda: visits.until(f"{view.url}?forceSVG=true#timeseries", _STOCK),
+            lambda: visits.until(theirs, STOCK),
+            lambda: visits.until(ours, FIRST, server["token"]),
+            lambda: visits.until(f"{view.url}?forceSVG=true#timeseries", STOCK),
         )
     title = f"3 runs × 10 tags × {points:,} points, first chart drawn"
     slow, quick = report(f"{title}: stock TensorBoard", measured[0]), report(f"{title}: aboard", measured[1])
@@ -184,17 +189,17 @@ def _large(folder: Path, visits: Visits, rounds: int) -> None:
     write_runs(store, "many", 2, [f"group{number % 40}/tag{number}" for number in range(20_000)], 2)
     with aboard_server(folder, "--store", store.uri) as server:
         url, token = server["url"], server["token"]
-        (hundred,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/hundred/compare?first=100", _FIRST, token))
+        (hundred,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/hundred/compare?first=100", FIRST, token))
         report("100 runs in one chart, first drawn (target 500)", hundred)
         with visits.page(token) as page:
             page.goto(f"{url}/w/hundred/compare?first=100")
-            page.wait_for_function(f"() => {_FIRST}")  # a text alone would be evaluated, which the page forbids
+            page.wait_for_function(f"() => {FIRST}")  # a text alone would be evaluated, which the page forbids
             for act, doing in (("hover", "hovering"), ("zoom", "zooming")):
                 rate, slowest = page.evaluate(_FRAMES, act)
                 smooth(f"100 runs in one chart, frames a second while {doing} (target 30)", rate, slowest)
-        (tags,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/tags/compare", _FIRST, token))
+        (tags,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/tags/compare", FIRST, token))
         report("2 runs with 1,000 tags, first chart drawn", tags)
-        (many,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/many/compare", _FIRST, token))
+        (many,) = _in_turns(rounds, lambda: visits.until(f"{url}/w/many/compare", FIRST, token))
         report("2 runs with 20,000 tags, first chart drawn", many)
 
 

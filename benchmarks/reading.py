@@ -14,10 +14,12 @@ from pathlib import Path
 
 import machine
 import report
-from viewers import answers, boards, curves, decoding, following, media_memory, starting
+from viewers import answers, boards, curves, decoding, following, media_memory, opening, starting
 from viewers.settings import Settings, Table
 
 CASES: dict[str, Callable[[Settings], list[Table]]] = {
+    "charts": opening.measure_charts,
+    "table": opening.measure_table,
     "decode": decoding.measure,
     "start": starting.measure,
     "boards": boards.measure,
