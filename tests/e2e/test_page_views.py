@@ -131,7 +131,7 @@ def test_charts_begin_with_one_request_and_a_zoom_brings_every_point(visit: Any,
     first, last = zoom_of(page)
     assert POINTS * 0.45 < first < last < POINTS * 0.55
     card(page, "loss").hover()
-    card(page, "loss").get_by_role("button", name="Files of this chart").click()
+    card(page, "loss").get_by_role("button", name="Download chart").click()
     with page.expect_download() as download:
         page.get_by_text("CSV of every point", exact=True).click()
     assert len(Path(download.value.path()).read_text("utf-8").splitlines()) > POINTS
@@ -155,7 +155,7 @@ def test_media_of_two_runs_stand_at_one_step(visit: Any, world: World):
     page.get_by_role("img", name="picture of dim at step 0").wait_for()
     page.get_by_role("button", name="Difference").click()
     page.get_by_text(re.compile("% of the pixels differ")).wait_for()
-    page.get_by_label("Find tags").fill("weights|tone|batch")
+    page.get_by_label("Filter metrics").fill("weights|tone|batch")
     page.locator("svg[aria-label^='Histogram'] path.current").first.wait_for(state="attached")
     expect(page.locator("audio")).to_have_count(2)
     # Several pictures of one step.

@@ -73,7 +73,8 @@ def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tenso
     page = PageFiles(prefix=prefix, facts=facts)
 
     async def front(_: Request) -> Response:
-        return RedirectResponse(prefix + (TENSORBOARD if opens_tensorboard else f"{above}/compare"), 307)
+        is_tensorboard = opens_tensorboard or not page.is_built
+        return RedirectResponse(prefix + (TENSORBOARD if is_tensorboard else f"{above}/compare"), 307)
 
     async def document(request: Request) -> Response:
         """The page; an address of another source, which had the same port before, leads to the same place here."""

@@ -54,6 +54,10 @@ class PageFiles:
             self._files.pop("index.html.br", None)
         self._policy = _POLICY.format(scripts=_allowed_scripts(self._files.get("index.html", b"")))
 
+    @property
+    def is_built(self) -> bool:
+        return "index.html" in self._files
+
     def routes(self) -> list[Route]:
         return [
             Route("/", self._front),
@@ -69,7 +73,7 @@ class PageFiles:
 
     async def document(self, request: Request) -> Response:
         """The page, which is the same at every address of it."""
-        if "index.html" not in self._files:
+        if not self.is_built:
             return PlainTextResponse(_NOT_BUILT)
         headers = {
             "content-security-policy": self._policy,

@@ -50,6 +50,11 @@ def test_the_front_leads_to_the_comparison_below_the_prefix(logs: Path, tmp_path
     assert (answer.status, answer.headers["location"]) == (307, "/deep/w/logs/compare")
 
 
+def test_without_a_built_page_the_front_leads_to_tensorboard(logs: Path, tmp_path: Path):
+    (tmp_path / "web" / "index.html").unlink()
+    assert getting(logs, tmp_path)("/").headers["location"] == "/tensorboard/"
+
+
 def test_the_document_says_that_it_is_over_folders(logs: Path, tmp_path: Path):
     body = getting(logs, tmp_path, title='a "b" <c>')("/w/*/runs").body.decode()
     assert 'data-source="folders" data-title="a &quot;b&quot; &lt;c&gt;"' in body
