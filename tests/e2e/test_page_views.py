@@ -122,12 +122,12 @@ def test_charts_begin_with_one_request_and_a_zoom_brings_every_point(visit: Any,
     asked: list[str] = []
     page.on("request", lambda request: asked.append(urlsplit(request.url).path))
     page.goto(f"{world.url}{compare(world, 'sweep-0')}")
-    footer(page, "loss", f"2 curves · {POINTS + 10:,} points, reduced for the screen")
+    footer(page, "loss", f"2 curves · {POINTS + 10:,} points, downsampled")
     # The script in the document sends it; the page takes that answer.
     assert asked.count("/api/v1/charts") == 1
     assert not [path for path in asked if re.fullmatch(r"/api/v1/runs/.*/tags", path)]
     drag(page, "loss", 0.50, 0.52)
-    footer(page, "loss", re.compile(r"points$"))
+    footer(page, "loss", re.compile(r"\d points$"))
     first, last = zoom_of(page)
     assert POINTS * 0.45 < first < last < POINTS * 0.55
     card(page, "loss").hover()

@@ -42,9 +42,9 @@ test("all scalars are charts in sections and a zoom asks for every point", async
   expect(first).toBeGreaterThan(POINTS * 0.45);
   expect(last).toBeLessThan(POINTS * 0.55);
   // So few steps are drawn point by point.
-  await footerReads("loss", /points$/);
+  await footerReads("loss", /\d points$/);
   await reloadPage(lab.server);
-  await footerReads("loss", /points$/);
+  await footerReads("loss", /\d points$/);
   await userEvent.dblClick((await chartOf("loss")).getByCss(".plot"));
   await footerReads("loss", "downsampled");
   await button("optim 1").click();

@@ -24,7 +24,7 @@ beforeEach(() => {
 
 async function choose(label: string, option: string): Promise<void> {
   await page.getByRole("button", { name: "Group runs" }).click();
-  await page.getByLabelText(label).selectOptions(option);
+  await page.getByRole("dialog").getByLabelText(label).selectOptions(option);
   await userEvent.keyboard("{Escape}");
 }
 
@@ -69,7 +69,7 @@ test("the band is what was chosen", async () => {
 test("runs with the same tag become one curve", async () => {
   await openPage(lab.server, "/w/lab/compare");
   await footerReads("loss", "3 curves");
-  await choose("Runs with the same", "kind");
+  await choose("Group by", "kind");
   await footerReads("loss", "2 curves");
   expect((await pictureOf("loss")).names.sort()).toEqual(["even (2 runs)", "odd (1 run)"]);
   expect((await drawn()).map(([curve, value]) => [curve, value])).toEqual([
