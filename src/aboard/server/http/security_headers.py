@@ -27,7 +27,7 @@ _PAGE = (
 
 
 class SecurityHeadersMiddleware:
-    """Adds the headers. `origins` are other sites that may show boards in frames; paths of these begin with `boards`."""
+    """Adds the headers. `origins` are other sites that may show boards in frames, which are below `boards`."""
 
     def __init__(
         self, app: ASGIApp, *, is_secure: bool, origins: Iterable[str] = (), boards: tuple[str, ...] = _BOARDS
