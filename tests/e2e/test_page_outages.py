@@ -29,8 +29,8 @@ from support.stored_runs import put_manifest
 from support.team_servers import TeamServer, team_server
 
 TOKEN = "a-token-of-twenty-letters-or-more"
-GONE = "The server does not answer"
-ENDED = "Your login has ended"
+GONE = "Can't reach the server"
+ENDED = "Your session has expired"
 
 
 @pytest.fixture

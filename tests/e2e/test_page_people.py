@@ -65,7 +65,7 @@ def test_views_are_shared_and_belong_to_who_saved_them(server: TeamServer, visit
     panel.get_by_label("Name of this view").fill("<B>HIGH</B> seeds")
     panel.get_by_role("button", name="Save", exact=True).click()
     panel.get_by_role("alert").filter(has_text="already").wait_for()
-    panel.get_by_role("button", name="Replace it by what is shown now").wait_for()
+    panel.get_by_role("button", name="Update it to the current view").wait_for()
 
     other = visit_as("eve", "/w/vision/runs")
     panel_of_eve = views(other)
@@ -82,5 +82,5 @@ def test_views_are_shared_and_belong_to_who_saved_them(server: TeamServer, visit
     panel.get_by_role("button", name="Rename", exact=True).click()
     panel.get_by_role("link", name="seeds", exact=True).wait_for()
     panel.get_by_role("button", name="Delete seeds").click()
-    panel.get_by_text("No view of vision is saved yet").wait_for()
+    panel.get_by_text("No saved views yet").wait_for()
     assert server.client("vic").saved_views.list("vision").items == ()

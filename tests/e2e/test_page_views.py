@@ -122,16 +122,16 @@ def test_charts_begin_with_one_request_and_a_zoom_brings_every_point(visit: Any,
     asked: list[str] = []
     page.on("request", lambda request: asked.append(urlsplit(request.url).path))
     page.goto(f"{world.url}{compare(world, 'sweep-0')}")
-    footer(page, "loss", f"2 curves · {POINTS + 10:,} points, reduced for the screen")
+    footer(page, "loss", f"2 curves · {POINTS + 10:,} points, downsampled")
     # The script in the document sends it; the page takes that answer.
     assert asked.count("/api/v1/charts") == 1
     assert not [path for path in asked if re.fullmatch(r"/api/v1/runs/.*/tags", path)]
     drag(page, "loss", 0.50, 0.52)
-    footer(page, "loss", re.compile(r"points$"))
+    footer(page, "loss", re.compile(r"\d points$"))
     first, last = zoom_of(page)
     assert POINTS * 0.45 < first < last < POINTS * 0.55
     card(page, "loss").hover()
-    card(page, "loss").get_by_role("button", name="Files of this chart").click()
+    card(page, "loss").get_by_role("button", name="Download chart").click()
     with page.expect_download() as download:
         page.get_by_text("CSV of every point", exact=True).click()
     assert len(Path(download.value.path()).read_text("utf-8").splitlines()) > POINTS
@@ -155,7 +155,7 @@ def test_media_of_two_runs_stand_at_one_step(visit: Any, world: World):
     page.get_by_role("img", name="picture of dim at step 0").wait_for()
     page.get_by_role("button", name="Difference").click()
     page.get_by_text(re.compile("% of the pixels differ")).wait_for()
-    page.get_by_label("Find tags").fill("weights|tone|batch")
+    page.get_by_label("Filter metrics").fill("weights|tone|batch")
     page.locator("svg[aria-label^='Histogram'] path.current").first.wait_for(state="attached")
     expect(page.locator("audio")).to_have_count(2)
     # Several pictures of one step.

@@ -23,7 +23,7 @@ def rows_of(page: Any, tag: str) -> list[dict[str, str]]:
 def _saved(page: Any, tag: str, kind: str) -> str:
     chart = card(page, tag)
     chart.hover()
-    chart.get_by_role("button", name="Files of this chart").click()
+    chart.get_by_role("button", name="Download chart").click()
     with page.expect_download() as download:
         page.get_by_text(kind, exact=True).click()
     return Path(download.value.path()).read_text("utf-8")

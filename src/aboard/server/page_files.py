@@ -30,6 +30,7 @@ _KINDS = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+TENSORBOARD = "/tensorboard/"
 PATHS = ("/", "/w", "/w/{rest:path}", "/favicon.svg", "/favicon.ico", "/_page/{rest:path}")
 """The paths that `PageFiles` answers."""
 _INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
@@ -65,6 +66,10 @@ class PageFiles:
             self._files.pop("index.html.br", None)
         self._policy = _POLICY.format(scripts=_allowed_scripts(self._files.get("index.html", b"")))
 
+    @property
+    def is_built(self) -> bool:
+        return "index.html" in self._files
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         accepted = headers_of(scope).get("accept-encoding", "")
@@ -84,7 +89,7 @@ class PageFiles:
                 return self._document(accepted)
 
     def _document(self, accepted: str) -> SimpleResponse:
-        if "index.html" not in self._files:
+        if not self.is_built:
             return text_response(200, _NOT_BUILT)
         headers = (
             ("content-security-policy", self._policy),
@@ -110,12 +115,13 @@ class PageFiles:
 class FolderPage:
     """The page over folders. Its document names the source, so it can be sent before anything was read."""
 
-    def __init__(self, title: str, *, prefix: str = "", front: str = "compare", folder: Path = FOLDER) -> None:
-        """`front` is the place, or the path with a slash, that the address of the server leads to."""
+    def __init__(self, title: str, *, prefix: str = "", opens_tensorboard: bool = False, folder: Path = FOLDER) -> None:
+        """With `opens_tensorboard`, or without a built page, the address of the server leads to TensorBoard."""
         self._workspace, self._prefix = workspace_name(title), prefix
-        self._front = front if front.startswith("/") else f"/w/{self._workspace}/{front}"
         facts = {"source": "folders", "title": title, "workspace": self._workspace}
         self._files = PageFiles(folder, prefix=prefix, facts=facts)
+        opens_tensorboard = opens_tensorboard or not self._files.is_built
+        self._front = TENSORBOARD if opens_tensorboard else f"/w/{self._workspace}/compare"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]

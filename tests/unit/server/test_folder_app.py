@@ -38,9 +38,9 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-def page_over(folder: Path, title: str = "logs", *, prefix: str = "", front: str = "compare") -> Get:
+def page_over(folder: Path, title: str = "logs", *, prefix: str = "", opens_tensorboard: bool = False) -> Get:
     (folder / "index.html").write_text('<html lang="en" data-base="./"></html>')
-    page = FolderPage(title, prefix=prefix, front=front, folder=folder)
+    page = FolderPage(title, prefix=prefix, opens_tensorboard=opens_tensorboard, folder=folder)
 
     def get(path: str) -> Answer:
         return send_request(page, "GET", path)
@@ -51,8 +51,13 @@ def page_over(folder: Path, title: str = "logs", *, prefix: str = "", front: str
 def test_the_front_leads_to_the_comparison_below_the_prefix(tmp_path: Path):
     answer = page_over(tmp_path, prefix="/deep")("/")
     assert (answer.status, answer.headers["location"]) == (307, "/deep/w/logs/compare")
-    answer = page_over(tmp_path, prefix="/deep", front="/tensorboard/")("/")
+    answer = page_over(tmp_path, prefix="/deep", opens_tensorboard=True)("/")
     assert (answer.status, answer.headers["location"]) == (307, "/deep/tensorboard/")
+
+
+def test_without_a_built_page_the_front_leads_to_tensorboard(tmp_path: Path):
+    answer = send_request(FolderPage("logs", folder=tmp_path), "GET", "/")
+    assert answer.headers["location"] == "/tensorboard/"
 
 
 def test_the_document_says_that_it_is_over_folders(tmp_path: Path):

@@ -118,11 +118,11 @@ test("while nothing has been read yet the page says that it is reading", async (
 });
 
 test("TensorBoard is loaded when its place is opened, and kept while another is shown", async () => {
-  const asked = vi.fn(() => new Response("<p>board</p>"));
-  lab.server.on("get", "/tensorboard/" as "/healthz", asked as never);
+  const request = vi.fn(() => new Response("<p>board</p>"));
+  lab.server.on("get", "/tensorboard/" as "/healthz", request as never);
   await openPage(lab.server, COMPARE);
   await expect.element(page.getByText("3 of 3 runs plotted")).toBeVisible();
-  expect(asked).not.toHaveBeenCalled();
+  expect(request).not.toHaveBeenCalled();
   const places = role("navigation", { name: "Places" });
   await places.getByRole("link", { name: "TensorBoard" }).click();
   const frame = page.getByTitle("TensorBoard");
@@ -135,7 +135,7 @@ test("TensorBoard is loaded when its place is opened, and kept while another is 
   await places.getByRole("link", { name: "TensorBoard" }).click();
   await expect.element(frame).toBeVisible();
   expect(frame.element()).toBe(before);
-  expect(asked).toHaveBeenCalledOnce();
+  expect(request).toHaveBeenCalledOnce();
 });
 
 test("a TensorBoard that cannot be loaded says why, and can be tried again", async () => {

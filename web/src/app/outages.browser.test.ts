@@ -10,8 +10,8 @@ import { addMedia, answerMedia } from "../testing/stub_media";
 import { StubRuns } from "../testing/stub_runs";
 import { refuse, type StubRequest } from "../testing/stub_server";
 
-const GONE = "The server does not answer";
-const ENDED = "Your login has ended";
+const GONE = "Can't reach the server";
+const ENDED = "Your session has expired";
 const LINE = `printed by the run ${"a very long line ".repeat(40)}`;
 let lab: StubRuns;
 

@@ -58,7 +58,7 @@ export async function sendRequest(path: string, request: RequestOptions = {}): P
 
 function unreachable(): ApiError {
   connection.reportFailure();
-  return new ApiError(0, "unreachable", "The server does not answer", "It is asked again until it does.");
+  return new ApiError(0, "unreachable", "Can't reach the server", "Retrying…");
 }
 
 async function readError(response: Response): Promise<ApiError> {

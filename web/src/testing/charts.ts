@@ -78,7 +78,7 @@ export async function savedFile(tag: string, kind: "PNG" | "SVG" | "CSV of what 
   const chart = await chartOf(tag);
   await chart.hover();
   return downloadedText(async () => {
-    await chart.getByRole("button", { name: "Files of this chart" }).click();
+    await chart.getByRole("button", { name: "Download chart" }).click();
     await page.getByText(kind, { exact: true }).click();
   });
 }

@@ -48,9 +48,9 @@ test("a view is saved, opened, renamed, replaced and deleted", async () => {
   await expect.element(panel.getByRole("link", { name: "one", exact: true })).toBeVisible();
   await save("ONE");
   await expect.element(panel.getByRole("alert")).toHaveTextContent("already");
-  await expect.element(panel.getByRole("button", { name: "Replace it by what is shown now" })).toBeVisible();
+  await expect.element(panel.getByRole("button", { name: "Update it to the current view" })).toBeVisible();
   await panel.getByRole("button", { name: "Delete one" }).click();
-  await expect.element(panel.getByText("No view of lab is saved yet")).toBeVisible();
+  await expect.element(panel.getByText("No saved views yet")).toBeVisible();
   expect(views).toEqual([]);
 });
 

@@ -125,7 +125,7 @@ def view(options: ViewOptions) -> None:
             configure_terminal_logging()
             app = SharedTokenMiddleware(
                 ViewApp(
-                    FolderPage(title, prefix=prefix, front="/tensorboard/" if options.opens_tensorboard else "compare"),
+                    FolderPage(title, prefix=prefix, opens_tensorboard=options.opens_tensorboard),
                     reading.begin,
                     lambda runs: _api_app(runs, title),
                     lambda runs: _board_app(runs, template, options),

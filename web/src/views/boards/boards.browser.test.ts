@@ -70,7 +70,7 @@ test("a board is found by its name without a request", async () => {
   await page.getByLabelText("Find a board").fill("nothing");
   await expect.element(page.getByText("No board matches")).toBeVisible();
   expect(lab.server.requestsTo("/api/v1/boards").length).toBe(before);
-  await page.getByLabelText("Everybody's").click();
+  await page.getByLabelText("All owners").click();
   await expect.poll(() => queryOf()["all"]).toBe("0");
   await expect.poll(() => lab.server.requestsTo("/api/v1/boards").length).toBe(before + 1);
 });

@@ -48,7 +48,7 @@ test("a large chart, its scale and the run that is looked for come back", async 
   await page.getByLabelText("Find a run").fill("sweep-3");
   await chart.hover();
   await chart.getByRole("button", { name: "Logarithmic" }).click();
-  await chart.getByRole("button", { name: "Large" }).click();
+  await chart.getByRole("button", { name: "Expand" }).click();
   await expect.element(page.getByRole("dialog").getByCss("canvas").first()).toBeVisible();
   await reloadPage(lab.server);
   const large = page.getByRole("dialog").getByCss("section[data-tag='optim/norm']");
@@ -98,8 +98,8 @@ test("a browser that refuses to write the address leaves the page alive", async 
   dragAmount();
   await expect.element(button("Smoothing")).toHaveTextContent("Smoothing: 0.3");
   await button("Saved views").click();
-  await button("Copy the address of this view").click();
-  await expect.element(page.getByText("The address of this view is copied")).toBeVisible();
+  await button("Copy link").click();
+  await expect.element(page.getByText("Link copied")).toBeVisible();
   expect(copied.mock.lastCall?.[0].split(/[?&]/)).toContain("amount=0.3");
   await page.getByRole("link", { name: "Boards" }).click();
   await expect.poll(() => location.pathname).toBe("/w/lab/boards");

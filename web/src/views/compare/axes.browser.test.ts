@@ -72,7 +72,7 @@ test("the raw curve stays behind the smoothed one", async () => {
   const before = await pictureOf("loss");
   expect(before.paths("0.3")).toEqual([]);
   await page.getByRole("button", { name: "Smoothing" }).click();
-  await page.getByRole("radio", { name: "Moving mean" }).click();
+  await page.getByRole("radio", { name: "Running average" }).click();
   await userEvent.keyboard("{Escape}");
   const after = await pictureOf("loss");
   const [[behind = ""], [smoothed = ""]] = [after.paths("0.3"), after.paths()];
@@ -87,12 +87,12 @@ test("the raw curve stays behind the smoothed one", async () => {
 test("a smoothed downsampled curve has a band until bands are off", async () => {
   addZigzag();
   await openPage(lab.server, charts("long", "&smoothing=mean&amount=0.9"));
-  await footerReads("long", "reduced for the screen");
+  await footerReads("long", "downsampled");
   // The page smooths what all points mean, not only those that were kept.
   expect(lab.server.requestsTo("/api/v1/charts")[0]?.query.get("means")).toBe("true");
   expect((await pictureOf("long")).paths("0.18")).toEqual([expect.stringMatching(/Z$/)]);
   await page.getByRole("button", { name: "Axes and bands" }).click();
-  await page.getByRole("checkbox", { name: "Bands from least to most" }).click();
+  await page.getByRole("checkbox", { name: "Min–max band" }).click();
   await userEvent.keyboard("{Escape}");
   const without = await pictureOf("long");
   expect(without.paths("0.18")).toEqual([]);
@@ -159,13 +159,13 @@ for (const log of ["", "&logx=1"])
     async (_, axis, early, late) => {
       addTwoLong();
       await openPage(lab.server, charts("many", `${axis}${log}&columns=1`));
-      await footerReads("many", "2 curves · 40,000 points, reduced for the screen: zoom for more");
+      await footerReads("many", "2 curves · 40,000 points, downsampled – zoom in");
       await dragAcross("many", ...((log ? [0.6, 0.62] : [0.25, 0.26]) as [number, number]));
-      await footerReads("many", /points$/);
+      await footerReads("many", /\d points$/);
       // A link shows the same.
       for (const isAgain of [false, true]) {
         if (isAgain) await reloadPage(lab.server);
-        await footerReads("many", /points$/);
+        await footerReads("many", /\d points$/);
         const steps = await drawnSteps();
         expect(missingSteps(steps.get("early"), early, MANY)).toEqual([]);
         expect(missingSteps(steps.get("late"), late, MANY)).toEqual([]);
@@ -177,7 +177,7 @@ for (const log of ["", "&logx=1"])
 test("along a metric that goes to and fro, steps lead further", async () => {
   addTwoLong();
   await openPage(lab.server, charts("many", "&x=metric&xmetric=restless&zoom=0.2~1.7"));
-  await footerReads("many", "reduced for the screen: zoom for more, along steps");
+  await footerReads("many", "downsampled – zoom in along steps");
   await expect
     .poll(() => lab.server.requestsTo("/api/v1/series").some(({ query }) => query.has("from_step")))
     .toBe(true);
@@ -206,9 +206,9 @@ test("a zoom since the start of many runs sends few requests", async () => {
     lab.curves.push({ ...curveOf(run, "", "many", steps, steps), walls: steps.map((step) => 10_000 * number + step) });
   }
   await openPage(lab.server, `/w/lab/compare?first=${CROWD}&x=relative&tags=^many$&columns=1`);
-  await footerReads("many", "120 curves · 72,000 points, reduced");
+  await footerReads("many", "120 curves · 72,000 points, downsampled");
   await dragAcross("many", 0.5, 0.55);
-  await footerReads("many", /points$/);
+  await footerReads("many", /\d points$/);
   const found = await drawnSteps();
   expect(found.size).toBe(CROWD);
   for (const drawn of found.values()) expect(missingSteps(drawn, (step) => step, 600)).toEqual([]);

@@ -32,7 +32,7 @@ test("all scalars are charts in sections and a zoom asks for every point", async
     curves: { "train:loss": Array<number>(POINTS).fill(1), "test:loss": [1, 2], "optim/norm": [1], ...MANY_TAGS },
   });
   await openPage(lab.server, compare("long"));
-  await footerReads("loss", "2 curves · 20,002 points, reduced for the screen");
+  await footerReads("loss", "2 curves · 20,002 points, downsampled");
   await chartOf("optim/norm");
   await dragAcross("loss", 0.5, 0.52);
   await expect
@@ -42,11 +42,11 @@ test("all scalars are charts in sections and a zoom asks for every point", async
   expect(first).toBeGreaterThan(POINTS * 0.45);
   expect(last).toBeLessThan(POINTS * 0.55);
   // So few steps are drawn point by point.
-  await footerReads("loss", /points$/);
+  await footerReads("loss", /\d points$/);
   await reloadPage(lab.server);
-  await footerReads("loss", /points$/);
+  await footerReads("loss", /\d points$/);
   await userEvent.dblClick((await chartOf("loss")).getByCss(".plot"));
-  await footerReads("loss", "reduced for the screen");
+  await footerReads("loss", "downsampled");
   await button("optim 1").click();
   await expect.element(page.getByCss("section[data-tag='optim/norm']")).not.toBeInTheDocument();
 });
@@ -66,9 +66,9 @@ test("the pointer shows values and marks the run in the list", async () => {
 test("smoothing, axes and tags stand in the address and come back", async () => {
   await openPage(lab.server, compare("sweep-0", "sweep-1"));
   await chartOf("loss");
-  await page.getByLabelText("Find tags").fill("^lo(");
+  await page.getByLabelText("Filter metrics").fill("^lo(");
   await expect.element(page.getByText("taken as text")).toBeVisible();
-  await page.getByLabelText("Find tags").fill("^loss$");
+  await page.getByLabelText("Filter metrics").fill("^loss$");
   await expect.element(page.getByText("1 of 2", { exact: true })).toBeVisible();
   await button("Smoothing").click();
   await page.getByRole("radio", { name: "Gaussian" }).click();
@@ -109,7 +109,7 @@ test("a chart is saved as a picture and as numbers", async () => {
   const csv = await savedFile("optim/norm", "CSV of what is drawn");
   expect(csv).toMatch(/^curve,x,/);
   for (const name of ["sweep-0", "sweep-1"]) expect(csv).toContain(name);
-  await button("Files of this chart").click();
+  await button("Download chart").click();
   const every = page.getByRole("link", { name: "CSV of every point" });
   await expect.element(every).toBeVisible();
   const { pathname, searchParams } = new URL((every.element() as HTMLAnchorElement).href);
@@ -152,9 +152,9 @@ test("axes are logarithmic and outliers are ignored on request", async () => {
   await openPage(lab.server, compare("wild"));
   await footerReads("wild", "121 points");
   expect(Math.max(...(await axisValues("wild")))).toBeGreaterThanOrEqual(5e8);
-  await toggle("Logarithmic values");
+  await toggle("Log y-axis");
   expect(await axisValues("wild")).toEqual(expect.arrayContaining([1, 100, 1e6, 1e8]));
-  await toggle("Logarithmic values");
+  await toggle("Log y-axis");
   await toggle("Ignore outliers");
   expect(Math.max(...(await axisValues("wild")))).toBeLessThanOrEqual(1000);
 });
@@ -165,7 +165,7 @@ test("twenty thousand tags are found and not all drawn", async () => {
   await openPage(lab.server, compare("broad"));
   await footerReads("group0/tag0", "1 curve · 1 point");
   expect(page.getByCss("section[data-tag]").elements().length).toBeLessThan(200);
-  await page.getByLabelText("Find tags").fill("tag19999$");
+  await page.getByLabelText("Filter metrics").fill("tag19999$");
   await footerReads("group199/tag19999", "1 curve");
   await expect.poll(() => page.getByCss("section[data-tag]").elements().length).toBe(1);
 });

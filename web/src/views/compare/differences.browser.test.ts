@@ -124,7 +124,7 @@ test("changes of code stand side by side, file by file", async () => {
   expect(added.map((line) => line.innerText.trim())).toEqual(["+rate = 2", "+rate = 3"]);
   await expect.element(page.getByRole("region", { name: "only_one.py" }).getByText("as committed")).toBeVisible();
   await expect.element(page.getByRole("region", { name: "alike.py" })).not.toBeInTheDocument();
-  await expect.element(page.getByText("1 file changed alike in both")).toBeVisible();
+  await expect.element(page.getByText("1 file with identical changes")).toBeVisible();
   await page.getByLabelText("Run", { exact: true }).selectOptions("three");
   await expect.element(changed.getByText("+rate = 4")).toBeVisible();
   await reloadPage(lab.server);

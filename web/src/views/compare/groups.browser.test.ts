@@ -24,7 +24,7 @@ beforeEach(() => {
 
 async function choose(label: string, option: string): Promise<void> {
   await page.getByRole("button", { name: "Group runs" }).click();
-  await page.getByLabelText(label).selectOptions(option);
+  await page.getByRole("dialog").getByLabelText(label).selectOptions(option);
   await userEvent.keyboard("{Escape}");
 }
 
@@ -40,7 +40,7 @@ test("the centre is the mean or the median", async () => {
   await openPage(lab.server, GROUPED);
   await footerReads("loss", "1 curve ·");
   expect(await drawn()).toEqual([["sgd (3 runs)", "3", "1", "6", "3"]]);
-  await choose("are drawn as their", "median");
+  await choose("Aggregate", "median");
   await expect.poll(drawn).toEqual([["sgd (3 runs)", "2", "1", "6", "3"]]);
   await moveMouse(placeIn((await chartOf("loss")).getByCss(".plot")));
   await expect.element(page.getByCss(".tooltip")).toHaveTextContent("3 runs");
@@ -49,19 +49,19 @@ test("the centre is the mean or the median", async () => {
 test("the band is what was chosen", async () => {
   const [deviation, error] = [Math.sqrt(7), 4.303 * Math.sqrt(7 / 3)];
   const bands: Record<string, [number, number]> = {
-    "least to most": [1, 6],
+    "min–max": [1, 6],
     "standard deviation": [3 - deviation, 3 + deviation],
     "95 % confidence": [3 - error, 3 + error],
   };
   await openPage(lab.server, GROUPED);
   for (const [option, [low, high]] of Object.entries(bands)) {
-    await choose("with a band of", option);
+    await choose("Band", option);
     const close = (value: number): unknown => expect.closeTo(value, 5);
     const edges = async (): Promise<number[]> => ((await drawn())[0] ?? []).slice(2, 4).map(Number);
     await expect.poll(edges, { message: option }).toEqual([close(low), close(high)]);
     expect((await pictureOf("loss")).paths("0.18").length).toBe(1);
   }
-  await choose("with a band of", "no band");
+  await choose("Band", "no band");
   await expect.poll(async () => (await pictureOf("loss")).paths("0.18")).toEqual([]);
   expect(await drawn()).toEqual([["sgd (3 runs)", "3", "", "", "3"]]);
 });
@@ -69,7 +69,7 @@ test("the band is what was chosen", async () => {
 test("runs with the same tag become one curve", async () => {
   await openPage(lab.server, "/w/lab/compare");
   await footerReads("loss", "3 curves");
-  await choose("Runs with the same", "kind");
+  await choose("Group by", "kind");
   await footerReads("loss", "2 curves");
   expect((await pictureOf("loss")).names.sort()).toEqual(["even (2 runs)", "odd (1 run)"]);
   expect((await drawn()).map(([curve, value]) => [curve, value])).toEqual([

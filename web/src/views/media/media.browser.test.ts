@@ -97,7 +97,7 @@ test("the slider stands at the step that is shown", async () => {
 test("the field of tags keeps the focus while somebody types", async () => {
   await openPage(lab.server, `${MEDIA}&media=picture`);
   await expect.element(region("picture").getByRole("figure").first()).toBeVisible();
-  await press(page.getByLabelText("Find tags"), "{End}");
+  await press(page.getByLabelText("Filter metrics"), "{End}");
   await userEvent.keyboard("|words");
   await expect.poll(() => queryOf()["media"]).toBe("picture|words");
 });

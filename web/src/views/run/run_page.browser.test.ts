@@ -127,7 +127,7 @@ test("the use of the machine has charts of its own", async () => {
   await footerReads("cpu/percent", "1 curve · 3 points");
   expect(charts()).toBe(1);
   goTo(`${RUN}?tab=system`);
-  await expect.element(page.getByText("The use of the machine was not measured")).toBeVisible();
+  await expect.element(page.getByText("No system metrics")).toBeVisible();
 });
 
 test("addresses that lead nowhere say so", async () => {
