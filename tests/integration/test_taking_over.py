@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from aboard import SummaryWriter
+from aboard.model.run_edits import RunEdit
 from aboard.model.runs import Note
 from aboard.model.times import now
-from aboard.services.folders.edits import FolderEdits, RunEdit
+from aboard.services.folders.edits import FolderEdits
 from aboard.store import open_store
 from aboard.store.run.documents import with_tags
 from aboard.store.run.run_folder import RunFolder

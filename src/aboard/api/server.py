@@ -26,6 +26,8 @@ class StoreStatus:
     """Why it cannot be read."""
     damaged: Mapping[str, str] | None = None
     """Runs that cannot be shown, by their uid, and why."""
+    read_only: bool = False
+    """Whether it is a source of `serve.sources`, into which nothing is written."""
 
 
 class RunSource(StrEnum):

@@ -89,6 +89,7 @@ runs = Table(
     Column("user", Words),
     Column("host", Words),
     Column("store", Words),
+    Column("source_path", Words),  # of a run in a read-only source, in which nothing is written
     Column("reason", Words),
     Column("created", Moment, nullable=False),
     Column("started", Moment),
@@ -239,6 +240,14 @@ notes = Table(
     Column("text", Words, nullable=False),
     Column("author", Words, nullable=False),
     Column("written", Moment),
+)
+
+# What people add to runs whose files are read-only; the other tables hold what they see.
+run_edits = Table(
+    "run_edits",
+    metadata,
+    _run_id(),
+    Column("edit", Json, nullable=False),
 )
 
 users = Table(

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, select, update
 
 from aboard.catalog.database import Database, parts_of
 from aboard.catalog.lookup import stored_fold, unknown_name_error, workspace_id
-from aboard.catalog.runs.writing import retire
+from aboard.catalog.runs.writing import MISSING, retire
 from aboard.catalog.schema import experiments, runs, workspaces
 from aboard.errors import Conflict, UnknownName
 from aboard.model.names import experiment_name, run_name
@@ -50,6 +50,19 @@ class Trash:
                 _delete(connection, runs, runs.c.id.in_(some), None)
 
         self._database.write(work)
+
+    def delete_missing(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Put runs into the trash whose files are gone; they come out when these are back. Returns those it took."""
+
+        def work(connection: Connection) -> list[int]:
+            taken: list[int] = []
+            for some in parts_of(numbers):
+                live = runs.c.id.in_(some), runs.c.deleted.is_(None)
+                taken += connection.scalars(select(runs.c.id).where(*live).order_by(runs.c.id))
+                _delete(connection, runs, runs.c.id.in_(some), MISSING)
+            return taken
+
+        return self._database.write(work)
 
     def restore_runs(self, numbers: Sequence[int]) -> None:
         """Take runs out of the bin. Their experiment and workspace must be out of it."""

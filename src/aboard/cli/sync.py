@@ -24,13 +24,13 @@ from aboard.exchange.foreign.runs import ForeignRun, foreign_runs, write_points
 from aboard.foundation.files import make_private_folder
 from aboard.foundation.text import count, plain
 from aboard.model.names import LONGEST_NAME, check_name, check_workspace_name
+from aboard.model.run_edits import RunEdit
 from aboard.reader.opened.runs import OpenedRuns
 from aboard.run.spool import ATTEMPT, DESTINATION, START
 from aboard.run.supervisor.console import Console, ConsoleHandler
 from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.sync import EarlierRun, SyncResult, spool_folders, take_over
 from aboard.run.supervisor.sync import sync as ship
-from aboard.services.folders.edits import RunEdit
 from aboard.services.folders.taken_along import EditsOfFolders, take_along
 from aboard.store import Store, open_store
 from aboard.store.run.listing import RunListing

@@ -251,6 +251,12 @@ SETTINGS = (
         "one, or lie in one. Symbolic links below a root are not followed.",
         _MANY,
     ),
+    SettingDeclaration(
+        "serve.sources",
+        "Folders and URIs of event files below `serve.roots` whose runs are shown read-only in a workspace, as "
+        "`vision=/data/logs`. People see them by their roles there, also on boards.",
+        _MANY,
+    ),
     SettingDeclaration("serve.plugins", "TensorBoard plugins of other packages that boards may load.", _MANY),
     SettingDeclaration("serve.log_format", f"{' or '.join(LOG_FORMATS)}.", as_choice(*LOG_FORMATS)),
     SettingDeclaration("serve.largest_request", "Most that one request may send.", as_size),

@@ -30,6 +30,7 @@ class ServeSettings:
     stores: tuple[str, ...] = ()
     catalog: str = ""
     roots: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
     log_format: str = "text"
     largest_request: int = 64 << 20

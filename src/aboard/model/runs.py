@@ -94,6 +94,7 @@ class RunRecord:
     user: str = ""
     host: str = ""
     store: str = ""  # the URI of the store that holds its files
+    source_path: str | None = None  # of a run in a read-only source: its folder there, "." for the source itself
     started: datetime | None = None
     ended: datetime | None = None
     heartbeat: datetime | None = None
@@ -110,6 +111,11 @@ class RunRecord:
     attempts: tuple[Attempt, ...] = ()
     deleted: datetime | None = None
     details: Mapping[str, object] = field(default_factory=dict[str, object])  # what else its document says
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether its files are in a source, into which nothing is written."""
+        return self.source_path is not None
 
     @property
     def duration(self) -> float | None:
@@ -143,6 +149,7 @@ def run_from_document(document: object) -> RunRecord:
         user=fields.text("user"),
         host=fields.text("host"),
         store=fields.text("store"),
+        source_path=fields.text("source_path") or None,
         created=fields.time("created") or started or uid_time(uid),
         started=started,
         ended=fields.time("ended"),
@@ -173,6 +180,7 @@ def run_to_document(run: RunRecord) -> dict[str, object]:
         "workspace": run.workspace,
         "status": str(run.status),
         **texts,
+        "source_path": run.source_path,
         **numbers,
         **{name: time_text(moment) if moment else None for name, moment in times.items()},
         "hparams": hparams_to_json(run.hparams),

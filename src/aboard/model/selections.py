@@ -42,6 +42,8 @@ class SelectedRun:
     status: RunState
     experiment_number: int | None = None
     store: str = ""
+    source_path: str | None = None
+    """Of a run in a read-only source: its folder there."""
 
 
 NUMBER_WORD = r"(?P<{0}>run|exp|job|)(?P<{1}>[1-9][0-9]{{0,17}})"

@@ -31,11 +31,13 @@ from aboard.services.leases import LeaseKeeper
 from aboard.services.people.accounts import AccountService
 from aboard.services.people.login_attempts import LoginAttempts
 from aboard.services.people.logins import LoginOptions, Logins
+from aboard.services.read_only_source import check_sources
 from aboard.services.runs.editing import RunEditor
 from aboard.services.runs.files import annotations_of
 from aboard.services.runs.media import Media
 from aboard.services.runs.open_runs import OpenRuns, ReadingPatience, RunLocation, readable_runs
 from aboard.services.runs.series import CurveQuery, CurveSet, curves_of
+from aboard.services.sources.followed_sources import FollowedSources
 from aboard.services.stores.followed_stores import FollowedStores, StoreOptions, check_roots_apart
 from aboard.services.stores.indexing import Reindexer, RunIndexer
 from aboard.services.stores.jobs import JobCheckIntervals, JobReconciler
@@ -71,7 +73,9 @@ class Services:
     """All that is done with runs. Its parts may be used by several threads at once."""
 
     def __init__(self, catalog: Catalog, options: ServiceOptions) -> None:
-        check_roots_apart(options.roots or (), [*options.stores, *map(str, filter(None, [options.own_store]))])
+        named = [*options.stores, *map(str, filter(None, [options.own_store]))]
+        check_roots_apart(options.roots or (), named)
+        check_sources(options.sources, options.roots, named)
         self.catalog = catalog
         self.logins = Logins(catalog, options.logins)
         self.login_tries = LoginAttempts(clock=options.login_clock)
@@ -83,13 +87,22 @@ class Services:
         self._editor = RunEditor(catalog, self._indexer, self._stores.get, self._forget)
         self._reindexer = Reindexer(catalog)
         self.open_runs = OpenRuns(patience=options.reading_patience)
-        self._folders = OpenFolders(options.roots)
+        self._folders = OpenFolders(options.roots, options.sources)
+        self._sources = FollowedSources(
+            catalog,
+            self._indexer,
+            self.leases,
+            options.sources,
+            self._folders.check,
+            folder_interval=options.folder_interval,
+            bucket_interval=options.bucket_interval,
+        )
         self._board_news = news = BoardChangePublisher(self.changes)
         self.hosting = Hosting(
             catalog,
             self.open_runs,
             self._folders,
-            self._stores.by_uri,
+            self.place_of,
             on_change=news.tell,
             plugins=options.boards.plugins,
             default_template=options.template,
@@ -124,10 +137,13 @@ class Services:
             self._stores.pass_on(lambda uid: bridge.tell_servers(ALIVE, {"uid": uid}))
             bridge.start()
         self._stores.start()
+        self._sources.start()
 
     def seen_by(self, access: Access) -> UserScope:
         """The use cases scoped to one user. The methods here check no permissions."""
-        return UserScope(access, self.catalog, self._stores, self._indexer, self._editor, self._reindexer)
+        return UserScope(
+            access, self.catalog, self._stores, self._sources, self._indexer, self._editor, self._reindexer
+        )
 
     def people_for(self, access: Access) -> AccountService:
         """What this person may see and change of people."""
@@ -147,6 +163,8 @@ class Services:
         self._folders.close()
         self.open_runs.close()
         self._stores.stop()
+        self._sources.stop()
+        self._sources.join(_LEAVE_SECONDS)
         self.leases.stop(_LEAVE_SECONDS)
         self._stores.join(_LEAVE_SECONDS)
 
@@ -188,6 +206,10 @@ class Services:
         """The stores that are followed."""
         return self._stores.statuses()
 
+    def sources(self) -> list[StoreStatus]:
+        """The read-only sources."""
+        return self._sources.statuses()
+
     def traffic(self) -> dict[str, TrafficCount]:
         """The requests to each store for following it and editing runs."""
         return self._stores.traffic()
@@ -198,6 +220,7 @@ class Services:
 
     def look_now(self) -> None:
         """Have all stores listed, unless that happened just now; slow ones are waited for only so long."""
+        self._sources.look_now()
         self._stores.look_now()
 
     def busy(self) -> str:
@@ -213,7 +236,9 @@ class Services:
         return "A page is open in a browser." if self.changes.watcher_count else ""
 
     def place_of(self, run: RunRecord | SelectedRun) -> RunLocation:
-        """Where the files of a run are, for the pool of open runs; only a store that is followed is ever opened."""
+        """Where the files of a run are, for the pool of open runs; only what is followed is ever opened."""
+        if run.source_path is not None:
+            return self._sources.place_of(run)
         if not run.store:
             raise UnknownName(f"{run.name} has no files yet", hint="they come when it begins")
         return RunLocation(self._stores.get(run.store).uri, run.uid)
@@ -235,7 +260,10 @@ class Services:
         """What trainings said about moments of these runs; a run that has not begun has said nothing."""
         named = self.seen_by(access).references.selected(runs)
         return annotations_of(
-            named, lambda run: self._with_files_of(run, RunFolder.read_summary) if run.store else None
+            named,
+            lambda run: (
+                self._with_files_of(run, RunFolder.read_summary) if run.store and run.source_path is None else None
+            ),
         )
 
     def curves(self, runs: Sequence[str], asked: CurveQuery, access: Access) -> CurveSet:
@@ -247,6 +275,11 @@ class Services:
         return curves_of(self.open_runs, found, asked, asked.windows_of([run.uid for run in named]))
 
     def _with_files_of(self, run: SelectedRun, read: Callable[[RunFolder], _T]) -> _T:
+        if run.source_path is not None:
+            raise UnknownName(
+                f"{run.name} is a folder of event files in the source {run.store}, and has no other files here.",
+                hint="`aboard run` keeps the files and output of a training.",
+            )
         place = self.place_of(run)
         folder = RunFolder(self._stores.get(run.store), run.uid)
         return self.open_runs.readers(place.store).call(lambda: read(folder))

@@ -21,6 +21,7 @@ from aboard.services.runs.editing import RunEditor, RunEdits
 from aboard.services.runs.groups import GroupEdits, SavedViewEdits
 from aboard.services.runs.references import References, Selections
 from aboard.services.runs.retention import retain
+from aboard.services.sources.followed_sources import FollowedSources
 from aboard.services.stores.followed_stores import FollowedStores
 from aboard.services.stores.indexing import Reindexer, RunIndexer
 
@@ -33,6 +34,7 @@ class UserScope:
         access: Access,
         catalog: Catalog,
         stores: FollowedStores,
+        sources: FollowedSources,
         indexer: RunIndexer,
         editor: RunEditor,
         reindexer: Reindexer,
@@ -44,7 +46,7 @@ class UserScope:
         self.runs = RunEdits(access, self.catalog, self.references, editor)
         self.groups = GroupEdits(access, self.catalog, self.references, indexer, editor)
         self.saved_views = SavedViewEdits(access, self.catalog)
-        self._stores, self._indexer, self._reindexer = stores, indexer, reindexer
+        self._stores, self._sources, self._indexer, self._reindexer = stores, sources, indexer, reindexer
 
     def retain(self, asked: RetentionRequest) -> RetentionResult:
         """Delete what a rule names."""
@@ -69,8 +71,8 @@ class UserScope:
         return self._stores.heartbeat(uid)
 
     def stores(self) -> list[StoreStatus]:
-        """The stores that are followed; who does not administer the server is told of those with runs that they see."""
-        found = self._stores.statuses()
+        """The stores and sources that are followed; all of them for administrators, else those with visible runs."""
+        found = [*self._stores.statuses(), *self._sources.statuses()]
         if self.access.is_administrator:
             return found
         shown = [one for one in found if self.catalog.selected.has_store(one.uri)]

@@ -2065,6 +2065,8 @@ export interface components {
             status: "created" | "queued" | "running" | "preempted" | "completed" | "failed" | "cancelled" | "lost";
             experiment_number?: components["schemas"]["WholeNumber"] | null;
             store?: string;
+            /** @description Of a run in a read-only source: its folder there. */
+            source_path?: string | null;
         };
         /** @description Some entries, and what to give as `after` to get those behind them; None at the end. */
         SelectedRunPage: {
@@ -2175,6 +2177,8 @@ export interface components {
             damaged?: {
                 [key: string]: string;
             } | null;
+            /** @description Whether it is a source of `serve.sources`, into which nothing is written. */
+            read_only?: boolean;
         };
         /** @description Some entries, and what to give as `after` to get those behind them; None at the end. */
         StoreStatusPage: {

@@ -63,6 +63,7 @@ def run_row(run: RunRecord, names: NameIds) -> Row:
         "experiment": experiment,
         "status": str(run.status),
         **{name: stored_key(getattr(run, name)) or None for name in ("user", "host", "store")},
+        "source_path": run.source_path,
         "reason": run.reason or None,
         **{name: getattr(run, name) for name in (*times, *_COUNTS)},
         "attempts": len(run.attempts),
@@ -212,7 +213,7 @@ def run_of(row: StoredRow, **parts: Any) -> RunRecord:
         experiment_number=row["experiment_id"],
         **{name: row[name] for name in plain},
         **{name: row[name] or "" for name in ("user", "host", "store", "reason")},
-        **{name: row[name] for name in (*_COUNTS, "deleted")},
+        **{name: row[name] for name in (*_COUNTS, "deleted", "source_path")},
         **parts,
     )
 

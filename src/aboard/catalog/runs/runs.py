@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, select, update
 from aboard.catalog.database import Database
 from aboard.catalog.lookup import VisibleWorkspaces, in_visible_workspaces, stored_fold, stored_key, workspace_id
 from aboard.catalog.paging import Cursor, ResultPage, check_limit
+from aboard.catalog.runs.editing import edit_run
 from aboard.catalog.runs.filters import FEW, QueryCompiler, RunScope
 from aboard.catalog.runs.listing import RunPages, run_order
 from aboard.catalog.runs.records import read_runs
@@ -48,6 +49,10 @@ class Runs:
     def put_many(self, given: Sequence[RunRecord]) -> list[RunRecord]:
         """As `put`, for many at once."""
         return put_runs(self._database, given)
+
+    def edit(self, number: int, change: Callable[[RunRecord], RunRecord]) -> RunRecord:
+        """Change what people see of a run whose files are read-only. The edit outlives whatever its files say next."""
+        return edit_run(self._database, number, change)
 
     def get(self, number: int) -> RunRecord:
         """The run with this number, with everything; also when it is in the bin."""

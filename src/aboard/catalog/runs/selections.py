@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, String, cast, exists, literal, or_, select
 
@@ -101,7 +100,7 @@ class SelectedRuns:
             scope = RunScope.of(connection, names, asked, in_bin=in_bin, seen=self._seen)
             filtered = self._filtered(connection, scope, where)
             columns = runs.c.id, runs.c.uid, runs.c.name, workspaces.c.name, runs.c.status, runs.c.experiment_id
-            query = select(*columns, runs.c.store).join_from(runs, workspaces)
+            query = select(*columns, runs.c.store, runs.c.source_path).join_from(runs, workspaces)
             query = query.where(*holds, *scope.holds(), *filtered).order_by(runs.c.id).limit(MOST_RUNS + 1)
             rows = connection.execute(query).all()
         if len(rows) > MOST_RUNS:
@@ -117,7 +116,14 @@ class SelectedRuns:
 
 
 def _selected(
-    number: int, uid: str, name: str, workspace: str, status: str, experiment: int | None, store: Any
+    number: int,
+    uid: str,
+    name: str,
+    workspace: str,
+    status: str,
+    experiment: int | None,
+    store: str | None,
+    source_path: str | None,
 ) -> SelectedRun:
     return SelectedRun(
         number=number,
@@ -127,4 +133,5 @@ def _selected(
         status=RunState(status),
         experiment_number=experiment,
         store=store or "",
+        source_path=source_path,
     )

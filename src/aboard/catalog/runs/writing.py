@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -32,6 +32,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from aboard.catalog.database import Database, parts_of
 from aboard.catalog.lookup import stored_fold, stored_key
+from aboard.catalog.runs.kept_edits import read_edits
 from aboard.catalog.runs.records import (
     NameIds,
     Row,
@@ -56,6 +57,7 @@ from aboard.catalog.schema import (
     workspaces,
 )
 from aboard.model.ids import check_uid
+from aboard.model.run_edits import NO_EDIT
 from aboard.model.runs import RunRecord
 from aboard.model.times import now as present
 
@@ -219,6 +221,9 @@ def _is_older(revision: int | None, than: int | None) -> bool:
     return revision is not None and than is not None and revision < than
 
 
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
 class _Writer:
     """One transaction of writing."""
 
@@ -234,6 +239,7 @@ class _Writer:
         while missing := [run for run in given if run.uid not in found]:  # a second time if one was purged meanwhile
             self._insert_new(missing)
             found = self._locked(given)
+        given = self._with_edits(given, found)
         fresh = [run for run in given if self._is_news(run, found[run.uid])]
         self._update(
             [(found[run.uid]["id"], run) for run in fresh if found[run.uid]["digest"] != self._digests[run.uid]]
@@ -247,7 +253,8 @@ class _Writer:
         new = self._unknown(given)
         if new:
             take_turn(self._connection)
-            new = self._unknown(new)
+            # Uids of read-only runs are digests, and say nothing about the order of the runs.
+            new = sorted(self._unknown(new), key=lambda run: run.created if run.is_read_only else _LONG_AGO)
         numbered = [run for run in new if run.number is not None]
         if numbered:
             lock_numbers(self._connection, runs)
@@ -273,6 +280,18 @@ class _Writer:
         columns = runs.c.uid, runs.c.id, runs.c.revision, runs.c.digest
         query = select(*columns).where(runs.c.uid.in_([run.uid for run in given])).order_by(runs.c.uid)
         return {row["uid"]: dict(row) for row in self._connection.execute(query.with_for_update()).mappings()}
+
+    def _with_edits(self, given: Sequence[RunRecord], found: Mapping[str, Row]) -> Sequence[RunRecord]:
+        """What people see of runs whose files are read-only.
+
+        The rows of these runs are locked, so that no edit comes between.
+        """
+        edits = read_edits(self._connection, [found[run.uid]["id"] for run in given if run.is_read_only])
+        if not edits:
+            return given
+        seen = [edits.get(found[run.uid]["id"], NO_EDIT).apply(run) for run in given]
+        self._digests = {run.uid: run_digest(run) for run in seen}
+        return seen
 
     def _is_news(self, run: RunRecord, found: Row) -> bool:
         """Whether a document says something that the catalog does not know yet, or know better."""
@@ -306,29 +325,7 @@ class _Writer:
         numbers = [number for number, _ in numbered]
         for table, key, rows_of in _parts(self._names):
             rows = [row for number, run in numbered for row in rows_of(number, run)]
-            self._make_equal(table, key, numbers, rows)
-
-    def _make_equal(self, table: Table, key: str, numbers: Sequence[int], wanted: Sequence[Row]) -> None:
-        """Make the rows of these runs equal to `wanted`; what is equal already is not touched."""
-        if not numbers:
-            return
-        query = select(table).where(table.c.run_id.in_(numbers))
-        there = {(row["run_id"], row[key]): dict(row) for row in self._connection.execute(query).mappings()}
-        asked = {(row["run_id"], row[key]): row for row in wanted}
-        this_row = table.c.run_id == bindparam("of_run"), table.c[key] == bindparam("of_key")
-        gone = [{"of_run": run, "of_key": name} for run, name in there.keys() - asked.keys()]
-        if gone:
-            self._connection.execute(delete(table).where(*this_row), gone)
-        new = [asked[place] for place in asked.keys() - there.keys()]
-        if new:
-            self._connection.execute(insert(table), new)
-        others = [
-            {"of_run": run, "of_key": name} | {column: row[column] for column in row if column not in ("run_id", key)}
-            for (run, name), row in asked.items()
-            if there.get((run, name), row) != row
-        ]
-        if others:
-            self._connection.execute(update(table).where(*this_row), others)
+            make_equal(self._connection, table, key, numbers, rows)
 
     def _bring_back(self, numbers: Sequence[int]) -> None:
         """What was missing from its store is there again."""
@@ -344,6 +341,29 @@ class _Writer:
             for run in given
             for number, name, experiment in [found[run.uid]]
         ]
+
+
+def make_equal(connection: Connection, table: Table, key: str, numbers: Sequence[int], wanted: Sequence[Row]) -> None:
+    """Make the rows of these runs equal to `wanted`; what is equal already is not touched."""
+    if not numbers:
+        return
+    query = select(table).where(table.c.run_id.in_(numbers))
+    there = {(row["run_id"], row[key]): dict(row) for row in connection.execute(query).mappings()}
+    asked = {(row["run_id"], row[key]): row for row in wanted}
+    this_row = table.c.run_id == bindparam("of_run"), table.c[key] == bindparam("of_key")
+    gone = [{"of_run": run, "of_key": name} for run, name in there.keys() - asked.keys()]
+    if gone:
+        connection.execute(delete(table).where(*this_row), gone)
+    new = [asked[place] for place in asked.keys() - there.keys()]
+    if new:
+        connection.execute(insert(table), new)
+    others = [
+        {"of_run": run, "of_key": name} | {column: row[column] for column in row if column not in ("run_id", key)}
+        for (run, name), row in asked.items()
+        if there.get((run, name), row) != row
+    ]
+    if others:
+        connection.execute(update(table).where(*this_row), others)
 
 
 def _parts(names: NameIds) -> list[tuple[Table, str, Callable[[int, RunRecord], list[Row]]]]:

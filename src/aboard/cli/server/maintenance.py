@@ -23,6 +23,7 @@ from aboard.errors import AboardError, InvalidValue
 if TYPE_CHECKING:
     from aboard.api.server import ReindexState
     from aboard.catalog.catalog import Catalog
+    from aboard.services.read_only_source import Source
 
 
 _T = TypeVar("_T")
@@ -60,6 +61,7 @@ def check_server(options: ServerOptions) -> int:
     is_personal = is_loopback(serve.host) and login.mode == "personal" and token is not None and not token.is_settled
     for root in serve.roots:
         report.check(f"root {root}", lambda root=root: _root(root, () if is_personal else stores), str)
+    _check_sources(report, settings, stores, is_personal=is_personal)
     report.check("boards", lambda: _boards(settings), str)
     return report.end()
 
@@ -159,6 +161,26 @@ def _root(root: str, stores: Sequence[str]) -> str:
     for _ in open_store(root).list(""):
         break
     return "can be listed"
+
+
+def _check_sources(report: _Report, settings: Settings, stores: Sequence[str], *, is_personal: bool) -> None:
+    from aboard.services.read_only_source import Source, check_sources
+
+    serve, parsed = settings.serve, list[Source]()
+    for text in serve.sources:
+        source = report.check(f"source {text}", lambda text=text: Source.parse(text), _source)
+        parsed += [source] if source is not None else []
+    if parsed:
+        roots = None if is_personal else serve.roots
+        report.check("sources", lambda: check_sources(parsed, roots, stores), lambda _: "apart from stores")
+
+
+def _source(source: Source) -> str:
+    from aboard.store.opening import open_store
+
+    for _ in open_store(source.given, read_only=True).list(""):
+        break
+    return f"can be listed, shown in the workspace {source.workspace}"
 
 
 def make_administrator(name: str | None, place: str | None, *, as_json: bool) -> None:

@@ -43,6 +43,7 @@ from aboard.server.setup import (
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.lifecycle import BoardRules
 from aboard.services.people.accounts import code_for, ensure_administrator, has_named_administrator, has_way_in
+from aboard.services.read_only_source import Source
 from aboard.services.runs.retention import ACTOR, RetentionTask
 from aboard.services.services import ServiceOptions, Services
 from aboard.services.stores.jobs import clean_stores
@@ -162,6 +163,7 @@ class CatalogServer:
             may_add_stores=self._is_personal,
             logins=login_options(self._settings),
             roots=None if self._is_personal else self._settings.serve.roots,
+            sources=[Source.parse(text) for text in self._settings.serve.sources],
             template=self._settings.template,
             boards=self._board_rules(),
             process_home=machine_folder(self._settings.home),

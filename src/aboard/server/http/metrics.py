@@ -66,7 +66,7 @@ class _StateCollector(Collector):
         yield _gauge("aboard_open_runs_bytes", "About what they hold.", [], [([], control.open_runs.memory)])
         yield _gauge("aboard_watchers", "Clients of live updates.", [], [([], control.changes.watcher_count)])
         yield _gauge("aboard_open_boards", "Boards that are held ready.", [], [([], control.hosting.open_count)])
-        stores = control.stores()
+        stores = [*control.stores(), *control.sources()]
         yield _of_stores("aboard_store_up", "Whether it answers.", {one.uri: one.state != "failing" for one in stores})
         yield _of_stores("aboard_store_live_runs", "Runs that are followed.", {one.uri: one.live for one in stores})
         yield _of_stores("aboard_store_waiting_runs", "Runs yet to be read.", {one.uri: one.waiting for one in stores})

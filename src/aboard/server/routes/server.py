@@ -120,7 +120,7 @@ class HealthRoutes:
             database = "ok"
         except AboardError as error:
             database = error.code
-        states = [store.state for store in self._control.stores()]
+        states = [store.state for store in (*self._control.stores(), *self._control.sources())]
         failing = states.count("failing")
         status = "not ready" if database != "ok" else "degraded" if failing else "ready"
         told = Readiness(status=status, database=database, stores=len(states), failing_stores=failing)

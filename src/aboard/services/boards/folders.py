@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from aboard.errors import AboardError, Forbidden, InvalidValue, StorageUnavailable, StoreError
+from aboard.model.names import folded
+from aboard.model.people import Access
 from aboard.model.templates import TemplateValue
 from aboard.reader.collection import Follower, RunCollection
 from aboard.reader.index import IndexCache
 from aboard.reader.mirror.discovery import StoreScope
 from aboard.reader.roots import Root, StoreUri
 from aboard.reader.run import RunReader
+from aboard.services.read_only_source import Source
 from aboard.store.connection import Patience
 from aboard.store.uri import is_below, parse_uri, real_location
 
@@ -49,7 +52,8 @@ class OpenFolder:
 class OpenFolders:
     """Opens what is below the allowed roots; without roots, as for the one person whose server it is, anything."""
 
-    def __init__(self, roots: Sequence[str] | None) -> None:
+    def __init__(self, roots: Sequence[str] | None, sources: Sequence[Source] = ()) -> None:
+        self._sources = sources
         self._roots = None if roots is None else [parse_uri(root).uri for root in roots]
         self._lock = threading.Lock()
         self._open: dict[str, OpenFolder] = {}
@@ -78,6 +82,18 @@ class OpenFolders:
         except OSError as error:
             raise StorageUnavailable(f"{address.uri} cannot be read: {error.strerror}") from error
         return AllowedFolder(Path(real), Path(allowed[0]) if allowed else None)
+
+    def workspaces_of(self, uris: Iterable[str]) -> frozenset[str]:
+        """The folded names of the workspaces whose sources are in one of these folders and URIs, or hold one.
+
+        Whoever may not see such a workspace must not see its runs in a folder either.
+        """
+        return frozenset(folded(one.workspace) for uri in uris for one in self._sources if one.overlaps(uri))
+
+    def check_seen(self, uri: str, access: Access) -> None:
+        """Refuse a folder with runs of a workspace that this person may not see, as one that nobody may open."""
+        if not all(access.sees(workspace) for workspace in self.workspaces_of([uri])):
+            raise self._outside(uri)
 
     def reach(self, uri: str) -> None:
         """Look once at what a URI names, so that a store that refuses is said now and not on an empty page.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -18,6 +19,7 @@ from aboard.board.names import NamedRuns, folder_columns
 from aboard.board.provider import BoardMetadata, SampleLimits
 from aboard.board.sources import JoinedRuns, RunSource
 from aboard.catalog.catalog import Catalog
+from aboard.errors import AboardError
 from aboard.model.board_settings import parse_settings
 from aboard.model.boards import BoardRecord
 from aboard.model.names import folded
@@ -54,24 +56,25 @@ class BoardRuns:
         self,
         selected: Sequence[SelectedRun],
         columns: Mapping[str, Mapping[str, TemplateValue]],
-        stores: Container[str],
+        place_of: Callable[[SelectedRun], RunLocation],
     ) -> None:
-        """Show these runs from now on, of those that are in one of `stores`."""
-        wanted = {run.uid: run for run in selected if run.store in stores}
+        """Show these runs from now on; `place_of` raises for those that this server may not open."""
+        readable = readable_places(selected, place_of)
         with self._lock:
             if self._is_closed:
                 return
             before = self._shown
-            self._shown = {uid: self._kept(before.pop(uid, None), run) for uid, run in wanted.items()}
-            self._unfollowed = sum(1 for run in selected if run.store and run.store not in stores)
+            self._shown = {
+                run.uid: self._kept(before.pop(run.uid, None), run, place) for run, place in readable.items()
+            }
+            self._unfollowed = sum(1 for run in selected if run.store and run not in readable)
             if columns != self._columns:
                 self._columns, self._logdirs = columns, []
         for gone in before.values():
             self._pool.give_back(gone.run, follow=gone.is_followed)
 
-    def _kept(self, shown: _Shown | None, selected: SelectedRun) -> _Shown:
+    def _kept(self, shown: _Shown | None, selected: SelectedRun, place: RunLocation) -> _Shown:
         is_live = not selected.status.is_ended
-        place = RunLocation(selected.store, selected.uid)
         if shown is not None and shown.is_followed == is_live and shown.run.place == place:
             if not is_live:
                 shown.run.want(_LOOK_AGAIN_SECONDS)
@@ -125,6 +128,17 @@ class BoardRuns:
             self._pool.give_back(one.run, follow=one.is_followed)
 
 
+def readable_places(
+    selected: Sequence[SelectedRun], place_of: Callable[[SelectedRun], RunLocation]
+) -> Mapping[SelectedRun, RunLocation]:
+    """Where the files of runs are, of those that can be opened."""
+    found: dict[SelectedRun, RunLocation] = {}
+    for run in selected:
+        with suppress(AboardError):
+            found[run] = place_of(run)
+    return found
+
+
 MOST_SHOWN = 10_000
 """Runs on one board: each takes some 20 KB of memory, and a page that lists more is of no use."""
 _SHARE = 20  # looking at what a board shows takes at most this part of the time
@@ -148,7 +162,7 @@ class HostedBoard:
         """`plugins` are the installed ones that boards may load now, whatever was allowed when this was made."""
         self.board = board
         self.selected: Sequence[SelectedRun] = ()
-        self.shown: frozenset[str] = frozenset()
+        self.shown: frozenset[str]
         """Folded names of the workspaces whose runs it shows."""
         self.used_at = time.monotonic()
         self.reported_problems: list[str] = []
@@ -158,6 +172,7 @@ class HostedBoard:
         self._template = NameTemplate(board.template or default_template, BOARD_FIELDS)
         self._runs = BoardRuns(pool)
         self._folders = BoardFolders(folders, self._selection.folders) if self._selection.folders else None
+        self._workspaces_of_folders = self.shown = folders.workspaces_of(self._selection.folders)
         self._looking = threading.Lock()
         self._holding = threading.Lock()
         self._answers_under_way, self._is_closed = 0, False
@@ -191,7 +206,7 @@ class HostedBoard:
         """Whether it is time to look again."""
         return time.monotonic() >= self._next_look and not self._looking.locked()
 
-    def look(self, stores: Container[str]) -> tuple[set[int], set[int]]:
+    def look(self, place_of: Callable[[SelectedRun], RunLocation]) -> tuple[set[int], set[int]]:
         """Find out which runs are meant now; the numbers of those that joined, and of those that left."""
         with self._looking:
             began = time.monotonic()
@@ -201,9 +216,9 @@ class HostedBoard:
                 if len(selected) > MOST_SHOWN:
                     shown = sorted(selected, key=lambda run: run.number)[-MOST_SHOWN:]
                 columns = run_columns(shown, self._template, self._catalog.selected)
-                workspaces = frozenset(folded(run.workspace) for run in selected)
+                workspaces = frozenset(folded(run.workspace) for run in selected) | self._workspaces_of_folders
                 self.shown |= workspaces  # before the runs are there: nobody sees them whose rights were not checked
-                self._runs.show(shown, columns, stores)
+                self._runs.show(shown, columns, place_of)
                 if self._folders is not None:
                     self._folders.open()
                 before, after = {run.number for run in self.selected}, {run.number for run in selected}

@@ -13,7 +13,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Container, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -25,11 +25,12 @@ from aboard.errors import AboardError, Conflict, UnknownName
 from aboard.model.boards import BoardRecord, LineLevel
 from aboard.model.names import run_name
 from aboard.model.people import Access
+from aboard.model.selections import SelectedRun
 from aboard.model.states import UnitState
 from aboard.model.times import now
 from aboard.services.boards.folders import OpenFolders
 from aboard.services.boards.selection import BoardRefreshIntervals, workspaces_of
-from aboard.services.runs.open_runs import OpenRuns
+from aboard.services.runs.open_runs import OpenRuns, RunLocation
 
 if TYPE_CHECKING:
     from aboard.services.boards.hosted_board import HostedBoard
@@ -45,7 +46,8 @@ _CLOSE_SECONDS = 600.0
 class Hosting:
     """Opens boards and keeps them up to date.
 
-    `stores` are those whose runs may be read; `on_change` is called when a board shows other runs.
+    `place_of` says where a run is, and raises for one that may not be read. `on_change` is called when a board shows
+    other runs.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Hosting:
         catalog: Catalog,
         pool: OpenRuns,
         folders: OpenFolders,
-        stores: Callable[[], Container[str]],
+        place_of: Callable[[SelectedRun], RunLocation],
         *,
         on_change: Callable[[BoardRecord, str], None],
         plugins: Collection[str] | None,
@@ -61,7 +63,7 @@ class Hosting:
         intervals: BoardRefreshIntervals | None = None,
         close_seconds: float = _CLOSE_SECONDS,
     ) -> None:
-        self._catalog, self._pool, self._folders, self._stores = catalog, pool, folders, stores
+        self._catalog, self._pool, self._folders, self._place_of = catalog, pool, folders, place_of
         self._on_change, self._plugins = on_change, plugins
         self._default_template, self._close_seconds = default_template, close_seconds
         self._intervals = intervals or BoardRefreshIntervals()
@@ -245,7 +247,7 @@ class Hosting:
 
     def _look(self, hosted: HostedBoard) -> None:
         is_first = not hosted.has_looked
-        joined, left = hosted.look(self._stores())
+        joined, left = hosted.look(self._place_of)
         board = hosted.board
         # Its log and description may be about runs that have left, so workspaces are added and never removed.
         shown, count = tuple(sorted({*board.shown, *hosted.shown})), len(hosted.selected)

@@ -178,7 +178,9 @@ class BoardService:
             kind=kind,
             settings=settings,
             scope=None if access.seen is None else tuple(sorted(access.seen)),
-            shown=tuple(sorted({folded(run.workspace) for run in resolved.runs})),
+            shown=tuple(
+                sorted({folded(run.workspace) for run in resolved.runs} | self._folders.workspaces_of(resolved.folders))
+            ),
             run_count=len(resolved.runs),
             secret=secrets.token_hex(16),
         )
@@ -338,6 +340,7 @@ class BoardService:
         resolved = selections.resolve(settled)
         for uri in resolved.folders:
             self._folders.check(uri)
+            self._folders.check_seen(uri, access)
         for entry in selection.entries:
             if isinstance(entry, LogLocation) and "?" in entry.uri:
                 hint = "give the server its own way to the bucket, or make the bucket's runs a store of it"

@@ -34,6 +34,7 @@ from aboard.model.templates import (
     TemplateValue,
     short_form,
 )
+from aboard.reader.grouping import group_logdirs
 from aboard.reader.roots import Root
 from aboard.services.boards.folders import OpenFolders, short_names
 from aboard.services.boards.selection import BoardSelection, logdir_columns, run_columns
@@ -105,6 +106,26 @@ class StoredRunSource:
     def look_again(self) -> None:
         """Not all was copied."""
         self._etag = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRunFiles:
+    """A run of a read-only source, whose files stand as they are."""
+
+    place: RunLocation
+
+    def changed_files(self) -> list[SourceFile]:
+        """Its event files and profiles."""
+        files = list(files_below(self.place.root, self.place.within))
+        if self.place.source_path != ".":
+            return files
+        # In the source itself lie the other runs, too.
+        folders = {tuple(filter(None, file.folder.split("/"))) for file in files}
+        own = group_logdirs(folders, split_root=True).get((), ())
+        return [file for file in files if tuple(filter(None, file.folder.split("/"))) in own]
+
+    def look_again(self) -> None:
+        """Nothing is remembered."""
 
 
 def files_below(root: Root, within: Path | None) -> Iterator[SourceFile]:
@@ -260,7 +281,7 @@ class BoardMirror:
         self._template = NameTemplate(board.template or default_template, BOARD_FIELDS)
         self.logs.mkdir(parents=True, exist_ok=True)
         self._names = MirrorNames(place / "names.json", self._template)
-        self._sources: dict[str, StoredRunSource] = {}
+        self._sources: dict[str, StoredRunSource | SourceRunFiles] = {}
         self._most_bytes, self._bytes = most_bytes, 0
         self._sizes: dict[Path, int] = {}
 
@@ -270,8 +291,8 @@ class BoardMirror:
         selection = BoardSelection(self._board, self._catalog)
         self.selected = selection.resolve()
         stores = self._stores()
-        shown = [run for run in self.selected if run.store in stores]
-        self._sources = {run.uid: self._source(run, stores[run.store]) for run in shown}
+        self._sources = {run.uid: source for run in self.selected if (source := self._source(run, stores)) is not None}
+        shown = [run for run in self.selected if run.uid in self._sources]
         columns = run_columns(shown, self._template, self._catalog.selected)
         found = {run.uid: files for run in shown if (files := self._changed(run)) is not None}
         logdirs = {(uid, file.folder) for uid, files in found.items() for file in files}
@@ -299,9 +320,22 @@ class BoardMirror:
             shutil.rmtree(folder / "plugins", ignore_errors=True)
             folder.rmdir()
 
-    def _source(self, run: SelectedRun, store: Store) -> StoredRunSource:
-        known = self._sources.get(run.uid)
-        return known if known is not None and known.run.store is store else StoredRunSource(RunFolder(store, run.uid))
+    def _source(self, run: SelectedRun, stores: Mapping[str, Store]) -> StoredRunSource | SourceRunFiles | None:
+        if run.source_path is not None:
+            return self._run_in_source(run, run.source_path)
+        store, known = stores.get(run.store), self._sources.get(run.uid)
+        if store is None:
+            return None
+        is_same = isinstance(known, StoredRunSource) and known.run.store is store
+        return known if is_same else StoredRunSource(RunFolder(store, run.uid))
+
+    def _run_in_source(self, run: SelectedRun, path: str) -> SourceRunFiles | None:
+        try:
+            root, within = self._folders.check(run.store)
+        except AboardError as error:
+            self.problems.append(f"{run.name}: {error}")
+            return None
+        return SourceRunFiles(RunLocation(str(root), run.uid, path, str(within or "")))
 
     def _changed(self, run: SelectedRun) -> list[SourceFile] | None:
         try:

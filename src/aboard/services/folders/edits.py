@@ -10,33 +10,17 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 
 from aboard.foundation.documents import fields_of, parse_document, render_document
 from aboard.foundation.files import make_private_folder, written_aside
 from aboard.foundation.locks import locked
 from aboard.model.documents import DocumentFields
+from aboard.model.run_edits import NO_EDIT, RunEdit, edit_from_document, edit_to_document
 from aboard.model.runs import Note
-from aboard.model.times import time_text
 
 _FORMAT = "aboard.folder-edits"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEdit:
-    """What was added to one run. An empty name stands for the name of its folder."""
-
-    name: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict[str, str])
-    removed_tags: frozenset[str] = frozenset()
-    """Tags of the run's own document that are not to be shown."""
-    notes: tuple[Note, ...] = ()
-    deleted: datetime | None = None
-
-
-NO_EDIT = RunEdit()
 
 
 def document_of(home: Path, source: str) -> Path:
@@ -70,7 +54,7 @@ class FolderEdits:
             runs = self._read()
             changed = {path: change(runs.get(path, NO_EDIT)) for path in paths}
             runs |= changed
-            kept = {path: edit_to_json(edit) for path, edit in runs.items() if edit != NO_EDIT}
+            kept = {path: edit_to_document(edit) for path, edit in runs.items() if edit != NO_EDIT}
             with written_aside(self._file) as file:
                 file.write(render_document(_FORMAT, {"source": self._source, "runs": kept}))
             self._runs = runs
@@ -84,36 +68,7 @@ class FolderEdits:
         where = str(self._file)
         with fields_of(where):
             runs = DocumentFields(parse_document(content, _FORMAT, where), where).mapping("runs")
-            return {path: edit_from_json(entry, where) for path, entry in runs.items()}
-
-
-def edit_to_json(edit: RunEdit) -> dict[str, object]:
-    """The edits as part of a document."""
-    return {
-        "name": edit.name,
-        "tags": dict(edit.tags),
-        "removed_tags": sorted(edit.removed_tags),
-        "notes": [
-            {"text": note.text, "author": note.author, "written": time_text(note.written) if note.written else None}
-            for note in edit.notes
-        ],
-        "deleted": time_text(edit.deleted) if edit.deleted else None,
-    }
-
-
-def edit_from_json(entry: object, where: str) -> RunEdit:
-    """The opposite; raises InvalidValue, which names `where`."""
-    fields = DocumentFields(entry, where)
-    notes = [DocumentFields(note, where) for note in fields.entries("notes")]
-    return RunEdit(
-        name=fields.text("name"),
-        tags={name: str(value) for name, value in fields.mapping("tags").items()},
-        removed_tags=frozenset(map(str, fields.entries("removed_tags"))),
-        notes=tuple(
-            Note(text=note.text("text"), author=note.text("author"), written=note.time("written")) for note in notes
-        ),
-        deleted=fields.time("deleted"),
-    )
+            return {path: edit_from_document(entry, where) for path, entry in runs.items()}
 
 
 def with_changes(

@@ -11,12 +11,12 @@ from typing import cast
 
 from aboard._native import ScalarPoint, TagSummary
 from aboard.model.hparams import HparamValue, flat_hparams
+from aboard.model.run_edits import NO_EDIT, RunEdit
 from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, RunRecord
 from aboard.model.states import RunState
 from aboard.reader.hparams import own_hparams
 from aboard.reader.roots import StoredLogdir
 from aboard.reader.run import RunReader, Tag, find_tag
-from aboard.services.folders.edits import NO_EDIT, RunEdit
 
 LIVE_SECONDS = 120.0
 """A run without a `run.json` counts as running as long as its newest point is no older."""
@@ -27,7 +27,7 @@ class FolderRun:
     """A run of a `FolderSource`. Attributes have the names of `RunRecord`, so that filters work on both."""
 
     __slots__ = (
-        "_bytes", "_first_time", "_last_time", "_version", "created", "edit", "hparams", "logdirs", "metrics",
+        "_bytes", "_first_time", "_last_time", "_version", "created", "edit", "folder", "hparams", "logdirs", "metrics",
         "number", "path", "plain_name", "root", "stored", "uid", "workspace",
     )  # fmt: skip
 
@@ -45,6 +45,8 @@ class FolderRun:
         """`root` and `path` identify the run within its source; `name` is what people read."""
         self.number, self.uid, self.root, self.path = number, uid, root, path
         self.plain_name, self.workspace, self.edit = name, workspace, edit
+        self.folder = path
+        """Where its files are, below the root."""
         self.stored: RunRecord | None = None
         self.logdirs: Mapping[str, RunReader] = {}
         self.hparams: Mapping[str, HparamValue] = {}
@@ -56,7 +58,7 @@ class FolderRun:
 
     def describe(self, known: StoredLogdir, record: RunRecord | None) -> None:
         """Take over what the documents of a store say about the run."""
-        self.uid, self.plain_name, self.stored = known.uid, known.name, record
+        self.uid, self.plain_name, self.stored, self.folder = known.uid, known.name, record, known.run
         if record is not None:
             self.created = record.created
 

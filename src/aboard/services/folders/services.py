@@ -16,13 +16,14 @@ from aboard.api.series import Annotations
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.names import check_name
 from aboard.model.people import Access
+from aboard.model.run_edits import RunEdit
 from aboard.model.runs import Note
 from aboard.model.selections import SelectedRun
 from aboard.model.times import now
 from aboard.reader.run import RunReader
 from aboard.services.changes import ChangeBus
 from aboard.services.folders.catalog import FolderCatalog
-from aboard.services.folders.edits import RunEdit, document_of, with_changes
+from aboard.services.folders.edits import document_of, with_changes
 from aboard.services.folders.folder_run import FolderRun
 from aboard.services.folders.saved_views import FolderSavedViews
 from aboard.services.folders.source import FolderSource
@@ -46,6 +47,7 @@ class FolderServices:
     def __init__(self, source: FolderSource) -> None:
         self.source = source
         self.changes = ChangeBus()
+        assert source.home is not None, "edits are kept somewhere"
         views = FolderSavedViews(document_of(source.home, source.location).with_suffix(".views.json"), source.workspace)
         self.catalog = FolderCatalog(source, views)
         self.open_runs = cast("OpenRuns", FolderReaders(source))

@@ -20,12 +20,13 @@ from aboard._native import TagSummary, scalar_summaries
 from aboard.errors import AboardError
 from aboard.model.ids import uid_from_digest
 from aboard.model.names import workspace_name
+from aboard.model.run_edits import NO_EDIT, RunEdit
 from aboard.model.runs import RunRecord
 from aboard.reader.collection import RunCollection
 from aboard.reader.grouping import group_logdirs
 from aboard.reader.roots import Root, StoredLogdir
 from aboard.reader.run import RunReader
-from aboard.services.folders.edits import FolderEdits, RunEdit
+from aboard.services.folders.edits import FolderEdits
 from aboard.services.folders.folder_run import FolderRun
 from aboard.store import open_store
 from aboard.store.run.loading import load_run
@@ -49,18 +50,25 @@ class FolderSource:
         self,
         collection: RunCollection,
         *,
-        home: Path,
+        home: Path | None,
         title: str,
+        fresh_seconds: float = _FRESH_SECONDS,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Edits are kept below `home`; without one nobody edits runs here.
+
+        The list of runs is brought up to date when it is older than `fresh_seconds`.
+        """
         self.collection, self.title = collection, title
         self.workspace = workspace_name(title)
         self.location = "\n".join(sorted(map(_identity, collection.roots.values())))
         """What identifies the source among others."""
         self.home = home
-        self._edits = {name: FolderEdits(home, _identity(root)) for name, root in collection.roots.items()}
+        self._edits = (
+            {name: FolderEdits(home, _identity(root)) for name, root in collection.roots.items()} if home else {}
+        )
         self._longest_first = sorted(collection.roots, key=len, reverse=True)
-        self._monotonic = monotonic
+        self._fresh_seconds, self._monotonic = fresh_seconds, monotonic
         self._lock = threading.Lock()
         self._by_key: dict[RunKey, FolderRun] = {}
         self._last_number = 0
@@ -79,7 +87,7 @@ class FolderSource:
     def runs(self) -> Sequence[FolderRun]:
         """The runs as they were read a moment ago; the same list as long as nothing has changed."""
         with self._lock:
-            if self._monotonic() - self._checked_at >= _FRESH_SECONDS:
+            if self._monotonic() - self._checked_at >= self._fresh_seconds:
                 self._update()
                 self._checked_at = self._monotonic()
             return self._runs
@@ -161,16 +169,15 @@ class FolderSource:
 
     def _new_run(self, key: RunKey) -> FolderRun:
         self._last_number += 1
-        identity = f"{_identity(self.collection.roots[key.root])}\n{key.path}".encode("utf-8", "surrogateescape")
         path = "" if key.path == "." else key.path
         return FolderRun(
             number=self._last_number,
-            uid=uid_from_digest(hashlib.blake2b(identity, digest_size=16).digest()),
+            uid=run_uid(_identity(self.collection.roots[key.root]), key.path),
             root=key.root,
             path=key.path,
             name="/".join(filter(None, (key.root, path))) or self.title,
             workspace=self.workspace,
-            edit=self._edits[key.root].of(key.path),
+            edit=self._edits[key.root].of(key.path) if self._edits else NO_EDIT,
         )
 
     def _summarise(self, runs: Sequence[FolderRun]) -> None:
@@ -189,6 +196,12 @@ class FolderSource:
                 below = name[len(root) :].strip("/") if root else name
                 return root, () if below in ("", ".") else tuple(below.split("/"))
         raise AssertionError(name)
+
+
+def run_uid(source: str, path: str) -> str:
+    """The uid of a run that has none: the same each time for the same path below the same root."""
+    identity = f"{source}\n{path}".encode("utf-8", "surrogateescape")
+    return uid_from_digest(hashlib.blake2b(identity, digest_size=16).digest())
 
 
 def _identity(root: Root) -> str:

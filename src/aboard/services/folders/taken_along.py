@@ -12,9 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from aboard.errors import InvalidValue
+from aboard.model.run_edits import NO_EDIT, RunEdit, edit_from_document, edit_to_document
 from aboard.model.runs import RunRecord
 from aboard.model.times import now
-from aboard.services.folders.edits import NO_EDIT, FolderEdits, RunEdit, edit_from_json, edit_to_json
+from aboard.services.folders.edits import FolderEdits
 from aboard.store.run.claims import announced_change
 from aboard.store.run.documents import with_tags
 from aboard.store.run.run_folder import RunFolder
@@ -67,7 +68,7 @@ def take_along(folder: RunFolder, edit: RunEdit, plain_name: str) -> list[str]:
     if run is None or edit == (before := _edit_taken(run)):
         return []
     run, taken = _with_edit(run, before, edit, plain_name)
-    details = {**run.details, _DETAIL: edit_to_json(edit)}
+    details = {**run.details, _DETAIL: edit_to_document(edit)}
     with announced_change(folder):
         folder.write_run(replace(run, details=details, revision=(run.revision or 0) + 1, updated=now()))
     return taken
@@ -75,7 +76,7 @@ def take_along(folder: RunFolder, edit: RunEdit, plain_name: str) -> list[str]:
 
 def _edit_taken(run: RunRecord) -> RunEdit:
     try:
-        return edit_from_json(run.details[_DETAIL], _DETAIL) if _DETAIL in run.details else NO_EDIT
+        return edit_from_document(run.details[_DETAIL], _DETAIL) if _DETAIL in run.details else NO_EDIT
     except InvalidValue:
         return NO_EDIT
 

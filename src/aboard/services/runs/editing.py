@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Editing runs: tags, notes, names, moves, trash and deletion.
 
-An edit is written to `run.json` in the run's store, which is the truth, and then to the catalog. Only servers
+An edit is written to `run.json` in the run's store, which is the truth, and then to the catalog. Edits of runs of
+read-only sources are kept in the catalog alone. Only servers
 write `run.json` once it exists (docs/decisions/0010), so an edit never conflicts with a training, which writes
 other documents. An edit reads the document again, writes it with a higher revision, and leaves an announcement by
 which other servers of the same store notice it.
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aboard.api.runs import RunChange, RunProblem
-from aboard.errors import AboardError, Conflict, InvalidValue, UnknownName
+from aboard.errors import AboardError, Conflict, Forbidden, InvalidValue, UnknownName
 from aboard.model.names import check_name, run_name
 from aboard.model.people import Access, Role
 from aboard.model.runs import Note, RunRecord
@@ -64,7 +65,11 @@ class RunEditor:
         return RunFolder(self._open_store(run.store), run.uid)
 
     def edit(self, run: RunRecord, change: Edit) -> RunRecord:
-        """Change one run, in the store and in the catalog."""
+        """Change one run, in the store and in the catalog; one of a read-only source in the catalog alone."""
+        if run.is_read_only:
+            edited = self._catalog.runs.edit(run.number or 0, change)
+            self._indexer.noticed(edited)
+            return edited
         folder = self.folder_of(run)
         with self._indexer.alone(run.uid):
             document = folder.read_run()
@@ -129,6 +134,13 @@ def _not_there(run: RunRecord) -> AboardError:
     return UnknownName(f"the files of {name} are no longer in {run.store or 'any store'}", hint="run `aboard reindex`")
 
 
+def _read_only(run: RunRecord) -> Forbidden:
+    return Forbidden(
+        f"{run_name(run.number or 0)} is in the read-only source {run.store}, whose files are never deleted.",
+        hint="Move the run to the trash without its files, or delete its folder yourself.",
+    )
+
+
 _LONGEST_TEXT = 100_000
 _LONGEST_TAG = 250
 
@@ -175,8 +187,11 @@ class RunEdits:
             self._access.check(role, workspace)
 
     def _delete_files(self, runs: Sequence[RunRecord]) -> EditResult:
+        kept = [run for run in runs if run.is_read_only]
+        if kept and len(kept) == len(runs):
+            raise _read_only(kept[0])
         for run in runs:
-            if is_live(run):
+            if is_live(run) and not run.is_read_only:
                 raise Conflict(
                     f"{run_name(run.number or 0)} is {run.status}; its files are still written",
                     hint="end it first, or delete it without its files",
@@ -188,6 +203,8 @@ class RunEdits:
     def _without_files(self, run: RunRecord) -> RunRecord | RunProblem:
         """First into the bin: a run whose files are half gone is not shown as if it were whole."""
         number = run.number or 0
+        if run.is_read_only:
+            return problem_of(run, _read_only(run))
         try:
             self._catalog.bin.delete_runs([number])
             if run.store:

@@ -22,7 +22,7 @@ from aboard.api.groups import (
 )
 from aboard.api.runs import RunProblem
 from aboard.api.wire import on_all_pages
-from aboard.errors import Forbidden, StoreError
+from aboard.errors import Conflict, Forbidden, StoreError
 from aboard.model.groups import ExperimentRecord, SavedView, Workspace
 from aboard.model.names import experiment_name
 from aboard.model.people import Access, Role
@@ -104,6 +104,11 @@ class GroupEdits:
             self._catalog.workspaces.describe(workspace.name, description)
         if new_name != workspace.name:
             runs = self._runs_in(workspace.name)
+            if source := next((run.store for run in runs if run.is_read_only), ""):
+                raise Conflict(
+                    f"The workspace {workspace.name} shows runs of the source {source}, which names it.",
+                    hint="Rename it in serve.sources, and restart the server: its runs move along.",
+                )
             with self._indexer.changing(run.uid for run in runs):
                 self._catalog.workspaces.rename(workspace.name, new_name)
                 self._write(runs, lambda run: replace(run, workspace=new_name))

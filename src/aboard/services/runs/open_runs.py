@@ -24,6 +24,7 @@ from aboard.errors import AboardError, InvalidValue, StoreUnreachable
 from aboard.model.runs import RunRecord
 from aboard.model.selections import SelectedRun
 from aboard.reader.collection import RunCollection
+from aboard.reader.grouping import group_logdirs
 from aboard.reader.index import IndexCache
 from aboard.reader.roots import Root, StoreUri
 from aboard.reader.run import RunReader
@@ -89,10 +90,16 @@ _RUN_BYTES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class RunLocation:
-    """Where the files of a run are: the URI of a store, or its folder, and the run's uid."""
+    """Where the files of a run are: the URI of a store, or its folder, and the run's uid.
+
+    Runs of read-only sources are found by their path below the source.
+    """
 
     store: str
     uid: str
+    source_path: str | None = None
+    root_folder: str = ""
+    """A folder at or above a source, below which no link is followed."""
 
     @property
     def is_remote(self) -> bool:
@@ -102,15 +109,23 @@ class RunLocation:
     @property
     def root(self) -> Root:
         """What its event files are below: in a folder they stand as they are, in a bucket its manifest says how."""
+        if self.source_path is not None:
+            return self._in_source(self.source_path)
         if self.is_remote:
             uri = f"{self.store}/{self.uid}"
             return StoreUri(uri, uri)
         return Path(self.store, self.uid, EVENTS)
 
+    def _in_source(self, path: str) -> Root:
+        if not self.is_remote:
+            return Path(self.store, path)
+        uri = self.store if path == "." else f"{self.store}/{path}"
+        return StoreUri(uri, uri)
+
     @property
     def within(self) -> Path | None:
         """The folder below which no link is followed: a run must not show files of another, or of the server."""
-        return None if self.is_remote else Path(self.store)
+        return None if self.is_remote else Path(self.root_folder or self.store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +242,37 @@ class OpenRun:
         if changed or not self.is_read:
             collection.keep()
             collection.give_back()
-            self._logdirs = {self._logdir(name): reader for name, reader in collection.runs.items()}
+            self._logdirs = self._logdirs_of(collection)
             self.memory = _RUN_BYTES + sum(map(_memory_of, self._logdirs.values()))
         self._read_at = at
+
+    def _logdirs_of(self, collection: RunCollection) -> Mapping[str, RunReader]:
+        if self.place.source_path is not None:
+            return logdirs_in_source(collection, self.place)
+        return {self._logdir(name): reader for name, reader in collection.runs.items()}
 
     def _logdir(self, name: str) -> str:
         """The logdir in the name of what was opened; in a bucket the name of the run stands before it."""
         if self.place.is_remote:
             return name.partition("/")[2]
         return "" if name == "." else name
+
+
+def logdirs_in_source(collection: RunCollection, place: RunLocation) -> Mapping[str, RunReader]:
+    """The logdirs of a run of a source; `collection` has all that is below its folder."""
+    stored: dict[str, RunReader] = {}
+    plain: dict[tuple[str, ...], RunReader] = {}
+    for name, reader in collection.runs.items():
+        known = collection.stored_logdir(name)
+        if known is None:
+            plain[() if name == "." else tuple(name.split("/"))] = reader
+        elif known.uid == place.root.name:  # not one of the runs that lie below it
+            stored[known.logdir] = reader
+    if stored:
+        return stored
+    if place.source_path != ".":
+        return {"/".join(parts): reader for parts, reader in plain.items()}
+    return {"/".join(parts): plain[parts] for parts in group_logdirs(plain, split_root=True).get((), ())}
 
 
 def _memory_of(reader: RunReader) -> int:
@@ -420,4 +457,5 @@ def selected_from(run: RunRecord) -> SelectedRun:
         status=run.status,
         experiment_number=run.experiment_number,
         store=run.store,
+        source_path=run.source_path,
     )

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Retention: rules that delete old runs, on request and as a background task.
 
-Live runs are never deleted. The background task applies the rules of the configuration soon after the start of a
-server and then every hour. Of several servers of one catalog the one with the lease does so; a server that takes
-over the lease starts soon, because it cannot know how far the other came. Applying a rule twice does no harm.
+Live runs are never deleted, and neither are files of read-only sources. The background task applies the rules of the
+configuration soon after the start of a server and then every hour. Of several servers of one catalog the one with the
+lease does so; a server that takes over the lease starts soon, because it cannot know how far the other came. Applying a
+rule twice does no harm.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def _chosen(catalog: VisibleCatalog, asked: RetentionRequest) -> list[RunRecord]
     for run in newest_first:
         seen[run.workspace, run.experiment] += 1
         is_new = seen[run.workspace, run.experiment] <= asked.keep_newest
-        if not is_new and not is_live(run) and (before is None or _last_heard(run, asked.in_bin) < before):
+        is_kept = is_new or is_live(run) or (asked.files and run.is_read_only)
+        if not is_kept and (before is None or _last_heard(run, asked.in_bin) < before):
             chosen.append(run)
     return chosen
 

@@ -15,6 +15,7 @@ from aboard.errors import Forbidden, InvalidValue
 from aboard.model.ids import check_uid
 from aboard.model.states import RunState
 from aboard.services.leases import LeaseKeeper
+from aboard.services.read_only_source import Source, check_sources
 from aboard.services.stores.following import StoreFollower
 from aboard.services.stores.indexing import RunIndexer
 from aboard.store.connection import Patience
@@ -45,6 +46,8 @@ class StoreOptions:
     """Timeouts of stores while runs are followed and edited."""
     roots: Sequence[str] | None = None
     """Folders and URIs below which boards may show plain event files; None for anywhere, on a local server."""
+    sources: Sequence[Source] = ()
+    """Read-only sources, whose runs are shown beside those of the stores."""
 
 
 class FollowedStores:
@@ -149,6 +152,7 @@ class FollowedStores:
             if found is not None:
                 return found
             check_roots_apart(self._options.roots or (), [address.uri])
+            check_sources(self._options.sources, self._options.roots, [address.uri])
             is_folder = address.kind == "file"
             follower = StoreFollower(
                 self._catalog,

@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from typing import TypeVar
 
 from aboard.api.runs import NewRun
 from aboard.api.server import Problem, ReindexState
@@ -35,6 +36,7 @@ from aboard.store.run.run_folder import RunFolder
 from aboard.store.store import Store
 from aboard.store.uri import parse_uri
 
+_T = TypeVar("_T")
 _log = logging.getLogger("aboard.services")
 _AT_ONCE = 16
 _PART = 200
@@ -75,6 +77,10 @@ class RunIndexer:
             put = self._catalog.runs.put(run)
         self._on_put([put], was_known)
         return put
+
+    def put_many(self, runs: Sequence[RunRecord]) -> None:
+        """Put runs of read-only sources; what people added to them stays."""
+        self._on_put(self._catalog.runs.put_many(runs), False)
 
     def register(self, new: NewRun) -> RunRecord:
         """Give a run that is about to begin its number, and a name where it has none."""
@@ -149,9 +155,9 @@ def _load(folder: RunFolder) -> LoadedRun:
         return LoadedRun(folder.uid, None, (f"{folder.uid} cannot be read: {type(error).__name__}: {error}.",))
 
 
-def parts(uids: Iterable[str]) -> Iterator[list[str]]:
-    """Uids in parts that are read and put together."""
-    left = iter(uids)
+def parts(runs: Iterable[_T]) -> Iterator[list[_T]]:
+    """Runs, or their uids, in parts that are read and put together."""
+    left = iter(runs)
     while part := list(islice(left, _PART)):
         yield part
 

@@ -57,7 +57,7 @@ def load_run(folder: RunFolder) -> LoadedRun:
     claims = [readable(lambda number=number: folder.read_attempt(number)) for number in folder.attempt_numbers()]
     run = _with_summary(run, summary)
     run = _with_attempts(run, [claim for claim in claims if claim], read.manifest if read else None)
-    return LoadedRun(folder.uid, replace(run, store=folder.store.uri), tuple(problems), read)
+    return LoadedRun(folder.uid, replace(run, store=folder.store.uri, source_path=None), tuple(problems), read)
 
 
 def _with_summary(run: RunRecord, summary: Summary | None) -> RunRecord:
