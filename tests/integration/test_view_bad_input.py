@@ -53,9 +53,7 @@ def test_an_empty_folder_is_told_and_filled_later(tmp_path):
     (tmp_path / "code/models").mkdir(parents=True)
     (tmp_path / "code/train.py").touch()
     with viewing(tmp_path, as_text=True) as board:
-        board.wait_until_said(
-            f"No event files in {tmp_path} yet: 2 folders, 1 other file. Watching for new ones."
-        )
+        board.wait_until_said(f"No event files in {tmp_path} yet: 2 folders, 1 other file. Watching for new ones.")
         assert board.json("data/runs") == []
         write_event_file(tmp_path / "good", POINTS)
         eventually(lambda: board.json("data/runs") == ["good"] and len(board.scalars("good")) == 20)

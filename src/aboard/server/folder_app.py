@@ -31,8 +31,13 @@ from aboard.services.folders.services import FolderServices
 TENSORBOARD = "/tensorboard/"
 
 
-def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tensorboard: bool = False) -> FastAPI:
-    """The API and the page. With `opens_tensorboard`, the front page leads to TensorBoard."""
+def create_folder_app(
+    services: FolderServices, *, prefix: str = "", opens_tensorboard: bool = False, may_be_framed: bool = False
+) -> FastAPI:
+    """The API and the page. With `opens_tensorboard`, the front page leads to TensorBoard.
+
+    `may_be_framed`: by any page, such as a notebook; only for an application that changes nothing.
+    """
     app = FastAPI(
         title="aboard",
         version=__version__,
@@ -62,12 +67,13 @@ def create_folder_app(services: FolderServices, *, prefix: str = "", opens_tenso
     ):
         app.router.routes.extend(routes.routes())
 
-    async def front(_: Request) -> Response:
+    async def front(request: Request) -> Response:
         place = TENSORBOARD if opens_tensorboard else f"/w/{services.source.workspace}/compare"
-        return RedirectResponse(f"{prefix}{place}", 307)
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"{prefix}{place}{query}", 307)
 
     app.router.routes.append(Route("/", front))
-    app.router.routes.extend(PageFiles(prefix=prefix).routes())
+    app.router.routes.extend(PageFiles(prefix=prefix, may_be_framed=may_be_framed).routes())
     return app
 
 

@@ -16,8 +16,9 @@ from starlette.routing import Route
 FOLDER = Path(__file__).parent / "_web"
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
-    "media-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "media-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'"
 )
+_UNFRAMED = "; frame-ancestors 'none'"
 _KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 _FOREVER = "public, max-age=31536000, immutable"
@@ -38,8 +39,8 @@ def is_page_built(folder: Path = FOLDER) -> bool:
 class PageFiles:
     """Answers with files that were built into `folder`; they are read once, for there are few of them."""
 
-    def __init__(self, folder: Path = FOLDER, *, prefix: str = "") -> None:
-        """`prefix`: the path below which browsers reach the server."""
+    def __init__(self, folder: Path = FOLDER, *, prefix: str = "", may_be_framed: bool = False) -> None:
+        """`prefix`: the path below which browsers reach the server. `may_be_framed`: by pages of other origins."""
         self._files = {
             path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
         }
@@ -50,6 +51,9 @@ class PageFiles:
             self._files = {**self._files, "index.html": document, **packed}
             self._files.pop("index.html.br", None)
         self._policy = _POLICY.format(scripts=_allowed_scripts(self._files.get("index.html", b"")))
+        self._framing = {} if may_be_framed else {"x-frame-options": "DENY"}
+        if not may_be_framed:
+            self._policy += _UNFRAMED
 
     def routes(self) -> list[Route]:
         return [
@@ -71,7 +75,7 @@ class PageFiles:
             "content-security-policy": self._policy,
             "referrer-policy": "same-origin",
             "x-content-type-options": "nosniff",
-            "x-frame-options": "DENY",
+            **self._framing,
         }
         return self._file(request, "index.html", _REVALIDATE, headers)
 

@@ -55,7 +55,7 @@ def search_folder(
 def _was_seen(place: str, seen: set[tuple[int, int]]) -> bool:
     """Whether a link led to this folder before."""
     try:
-        state = os.stat(place)
+        state = Path(place).stat()
     except OSError:
         return True
     was_seen = (identity := (state.st_dev, state.st_ino)) in seen

@@ -32,10 +32,22 @@ _UNQUOTED = "/:@!$&'()*+,;=~"
 
 
 class SharedTokenMiddleware:
-    """Accepts requests whose Host is in `hosts` (None: any) and that carry the token, if there is one."""
+    """Accepts requests whose Host is in `hosts` (None: any) and that carry the token, if there is one.
 
-    def __init__(self, app: ASGIApp, *, hosts: frozenset[str] | None, token: str | None, cookie: str) -> None:
+    With `read_only` it refuses every request that could change something.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: frozenset[str] | None,
+        token: str | None,
+        cookie: str,
+        read_only: bool = False,
+    ) -> None:
         self._app, self._hosts, self._token, self._cookie = app, hosts, token, cookie
+        self._read_only = read_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -54,6 +66,9 @@ class SharedTokenMiddleware:
         origin = headers.get("origin")
         if scope.get("method") not in _SAFE_METHODS and origin is not None and urlsplit(origin).netloc != host:
             return _error_response(scope, 403, Forbidden(f"requests from {origin!r} are not accepted"))
+        if self._read_only and scope.get("method") not in _SAFE_METHODS:
+            hint = "run `aboard view` in a terminal to change names, tags and notes"
+            return _error_response(scope, 403, Forbidden("a page in a notebook is read-only", hint=hint))
         if self._token is None or scope["path"] in _PUBLIC_PATHS or self._knows_token(headers):
             return None
         return self._first_visit(scope)
