@@ -27,9 +27,6 @@ from aboard.reader.roots import Root, StoredLogdir
 from aboard.reader.run import RunReader
 from aboard.services.folders.edits import FolderEdits, RunEdit
 from aboard.services.folders.folder_run import FolderRun
-from aboard.store import open_store
-from aboard.store.run.loading import load_run
-from aboard.store.run.run_folder import RunFolder
 
 _FRESH_SECONDS = 0.25
 _THREADS = max(2, os.cpu_count() or 1)
@@ -55,10 +52,11 @@ class FolderSource:
     ) -> None:
         self.collection, self.title = collection, title
         self.workspace = workspace_name(title)
-        self.location = "\n".join(sorted(map(_identity, collection.roots.values())))
+        self._identities = {name: _identity(root) for name, root in collection.roots.items()}
+        self.location = "\n".join(sorted(self._identities.values()))
         """What identifies the source among others."""
         self.home = home
-        self._edits = {name: FolderEdits(home, _identity(root)) for name, root in collection.roots.items()}
+        self._edits = {name: FolderEdits(home, identity) for name, identity in self._identities.items()}
         self._longest_first = sorted(collection.roots, key=len, reverse=True)
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -130,6 +128,11 @@ class FolderSource:
         folder = self.collection.roots[root]
         if not isinstance(folder, Path):
             return known.record
+        # Plain folders need none of it, and a command of a fraction of a second would load it.
+        from aboard.store import open_store
+        from aboard.store.run.loading import load_run
+        from aboard.store.run.run_folder import RunFolder
+
         above = folder / known.run
         try:
             return load_run(RunFolder(open_store(str(above.parent), read_only=True), known.uid)).run or known.record
@@ -142,7 +145,7 @@ class FolderSource:
 
     def _new_run(self, key: RunKey) -> FolderRun:
         self._last_number += 1
-        identity = f"{_identity(self.collection.roots[key.root])}\n{key.path}".encode("utf-8", "surrogateescape")
+        identity = f"{self._identities[key.root]}\n{key.path}".encode("utf-8", "surrogateescape")
         path = "" if key.path == "." else key.path
         return FolderRun(
             number=self._last_number,
