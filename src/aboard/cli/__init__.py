@@ -228,24 +228,27 @@ def ls(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
 ) -> None:
     """List runs as a table: aboard ls runs/ --sort -metrics.acc.max."""
-    from aboard.cli.ls import LsOptions, list_in_terminal
+    from aboard.cli.garbage_collection import collection_paused
 
-    list_in_terminal(
-        LsOptions(
-            words=sources or [],
-            where=where,
-            sort=sort,
-            columns=columns,
-            add_columns=add_columns,
-            metrics=metrics or [],
-            last=last,
-            sparklines=sparklines,
-            precision=precision,
-            max_width=max_width,
-            as_json=as_json,
-            as_csv=as_csv,
+    with collection_paused():
+        from aboard.cli.ls import LsOptions, list_in_terminal
+
+        list_in_terminal(
+            LsOptions(
+                words=sources or [],
+                where=where,
+                sort=sort,
+                columns=columns,
+                add_columns=add_columns,
+                metrics=metrics or [],
+                last=last,
+                sparklines=sparklines,
+                precision=precision,
+                max_width=max_width,
+                as_json=as_json,
+                as_csv=as_csv,
+            )
         )
-    )
 
 
 @app.command()
@@ -267,23 +270,26 @@ def plot(
     height: Annotated[int, typer.Option(min=3, max=200, help="Height in lines.")] = 15,
 ) -> None:
     """Draw curves in the terminal: aboard plot runs/ --metric loss."""
-    from aboard.cli.plot import PlotOptions
-    from aboard.cli.plot import plot as draw_curves
+    from aboard.cli.garbage_collection import collection_paused
 
-    draw_curves(
-        PlotOptions(
-            words=sources or [],
-            metrics=metrics or [],
-            where=where,
-            sort=sort,
-            last=last,
-            x_axis=x_axis,
-            log_y=log_y,
-            smoothing=smoothing,
-            width=width,
-            height=height,
+    with collection_paused():
+        from aboard.cli.plot import PlotOptions
+        from aboard.cli.plot import plot as draw_curves
+
+        draw_curves(
+            PlotOptions(
+                words=sources or [],
+                metrics=metrics or [],
+                where=where,
+                sort=sort,
+                last=last,
+                x_axis=x_axis,
+                log_y=log_y,
+                smoothing=smoothing,
+                width=width,
+                height=height,
+            )
         )
-    )
 
 
 @app.command()

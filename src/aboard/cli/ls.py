@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import typer
 
-from aboard.cli.output import EMPTY, format_number, print_csv, print_json, print_table
+from aboard.cli.output import EMPTY, escape_control, format_number, print_csv, print_json, print_table, text_width
 from aboard.cli.runs.listing import RunColumn, parse_columns
-from aboard.cli.terminal_runs import CurvePoint, TerminalRuns, open_runs, resolve_metrics
+from aboard.cli.terminal_runs import TerminalRuns, open_runs, resolve_metrics
 from aboard.errors import InvalidValue
 from aboard.model.query.evaluate import QueriedRun
 
+_DISPENSABLE = ("started", "status", "duration")  # in a narrow terminal, in this order
 _COLUMNS = "name,status,started,duration"
 _MOST_HPARAMS = 5
 _MOST_METRICS = 4
@@ -62,8 +64,9 @@ def list_in_terminal(options: LsOptions) -> None:
         print_csv([one.title for one in shown], ([one.value(run) for one in shown] for run in runs))
     else:
         _print(source, runs, columns, metrics, options)
+        matching = f" match {options.where}" if options.where and not every else ""
         hidden = f"; {len(every) - len(runs)} more without --last" if len(runs) < len(every) else ""
-        typer.echo(f"{len(every)} run{'s' * (len(every) != 1)}{hidden}", err=True)
+        typer.echo(f"{len(every) or 'No'} run{'s' * (len(every) != 1)}{matching}{hidden}", err=True)
 
 
 def _print(
@@ -73,23 +76,70 @@ def _print(
     metrics: Sequence[str],
     options: LsOptions,
 ) -> None:
+    if not runs:
+        return
     has_sparklines = options.sparklines and len(runs) * len(metrics) <= _MOST_SPARKLINES and _can_print(_BLOCKS)
-    cells: list[list[str]] = [[column.text(run, options.precision) for column in columns] for run in runs]
+    shown = [
+        _Printed(one.title, [one.text(run, options.precision) for run in runs], one.is_number, one.name)
+        for one in columns
+    ]
     for metric in metrics:
         curves = source.curves(runs, metric, _SPARKLINE_WIDTH * 4) if has_sparklines else {}
-        for row, run in zip(cells, runs, strict=True):
-            row.append(_metric_text(run, metric, curves.get(run.uid, ()), options.precision))
-    titles = [*(column.title for column in columns), *metrics]
-    right = [*(column.is_number for column in columns), *(True for _ in metrics)]
-    print_table(titles, cells, right=right, max_width=options.max_width)
+        values = [_metric_text(run, metric, options.precision) for run in runs]
+        lines = [sparkline([point.value for point in curves.get(run.uid, ())]) for run in runs]
+        shown.append(_Printed(metric, values, True, metric, lines if curves else ()))
+    if sys.stdout.isatty() and not options.columns:
+        shown = _fitting(shown, shutil.get_terminal_size().columns, options.max_width)
+    rows = list(zip(*(one.cells for one in shown), strict=True))
+    print_table([one.title for one in shown], rows, right=[one.right for one in shown], max_width=options.max_width)
 
 
-def _metric_text(run: QueriedRun, metric: str, curve: Sequence[CurvePoint], precision: int) -> str:
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """A column of the table."""
+
+    title: str
+    texts: Sequence[str]
+    right: bool
+    name: str
+    sparklines: Sequence[str] = ()
+
+    @property
+    def cells(self) -> Sequence[str]:
+        if not self.sparklines:
+            return self.texts
+        return [f"{line} {text}" if line else text for line, text in zip(self.sparklines, self.texts, strict=True)]
+
+    def width(self, most: int) -> int:
+        widest = max(text_width(text) for text in (self.title, *self.cells))
+        return min(widest, most) if most else widest
+
+
+def _fitting(columns: list[_Printed], width: int, most: int) -> list[_Printed]:
+    """The columns that fit beside each other: without sparklines, times and the last metrics where they do not."""
+    if _total_width(columns, most) <= width:
+        return columns
+    kept = [replace(one, sparklines=()) for one in columns]
+    order = [name for name in _DISPENSABLE if any(one.name == name for one in kept)]
+    order += [one.name for one in reversed(kept[1:]) if one.name not in order]
+    hidden: list[str] = []
+    while _total_width(kept, most) > width and len(kept) > 1:
+        name = order[len(hidden)]
+        hidden.append(name)
+        kept = [one for one in kept if one.name != name]
+    if hidden:
+        text = ", ".join(escape_control(name) for name in hidden)
+        typer.echo(f"Hidden at {width} columns: {text}. Choose with --columns.", err=True)
+    return kept
+
+
+def _total_width(columns: Sequence[_Printed], most: int) -> int:
+    return sum(one.width(most) for one in columns) + 3 * (len(columns) - 1)
+
+
+def _metric_text(run: QueriedRun, metric: str, precision: int) -> str:
     summary = run.metrics.get(metric)
-    if summary is None:
-        return EMPTY
-    value = format_number(summary.last.value, precision)
-    return f"{sparkline([point.value for point in curve])} {value}" if curve else value
+    return EMPTY if summary is None else format_number(summary.last.value, precision)
 
 
 def sparkline(values: Sequence[float], width: int = _SPARKLINE_WIDTH) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
 import json
 import math
@@ -75,6 +76,8 @@ def format_value(value: object, *, precision: int = PRECISION) -> str:
 
 def escape_control(text: str) -> str:
     """A text that changes nothing about the terminal."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)
 
 
@@ -121,13 +124,14 @@ def print_table(
     """
     head = [escape_control(title) for title in titles]
     cut = [[_cut(escape_control(text), max_width) for text in row] for row in rows]
-    widths = [max(_width(row[place]) for row in [head, *cut]) for place in range(len(head))]
+    widths = [max(text_width(row[place]) for row in [head, *cut]) for place in range(len(head))]
     sides = [*right, *[False] * (len(head) - len(right))]
-    lines = [head, ["-" * width for width in widths], *cut]
-    for place, line in enumerate(lines):
+    text: list[str] = []
+    for place, line in enumerate([head, ["-" * width for width in widths], *cut]):
         between = "-+-" if place == 1 else " | "
         cells = [_padded(text, width, right=side) for text, width, side in zip(line, widths, sides, strict=True)]
-        typer.echo(between.join(cells).rstrip())
+        text.append(between.join(cells).rstrip())
+    typer.echo("\n".join(text))
 
 
 def print_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -163,24 +167,26 @@ def _plain(value: object) -> object:
 
 
 def _cut(text: str, width: int) -> str:
-    if not width or _width(text) <= width:
+    if not width or text_width(text) <= width:
         return text
-    while text and _width(text) > width - 1:
+    while text and text_width(text) > width - 1:
         text = text[:-1]
     return f"{text}…"
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:
-    space = " " * (width - _width(text))
+    space = " " * (width - text_width(text))
     return f"{space}{text}" if right else f"{text}{space}"
 
 
-def _width(text: str) -> int:
+def text_width(text: str) -> int:
     """Columns that a terminal needs: wide letters take two."""
-    return sum(
-        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        for letter in text
-    )
+    return len(text) if text.isascii() else sum(map(_letter_width, text))
+
+
+@functools.cache
+def _letter_width(letter: str) -> int:
+    return 0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+@-]*", re.ASCII)

@@ -53,6 +53,8 @@ def plot(options: PlotOptions) -> None:
     """Draw one plot for each metric."""
     source = open_runs(options.words)
     every = source.list(options.where, options.sort)
+    if not every and options.where:
+        raise UnknownName(f"No run matches {options.where}.", hint="`aboard ls` without --where lists all runs.")
     known = list(dict.fromkeys(name for run in every for name in run.metrics))
     if not known:
         raise UnknownName("These runs have no metrics.", hint="`aboard ls` shows what they have.")

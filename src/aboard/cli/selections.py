@@ -99,6 +99,33 @@ def resolve_folders(folders: Sequence[str]) -> list[str]:
     return [str(root.absolute()) if isinstance(root, Path) else str(root) for root in roots]
 
 
+# Words that cannot be mistyped folders.
+_NUMBERS = re.compile(r"(run|exp|job)?[1-9][0-9]*(\s*-\s*(run|exp|job)?[1-9][0-9]*)?|name:.*", re.IGNORECASE | re.ASCII)
+
+
+def check_any_is_known(words: ViewWords) -> None:
+    """Report a mistyped folder at once where no run was ever kept, without starting a server."""
+    from aboard.config.credentials import client_settings
+    from aboard.config.home import machine_folder
+
+    settings = client_settings()
+    may_be_known = settings.server or "://" in settings.store or Path(settings.store).expanduser().exists()
+    if may_be_known or (machine_folder(settings.home) / "server").exists():
+        return
+    for word in words.runs:
+        if not _NUMBERS.fullmatch(word.rpartition("/")[2]):
+            raise InvalidValue(f"there is no folder {word!r} (in {Path.cwd()})", hint="and no run is known here yet")
+
+
+def explain_unknown(error: UnknownName, words: ViewWords) -> UnknownName:
+    """A word that no run is called may be the name of a folder that was mistyped."""
+    named = [word for word in words.runs if not _NUMBERS.fullmatch(word) and not is_wild(word)]
+    missed = next((word for word in named if repr(word) in error.message), None)
+    if missed is None:
+        return error
+    return UnknownName(f"there is no folder {missed!r} (in {Path.cwd()}), and {error.message}", hint=error.hint)
+
+
 def _names_a_folder(part: str) -> bool:
     if not part or _is_there(part) or is_uri(part) or is_folder(part):
         return True

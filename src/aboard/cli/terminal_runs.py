@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from aboard.cli.output import progress_line
-from aboard.cli.selections import classify_words, expand_files, select_runs
+from aboard.cli.selections import check_any_is_known, classify_words, expand_files, explain_unknown, select_runs
 from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue, UnknownName
 from aboard.foundation.text import nearest_hint
@@ -57,7 +57,13 @@ def open_runs(words: Sequence[str]) -> TerminalRuns:
             f"{given.runs[0]} is a run of a server and {given.folders[0]} is a folder.",
             hint="List folders and runs of a server with separate commands.",
         )
-    return _ServedRuns(given.runs) if given.runs else _FolderRuns(given.folders)
+    if not given.runs:
+        return _FolderRuns(given.folders)
+    check_any_is_known(given)
+    try:
+        return _ServedRuns(given.runs)
+    except UnknownName as error:
+        raise explain_unknown(error, given) from None
 
 
 class _FolderRuns:
@@ -69,13 +75,17 @@ class _FolderRuns:
         from aboard.services.folders.source import FolderSource
 
         roots = parse_roots(folders, None, None)
-        collection = RunCollection(roots, cache=IndexCache.default(), notifications=False)
+        # Each run would do this with its folder.
+        whole = {name: root.absolute() if isinstance(root, Path) else root for name, root in roots.items()}
+        collection = RunCollection(whole, cache=IndexCache.default(), notifications=False)
         with progress_line(lambda: f"{collection.progress.runs_read} of {collection.progress.runs_found} runs read"):
             collection.refresh()
         collection.keep()
         if not collection.runs:
+            from aboard.cli.view.search import list_empty_roots
+
             raise UnknownName(
-                f"There are no event files below {', '.join(str(root) for root in roots.values())}.",
+                " ".join(list_empty_roots(roots.values())),
                 hint="Event files have `tfevents` in their names. Name the folder that your training logs to.",
             )
         title = next((root.absolute().name for root in roots.values() if isinstance(root, Path)), "runs")
@@ -126,14 +136,27 @@ class _ServedRuns:
             yield f"number in [{numbers}]" + (f" and ({where})" if where else "")
 
     def curves(self, runs: Sequence[QueriedRun], metric: str, points: int) -> dict[str, list[CurvePoint]]:
-        logdir, _, tag = metric.rpartition("/")
-        names = [f"{NumberKind.RUN}{run.number}" for run in runs if metric in run.metrics]
+        names = {run.uid: f"{NumberKind.RUN}{run.number}" for run in runs if metric in run.metrics}
         found: dict[str, list[CurvePoint]] = {}
-        for curve in self._client.series.get(names, [metric, tag], points=points) if names else ():
-            if (curve.logdir, curve.tag) in {("", metric), (logdir, tag)}:
-                rows = zip(curve.steps.tolist(), curve.wall_times.tolist(), curve.values.tolist(), strict=True)
-                found[curve.uid] = [CurvePoint(*row) for row in rows]
+        for logdir, tag in _tags_of(metric):
+            missing = [name for uid, name in names.items() if uid not in found]
+            if not missing:
+                break
+            try:
+                curves = self._client.series.get(missing, [tag], points=points)
+            except UnknownName:
+                continue  # the slash is at another place
+            for curve in curves:
+                if (curve.logdir, curve.tag) == (logdir, tag):
+                    rows = zip(curve.steps.tolist(), curve.wall_times.tolist(), curve.values.tolist(), strict=True)
+                    found[curve.uid] = [CurvePoint(*row) for row in rows]
         return found
+
+
+def _tags_of(metric: str) -> Iterator[tuple[str, str]]:
+    """The logdirs and tags that a metric may be: `test/result/acc` is also `result/acc` in the logdir `test`."""
+    parts = metric.split("/")
+    return (("/".join(parts[:count]), "/".join(parts[count:])) for count in range(len(parts)))
 
 
 def resolve_metrics(runs: Sequence[QueriedRun], wanted: Sequence[str]) -> list[str]:

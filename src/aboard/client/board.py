@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
@@ -255,35 +254,17 @@ def _equal(kind: Any, one: Any, other: Any) -> bool:
     return all(getattr(one, field.name) == getattr(other, field.name) for field in dataclasses.fields(kind))
 
 
-FRAME_HEIGHT = 800
-# The name by which the browser knows this machine decides whose cookies it sends from within a frame, so a page on
-# localhost gets a board on localhost.
-_FRAME = """\
-<iframe id="{frame}" width="100%" height="{height}" frameborder="0" title="{title}"></iframe>
-<div><a href="{address}" target="_blank" rel="noopener">{title}</a></div>
-<script>
-(function() {{
-  const local = ["localhost", "127.0.0.1"];
-  const address = new URL({script_address}, window.location);
-  if (local.includes(address.hostname) && local.includes(window.location.hostname)) {{
-    address.hostname = window.location.hostname;
-  }}
-  document.getElementById("{frame}").src = address.toString();
-}})();
-</script>
-"""
-
-
 class BoardFrame:
     """A board as a notebook shows it, in a frame of so many pixels."""
 
-    def __init__(self, board: Board, height: int = FRAME_HEIGHT) -> None:
+    def __init__(self, board: Board, height: int = 800) -> None:
         self.board, self.height = board, height
 
     def html(self) -> str:
         """The frame; or words, when the board cannot be shown."""
         import html  # for notebooks alone, and every client loads this module
-        import uuid
+
+        from aboard.client.frames import render_frame
 
         try:
             self._check_not_ended()
@@ -292,13 +273,7 @@ class BoardFrame:
         except AboardError as error:
             return f"<pre>{html.escape(str(error))}</pre>"
         # Each address of a local server opens the board in a browser once.
-        return _FRAME.format(
-            frame=f"aboard-{uuid.uuid4()}",
-            height=self.height,
-            title=html.escape(f"TensorBoard ({self.board.name})", quote=True),
-            address=html.escape(linked, quote=True),
-            script_address=json.dumps(framed).replace("<", "\\u003c"),
-        )
+        return render_frame(framed, linked, title=f"TensorBoard ({self.board.name})", height=self.height)
 
     def _repr_html_(self) -> str:
         return self.html()

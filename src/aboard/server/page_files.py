@@ -22,8 +22,9 @@ ALL_WORKSPACES = "*"
 """Stands in addresses of the page for all workspaces."""
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
-    "media-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "media-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'"
 )
+_UNFRAMED = "; frame-ancestors 'none'"
 _KINDS = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -52,8 +53,18 @@ def is_page_built(folder: Path = FOLDER) -> bool:
 class PageFiles:
     """Answers with files that were built into `folder`; they are read once, for there are few of them."""
 
-    def __init__(self, folder: Path = FOLDER, *, prefix: str = "", facts: Mapping[str, str] | None = None) -> None:
-        """`prefix`: the path below which browsers reach the server. The page reads `facts` from `<html data-…>`."""
+    def __init__(
+        self,
+        folder: Path = FOLDER,
+        *,
+        prefix: str = "",
+        facts: Mapping[str, str] | None = None,
+        may_be_framed: bool = False,
+    ) -> None:
+        """`prefix`: the path below which browsers reach the server. The page reads `facts` from `<html data-…>`.
+
+        `may_be_framed`: by pages of other origins, such as a notebook; only where nothing can be changed.
+        """
         self._files = {
             path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
         }
@@ -65,6 +76,9 @@ class PageFiles:
             self._files = {**self._files, "index.html": document, **packed}
             self._files.pop("index.html.br", None)
         self._policy = _POLICY.format(scripts=_allowed_scripts(self._files.get("index.html", b"")))
+        self._framing = () if may_be_framed else (("x-frame-options", "DENY"),)
+        if not may_be_framed:
+            self._policy += _UNFRAMED
 
     @property
     def is_built(self) -> bool:
@@ -91,11 +105,7 @@ class PageFiles:
     def _document(self, accepted: str) -> SimpleResponse:
         if not self.is_built:
             return text_response(200, _NOT_BUILT)
-        headers = (
-            ("content-security-policy", self._policy),
-            ("referrer-policy", "same-origin"),
-            ("x-frame-options", "DENY"),
-        )
+        headers = (("content-security-policy", self._policy), ("referrer-policy", "same-origin"), *self._framing)
         return self._file("index.html", accepted, _REVALIDATE, headers)
 
     def _file(self, name: str, accepted: str, caching: str, headers: Iterable[tuple[str, str]] = ()) -> SimpleResponse:
@@ -115,27 +125,34 @@ class PageFiles:
 class FolderPage:
     """The page over folders. Its document names the source, so it can be sent before anything was read."""
 
-    def __init__(self, title: str, *, prefix: str = "", opens_tensorboard: bool = False, folder: Path = FOLDER) -> None:
+    def __init__(
+        self,
+        title: str,
+        *,
+        prefix: str = "",
+        opens_tensorboard: bool = False,
+        may_be_framed: bool = False,
+        folder: Path = FOLDER,
+    ) -> None:
         """With `opens_tensorboard`, or without a built page, the address of the server leads to TensorBoard."""
         self._workspace, self._prefix = workspace_name(title), prefix
         facts = {"source": "folders", "title": title, "workspace": self._workspace}
-        self._files = PageFiles(folder, prefix=prefix, facts=facts)
+        self._files = PageFiles(folder, prefix=prefix, facts=facts, may_be_framed=may_be_framed)
         opens_tensorboard = opens_tensorboard or not self._files.is_built
         self._front = TENSORBOARD if opens_tensorboard else f"/w/{self._workspace}/compare"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path: str = scope["path"]
-        target = self._leads_to(path)
+        target = self._leads_to(scope["path"], scope["query_string"].decode("latin-1"))
         if target is not None:
             await redirect(f"{self._prefix}{target}", 307)(scope, receive, send)
         else:
             await self._files(scope, receive, send)
 
-    def _leads_to(self, path: str) -> str | None:
+    def _leads_to(self, path: str, query: str) -> str | None:
         """Where an address leads; one of another source, which had the same port before, to the same place here."""
         root, _, rest = path.strip("/").partition("/")
         if root == "" or (root == "w" and not rest):
-            return self._front
+            return f"{self._front}?{query}" if query else self._front
         workspace, _, place = rest.partition("/")
         if root != "w" or folded(workspace) in (folded(self._workspace), ALL_WORKSPACES):
             return None

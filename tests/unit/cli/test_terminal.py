@@ -52,7 +52,7 @@ def test_ls_refuses_what_no_run_has(logs, tmp_path):
     with pytest.raises(UnknownName, match="No run has the metric 'los'"):
         list_in_terminal(LsOptions(words=[logs], metrics=["los"]))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UnknownName, match="no event files"):
+    with pytest.raises(UnknownName, match="No event files"):
         list_in_terminal(LsOptions(words=[str(tmp_path / "empty")]))
 
 
@@ -85,3 +85,30 @@ def test_plot_needs_a_metric_and_names_those_there_are(logs):
 def test_smoothing_is_that_of_tensorboard():
     assert smooth([1.0, 3.0], 0.0) == [1.0, 3.0]
     assert smooth([1.0, math.nan, 3.0], 0.5)[2] == pytest.approx((0.5 * 0.5 * 1 + 0.5 * 3) / 0.75)
+
+
+def test_ls_leaves_out_columns_that_do_not_fit_the_terminal(logs, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "30")
+    list_in_terminal(LsOptions(words=[logs]))
+    told = capsys.readouterr()
+    assert [cell.strip() for cell in told.out.splitlines()[0].split("|")] == ["name", "lr", "train/loss"]
+    assert max(map(len, told.out.splitlines())) <= 30
+    assert "Hidden at 30 columns: started, status, duration." in told.err
+    list_in_terminal(LsOptions(words=[logs], columns="name,started,status"))
+    assert max(map(len, printed(capsys))) > 30, "what is named is shown"
+
+
+def test_ls_says_which_filter_matched_nothing(logs, capsys):
+    list_in_terminal(LsOptions(words=[logs], where="hparams.lr > 5"))
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "No runs match hparams.lr > 5\n")
+    with pytest.raises(UnknownName, match=r"No run matches hparams\.lr > 5\."):
+        plot(PlotOptions(words=[logs], metrics=["loss"], where="hparams.lr > 5"))
+
+
+def test_a_mistyped_folder_is_called_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("ABOARD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ABOARD_STORE", str(tmp_path / "store"))
+    with pytest.raises(AboardError, match="there is no folder 'rnus'"):
+        list_in_terminal(LsOptions(words=["rnus"]))

@@ -89,6 +89,10 @@ def view(
     ] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", "--browse", help="Open a browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line with the address; no browser.")] = False,
+    embedded: Annotated[
+        bool,
+        typer.Option("--embedded", hidden=True, help="For notebooks: read-only, framed, ends with its standard input."),
+    ] = False,
 ) -> None:
     """Show runs in the browser: aboard view runs/.
 
@@ -151,6 +155,7 @@ def view(
             open_browser=about_runs.open_browser,
             as_json=as_json,
             stats=stats,
-            opens_tensorboard=opens_tensorboard(opened),
+            opens_tensorboard=opens_tensorboard(opened) and not embedded,
+            is_embedded=embedded,
         )
     )

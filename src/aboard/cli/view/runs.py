@@ -4,26 +4,17 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from aboard.cli.boards.launch import StartOptions, start_board
 from aboard.cli.output import say
-from aboard.cli.selections import ViewWords, resolve_folders
+from aboard.cli.selections import ViewWords, check_any_is_known, explain_unknown, resolve_folders
 from aboard.client.client import Client
-from aboard.config.credentials import client_settings
-from aboard.config.home import machine_folder
 from aboard.errors import InvalidValue, UnknownName
 from aboard.model.board_settings import SAMPLES_FLAG as SAMPLES
-from aboard.model.selections import ExactName, NumberKind, NumberRange, is_wild, parse_word
-
-# Words that cannot be mistyped folders.
-_NUMBERED = re.compile(
-    r"(run|exp|job)?[1-9][0-9]*(\s*-\s*(run|exp|job)?[1-9][0-9]*)?|name:.*", re.IGNORECASE | re.ASCII
-)
+from aboard.model.selections import ExactName, NumberKind, NumberRange, parse_word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +44,7 @@ class RunViewOptions:
 def view_runs(options: RunViewOptions) -> None:
     """Open the board that shows them."""
     _check_flags(options)
-    _check_anything_is_known(options.words)
+    check_any_is_known(options.words)
     words, where = _narrowed(options)
     try:
         start_board(
@@ -69,7 +60,7 @@ def view_runs(options: RunViewOptions) -> None:
             )
         )
     except UnknownName as error:
-        raise _neither(error, options.words) from None
+        raise explain_unknown(error, options.words) from None
 
 
 def _check_flags(options: RunViewOptions) -> None:
@@ -110,23 +101,3 @@ def _settings(options: RunViewOptions) -> dict[str, object]:
     arguments = [f"{SAMPLES}={plugin}={count}" for plugin, count in options.samples.items()]
     arguments += [f"--window_title={options.window_title}"] if options.window_title else []
     return {"tensorboard_args": arguments} if arguments else {}
-
-
-def _check_anything_is_known(words: ViewWords) -> None:
-    """A mistyped folder is told at once, where nobody has ever kept a run: no server is started for it."""
-    settings = client_settings()
-    may_be_known = settings.server or "://" in settings.store or Path(settings.store).expanduser().exists()
-    if may_be_known or (machine_folder(settings.home) / "server").exists():
-        return
-    for word in words.runs:
-        if not _NUMBERED.fullmatch(word.rpartition("/")[2]):
-            raise InvalidValue(f"there is no folder {word!r} (in {Path.cwd()})", hint="and no run is known here yet")
-
-
-def _neither(error: UnknownName, words: ViewWords) -> UnknownName:
-    """A word that no run is called may be the name of a folder that was mistyped."""
-    named = [word for word in words.runs if not _NUMBERED.fullmatch(word) and not is_wild(word)]
-    missed = next((word for word in named if repr(word) in error.message), None)
-    if missed is None:
-        return error
-    return UnknownName(f"there is no folder {missed!r} (in {Path.cwd()}), and {error.message}", hint=error.hint)

@@ -61,6 +61,8 @@ class ViewOptions:
     stats: bool = False
     opens_tensorboard: bool = False
     """Whether the front page is TensorBoard."""
+    is_embedded: bool = False
+    """Whether a notebook shows it in a frame: it changes nothing, and ends when its standard input does."""
 
 
 def check_roots(paths: Sequence[str], logdir: str | None, logdir_spec: str | None) -> dict[str, Root]:
@@ -125,7 +127,12 @@ def view(options: ViewOptions) -> None:
             configure_terminal_logging()
             app = SharedTokenMiddleware(
                 ViewApp(
-                    FolderPage(title, prefix=prefix, opens_tensorboard=options.opens_tensorboard),
+                    FolderPage(
+                        title,
+                        prefix=prefix,
+                        opens_tensorboard=options.opens_tensorboard,
+                        may_be_framed=options.is_embedded,
+                    ),
                     reading.begin,
                     lambda runs: _api_app(runs, title),
                     lambda runs: _board_app(runs, template, options),
@@ -135,8 +142,11 @@ def view(options: ViewOptions) -> None:
                 hosts=_LOOPBACK_NAMES | {host.lower()} if private else None,
                 token=token,
                 cookie=f"aboard_view_{listener.getsockname()[1]}",
+                read_only=options.is_embedded,
             )
             _announce(board_url, token, options)
+            if options.is_embedded:
+                threading.Thread(target=_end_with_standard_input, daemon=True).start()
             if options.open_browser:
                 # In a thread: it may take a second, and what the browser asks waits meanwhile.
                 threading.Thread(target=webbrowser.open, args=(_with_token(board_url, token),), daemon=True).start()
@@ -146,6 +156,13 @@ def view(options: ViewOptions) -> None:
     if reading.failure is not None:
         raise reading.failure
     _leave()
+
+
+def _end_with_standard_input() -> None:
+    """End as on Ctrl-C when the process at the other end of standard input is gone."""
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def _missing(error: ImportError) -> MissingPackage:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
 
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable, UnknownName
 from aboard.foundation.text import nearest_hint
@@ -21,6 +21,9 @@ from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, 
 from aboard.reader.progress import ReadingProgress
 from aboard.reader.roots import Root, find_roots, named_path
 from aboard.reader.run import DataClass, RunReader, Tag
+
+if TYPE_CHECKING:
+    from aboard.client.notebook_views import RunsFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,10 +370,27 @@ class OpenedRuns(AsTable):
             self._hparams = HParamsOfRuns({name: own_hparams(reader) for name, reader in self._opened().runs.items()})
         return self._hparams.of(run)
 
+    def show(self, *, height: int = 600, metrics: str | Sequence[str] = ()) -> RunsFrame:
+        """Show aboard's page over these folders as the value of a notebook's cell. The page is read-only.
+
+        Args:
+            height: of the frame, in pixels.
+            metrics: draw only these, as in `["loss", "val/*"]`; without any, all.
+        """
+        from aboard.client.notebook_views import RunsFrame
+
+        return RunsFrame([_argument(name, root) for name, root in self._roots.items()], height=height, metrics=metrics)
+
     def rows(self, *, superseded: bool = False) -> Iterator[Rows]:
         """Every point of every curve of every run as rows of the long table."""
         for run in self.runs:
             yield from run.rows(superseded=superseded)
+
+
+def _argument(name: str, root: Root) -> str:
+    """The root as an argument of `aboard view`. Names with slashes are made there as they were made here."""
+    place = str(root) if isinstance(root, Path) else root.given or root.uri
+    return f"{name}={place}" if name and "/" not in name else place
 
 
 def _named(paths: Iterable[Where | Mapping[str, Where]]) -> Iterator[tuple[str, str | Path]]:

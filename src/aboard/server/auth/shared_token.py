@@ -34,10 +34,22 @@ _UNQUOTED = "/:@!$&'()*+,;=~"
 
 
 class SharedTokenMiddleware:
-    """Accepts requests whose Host is in `hosts` (None: any) and that carry the token, if there is one."""
+    """Accepts requests whose Host is in `hosts` (None: any) and that carry the token, if there is one.
 
-    def __init__(self, app: ASGIApp, *, hosts: frozenset[str] | None, token: str | None, cookie: str) -> None:
+    With `read_only` it refuses every request that could change something.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: frozenset[str] | None,
+        token: str | None,
+        cookie: str,
+        read_only: bool = False,
+    ) -> None:
         self._app, self._hosts, self._token, self._cookie = app, hosts, token, cookie
+        self._read_only = read_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -59,6 +71,9 @@ class SharedTokenMiddleware:
                 return error_response(scope, 403, Forbidden(f"Requests from {origin!r} are not accepted."))
             if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
                 return error_response(scope, 403, Forbidden("Requests of other sites are not accepted."))
+            if self._read_only:
+                hint = "Run `aboard view` in a terminal to change names, tags and notes."
+                return error_response(scope, 403, Forbidden("A page in a notebook is read-only.", hint=hint))
         elif self._token is None and _is_part_of_other_site(headers):
             return error_response(scope, 403, Forbidden("Pages of other sites cannot include this.", hint=_OPEN_HINT))
         if self._token is None or scope["path"] in _PUBLIC_PATHS or self._knows_token(headers):

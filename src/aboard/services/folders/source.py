@@ -28,9 +28,6 @@ from aboard.reader.roots import Root, StoredLogdir
 from aboard.reader.run import RunReader
 from aboard.services.folders.edits import FolderEdits
 from aboard.services.folders.folder_run import FolderRun
-from aboard.store import open_store
-from aboard.store.run.loading import load_run
-from aboard.store.run.run_folder import RunFolder
 
 _FRESH_SECONDS = 0.25
 _THREADS = max(2, os.cpu_count() or 1)
@@ -61,12 +58,11 @@ class FolderSource:
         """
         self.collection, self.title = collection, title
         self.workspace = workspace_name(title)
-        self.location = "\n".join(sorted(map(_identity, collection.roots.values())))
+        self._identities = {name: _identity(root) for name, root in collection.roots.items()}
+        self.location = "\n".join(sorted(self._identities.values()))
         """What identifies the source among others."""
         self.home = home
-        self._edits = (
-            {name: FolderEdits(home, _identity(root)) for name, root in collection.roots.items()} if home else {}
-        )
+        self._edits = {name: FolderEdits(home, one) for name, one in self._identities.items()} if home else {}
         self._longest_first = sorted(collection.roots, key=len, reverse=True)
         self._fresh_seconds, self._monotonic = fresh_seconds, monotonic
         self._lock = threading.Lock()
@@ -157,6 +153,11 @@ class FolderSource:
         folder = self.collection.roots[root]
         if not isinstance(folder, Path):
             return known.record
+        # Plain folders need none of it, and a command of a fraction of a second would load it.
+        from aboard.store import open_store
+        from aboard.store.run.loading import load_run
+        from aboard.store.run.run_folder import RunFolder
+
         above = folder / known.run
         try:
             return load_run(RunFolder(open_store(str(above.parent), read_only=True), known.uid)).run or known.record
@@ -172,7 +173,7 @@ class FolderSource:
         path = "" if key.path == "." else key.path
         return FolderRun(
             number=self._last_number,
-            uid=run_uid(_identity(self.collection.roots[key.root]), key.path),
+            uid=run_uid(self._identities[key.root], key.path),
             root=key.root,
             path=key.path,
             name="/".join(filter(None, (key.root, path))) or self.title,
