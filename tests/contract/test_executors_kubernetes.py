@@ -14,6 +14,7 @@ import shlex
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import kubernetes_validate
@@ -298,6 +299,26 @@ def test_logs_come_from_the_newest_pod(executor: Kubernetes, api: KubernetesApi)
     api.logs[api.add_pod(handle.unit, running)] = b"one\ntwo\n"
     assert b"".join(executor.logs(handle)) == b"one\ntwo\n"
     assert b"".join(executor.logs(handle, start=4)) == b"two\n"
+
+
+def test_output_that_does_not_come_is_looked_for_less_and_less(
+    executor: Kubernetes, api: KubernetesApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing starts for days where an image is missing, and an API server has others to serve."""
+    handle = executor.submit(unit_spec())
+    waiting = {"phase": "Pending", "containerStatuses": _container(waiting={"reason": "ImagePullBackOff"})}
+    api.add_pod(handle.unit, waiting)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 10:
+            raise InterruptedError
+
+    monkeypatch.setattr("aboard.executors.kubernetes.executor.time", SimpleNamespace(sleep=pause))
+    with pytest.raises(InterruptedError):
+        list(executor.logs(handle, follow=True))
+    assert (pauses == sorted(pauses), pauses[-1]) == (True, 2.0)
 
 
 def test_a_pod_that_goes_while_it_is_asked_for_its_output_has_none(

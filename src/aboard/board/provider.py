@@ -134,6 +134,8 @@ class BoardProvider(DataProvider):
         self, ctx: Any = None, *, experiment_id: str, plugin_name: str, run_tag_filter: Any = None
     ) -> dict[str, dict[str, Any]]:
         listed = self._list(api.TensorTimeSeries, series_filter(plugin_name, DataClass.TENSOR, run_tag_filter))
+        if plugin_name == "hparams":  # its messages hold text only, and one name that is none would refuse them all
+            listed = {run: tags for run, tags in listed.items() if _is_text(run)}
         if plugin_name == "hparams" and sum(_HPARAMS_EXPERIMENT in tags for tags in listed.values()) > 1:
             # Without any of them TensorBoard computes the union of what the runs say themselves.
             listed = {
@@ -217,6 +219,14 @@ class BoardProvider(DataProvider):
             references = tuple(api.BlobReference(self._keys.key(place)) for place in places)
             data.append(api.BlobSequenceDatum(step=entry.step, wall_time=entry.wall_time, values=references))
         return data
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def series_filter(plugin: str, data_class: DataClass, run_tag_filter: Any) -> SeriesFilter:

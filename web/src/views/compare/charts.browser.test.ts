@@ -112,6 +112,10 @@ test("a chart is saved as a picture and as numbers", async () => {
   await button("Download chart").click();
   const every = page.getByRole("link", { name: "CSV of every point" });
   await expect.element(every).toBeVisible();
+  const sizes = [button("PNG"), button("SVG"), button("CSV of what is drawn"), every].map(
+    (item) => getComputedStyle(item.element()).fontSize,
+  );
+  expect(new Set(sizes).size).toBe(1);
   const { pathname, searchParams } = new URL((every.element() as HTMLAnchorElement).href);
   expect(pathname).toBe("/api/v1/series");
   expect(Object.fromEntries(searchParams)).toMatchObject({ format: "csv", points: "0", tag: "optim/norm" });
