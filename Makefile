@@ -20,7 +20,7 @@ help:  ## List these commands
 
 ## Everyday work
 
-.PHONY: setup page run test-unit test test-web test-native test-python lint fmt lock openapi clean
+.PHONY: setup page run test-unit test test-web test-native test-python lint fmt lock openapi stub clean
 
 setup: $(VENV)/.installed  ## Install the everyday environment into .venv
 
@@ -78,6 +78,7 @@ lint: setup page  ## Check style, types, layers and generated files
 	$(BIN)/pyright
 	$(BIN)/pyright --project tests
 	$(BIN)/python scripts/write_openapi.py --check
+	$(BIN)/python scripts/write_native_stub.py --check
 	scripts/lock --check
 	git apply --check tests/mutations/*.patch
 	scripts/run-in-web check
@@ -94,6 +95,9 @@ lock: setup  ## Update locks/ after a change of bounds in pyproject.toml (all ve
 openapi: setup  ## Write docs/openapi.json and the page's types from the API
 	$(BIN)/python scripts/write_openapi.py
 	scripts/run-in-web types
+
+stub: setup  ## Write the type stub of the C++ extension from native/bind
+	$(BIN)/python scripts/write_native_stub.py
 
 clean:  ## Remove builds and environments
 	rm -rf build $(VENV) $(FRAMEWORKS) $(TRACKERS) $(VERTEX)

@@ -54,8 +54,8 @@ def read(root: str, *, index: bool) -> Result:
         "smallest_last_step": min(lasts, default=-1),
         "largest_last_step": max(lasts, default=-1),
         "bytes_read": sum(run.logdir.bytes_read for run in collection.runs.values()),
-        "bytes": sum(file[2] for file in files),
-        "damaged": sum(file[4] + file[5] for file in files),
+        "bytes": sum(file.size for file in files),
+        "damaged": sum(file.bad_records + file.skipped_bytes for file in files),
     }
 
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One function per topic of the extension module.
+//
+// Types and docstrings for Python stand here, beside what they describe: `make stub` writes
+// src/aboard/_native/_core.pyi from the built extension. Functions state their signature where C++ types say too
+// little. They do not name parameters with `nb::arg` unless callers do, as nanobind then takes longer for each call.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -22,8 +26,9 @@ inline std::string_view view_of(const nanobind::bytes& bytes) { return {bytes.c_
 inline nanobind::bytes bytes_of(std::string_view view) { return nanobind::bytes(view.data(), view.size()); }
 
 // Names in files and paths are bytes that should be UTF-8; what is not is replaced.
-inline nanobind::object text_of(std::string_view bytes) {
-  return nanobind::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+inline nanobind::str text_of(std::string_view bytes) {
+  return nanobind::steal<nanobind::str>(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
 
 }  // namespace aboard

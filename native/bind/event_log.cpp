@@ -145,7 +145,9 @@ void translate_system_error(const std::exception_ptr& pointer, void*) {
 void bind_event_log(nb::module_& module) {
   nb::register_exception_translator(translate_system_error);
 
-  nb::class_<EventLog>(module, "EventLog")
+  nb::class_<EventLog>(
+      module, "EventLog",
+      "An append-only event file fed from any thread; each adding method returns whether a report waits.")
       .def(nb::new_([](const nb::bytes& directory, std::string host, std::string suffix,
                        std::optional<int64_t> purge_step, double flush_seconds, size_t wake_entries) {
              EventLogOptions options{.directory = std::string(view_of(directory)),
@@ -158,43 +160,64 @@ void bind_event_log(nb::module_& module) {
            }),
            nb::arg("directory"), nb::arg("host"), nb::arg("suffix") = "", nb::arg("purge_step") = nb::none(),
            nb::arg("flush_seconds") = 0.5, nb::arg("wake_entries") = 0)
-      .def("try_scalar", &try_scalar, nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none())
-      .def("add_scalar",
-           [](EventLog& self, std::string_view tag, double value, int64_t step, double wall_time) {
-             return add_without_stalling(
-                 tag.size(), [&] { return self.add_scalar(tag, static_cast<float>(value), step, wall_time); });
-           })
-      .def("add_summary",
-           [](EventLog& self, const nb::bytes& summary, int64_t step, double wall_time) {
-             std::string copy(view_of(summary));
-             return add_without_stalling(copy.size(),
-                                         [&] { return self.add_summary(std::move(copy), step, wall_time); });
-           })
-      .def("add_event",
-           [](EventLog& self, const nb::bytes& event) {
-             std::string copy(view_of(event));
-             return add_without_stalling(copy.size(), [&] { return self.add_event(std::move(copy)); });
-           })
-      .def("add_histogram", &add_histogram<float>)
-      .def("add_histogram", &add_histogram<double>)
+      .def("try_scalar", &try_scalar, nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
+           nb::sig("def try_scalar(self, tag: object, value: object, step: object, wall_time: object, /) -> int"),
+           "Add a scalar of plain types: 0 done, 1 done and a report waits, 2 not taken (conversion needed).")
+      .def(
+          "add_scalar",
+          [](EventLog& self, std::string_view tag, double value, int64_t step, double wall_time) {
+            return add_without_stalling(
+                tag.size(), [&] { return self.add_scalar(tag, static_cast<float>(value), step, wall_time); });
+          },
+          nb::sig("def add_scalar(self, tag: str, value: float, step: int, wall_time: float, /) -> bool"))
+      .def(
+          "add_summary",
+          [](EventLog& self, const nb::bytes& summary, int64_t step, double wall_time) {
+            std::string copy(view_of(summary));
+            return add_without_stalling(copy.size(),
+                                        [&] { return self.add_summary(std::move(copy), step, wall_time); });
+          },
+          nb::sig("def add_summary(self, summary: bytes, step: int, wall_time: float, /) -> bool"))
+      .def(
+          "add_event",
+          [](EventLog& self, const nb::bytes& event) {
+            std::string copy(view_of(event));
+            return add_without_stalling(copy.size(), [&] { return self.add_event(std::move(copy)); });
+          },
+          nb::sig("def add_event(self, event: bytes, /) -> bool"))
+      .def("add_histogram", &add_histogram<float>,
+           nb::sig("def add_histogram(self, tag: str, values: numpy.typing.NDArray[numpy.float32], step: int, "
+                   "wall_time: float, /) -> bool"))
+      .def("add_histogram", &add_histogram<double>,
+           nb::sig("def add_histogram(self, tag: str, values: numpy.typing.NDArray[numpy.float64], step: int, "
+                   "wall_time: float, /) -> bool"))
       .def("flush", &EventLog::flush, nb::call_guard<WithoutGil>())
       .def("close", &EventLog::close, nb::call_guard<WithoutGil>())
-      .def("take_report",
-           [](EventLog& self) -> nb::object {
-             const auto report = without_gil([&] { return self.take_report(); });
-             if (!report.has_value()) return nb::none();
-             return nb::make_tuple(report->failure, text_of(report->text));
-           })
-      .def("add_report", &EventLog::report, nb::call_guard<WithoutGil>())
-      .def_prop_ro("paths", [](const EventLog& self) {
-        const auto paths = without_gil([&] { return self.paths(); });
-        nb::list result;
-        for (const auto& path : paths) result.append(bytes_of(path));
-        return result;
-      });
+      .def(
+          "take_report",
+          [](EventLog& self) -> nb::object {
+            const auto report = without_gil([&] { return self.take_report(); });
+            if (!report.has_value()) return nb::none();
+            return nb::make_tuple(report->failure, text_of(report->text));
+          },
+          nb::sig("def take_report(self) -> tuple[bool, str] | None"),
+          "The oldest report not yet taken: whether data is delayed or lost, and what happened.")
+      .def("add_report", &EventLog::report, nb::call_guard<WithoutGil>(),
+           nb::sig("def add_report(self, failure: bool, text: str, /) -> None"))
+      .def_prop_ro(
+          "paths",
+          [](const EventLog& self) {
+            const auto paths = without_gil([&] { return self.paths(); });
+            nb::typed<nb::list, nb::bytes> result;
+            for (const auto& path : paths) result.append(bytes_of(path));
+            return result;
+          },
+          "Paths of the files that this process wrote for this log, the current one last.");
 
   module.def("close_all_logs", [] { LogKeeper::instance().close_all(); }, nb::call_guard<WithoutGil>());
-  module.def("set_memory_limit", [](size_t bytes) { LogKeeper::instance().set_memory_limit(bytes); });
+  module.def(
+      "set_memory_limit", [](size_t bytes) { LogKeeper::instance().set_memory_limit(bytes); },
+      nb::sig("def set_memory_limit(bytes: int, /) -> None"));
   module.def("memory_limit", [] { return LogKeeper::instance().memory_limit(); });
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "bindings.hpp"
 #include "event.hpp"
@@ -26,24 +30,32 @@ nb::object value_tuple(const nb::bytes& message) {
   return nb::make_tuple(static_cast<int>(value.kind), bytes_of(value.payload), value.simple_value);
 }
 
+using BytesList = nb::typed<nb::list, nb::bytes>;
+
 template <typename Views>
-nb::list list_of(const Views& views) {
-  nb::list result;
+BytesList list_of(const Views& views) {
+  BytesList result;
   for (const std::string_view view : views) result.append(bytes_of(view));
   return result;
 }
 
-nb::object tensor_tuple(const nb::bytes& message) {
+// A decoded tensor, and the message that it looks into.
+struct TensorFields {
+  nb::bytes message;
   TensorView tensor;
-  if (!decode_tensor(view_of(message), tensor)) return nb::none();
-  nb::list shape;
-  for (const int64_t size : tensor.shape) shape.append(size);
-  // As bytes: a list of numbers would take ten times the memory of the message.
+};
+
+// As bytes: a list of numbers would take ten times the memory of the message.
+nb::bytes scalars_of(const TensorFields& self) {
   std::string scalars;
-  scalars.reserve(tensor.scalars.size() * sizeof(uint64_t));
-  for (const uint64_t bits : tensor.scalars) append_little(scalars, bits);
-  return nb::make_tuple(tensor.dtype, shape, bytes_of(tensor.content), list_of(tensor.packed), bytes_of(scalars),
-                        list_of(tensor.strings), tensor.values_field);
+  scalars.reserve(self.tensor.scalars.size() * sizeof(uint64_t));
+  for (const uint64_t bits : self.tensor.scalars) append_little(scalars, bits);
+  return bytes_of(scalars);
+}
+
+std::optional<TensorFields> tensor_fields(const nb::bytes& message) {
+  TensorFields found{message, {}};
+  return decode_tensor(view_of(message), found.tensor) ? std::optional(std::move(found)) : std::nullopt;
 }
 
 // All fields of a message as (number, wire type, scalar bits or bytes), for messages that are read seldom.
@@ -61,10 +73,34 @@ nb::object fields_of(const nb::bytes& message) {
 }  // namespace
 
 void bind_messages(nb::module_& module) {
-  module.def("decode_metadata", &metadata_tuple);
-  module.def("decode_value", &value_tuple);
-  module.def("decode_tensor", &tensor_tuple);
-  module.def("decode_fields", &fields_of);
+  nb::class_<TensorFields>(module, "TensorFields", "The fields of a TensorProto.")
+      .def_prop_ro("dtype", [](const TensorFields& self) { return self.tensor.dtype; })
+      .def_prop_ro("shape", [](const TensorFields& self) { return self.tensor.shape; })
+      .def_prop_ro(
+          "content", [](const TensorFields& self) { return bytes_of(self.tensor.content); },
+          "All elements as raw bytes, when present.")
+      .def_prop_ro(
+          "packed", [](const TensorFields& self) { return list_of(self.tensor.packed); },
+          "Elements of the typed field that arrived packed.")
+      .def_prop_ro("scalars", &scalars_of, "Those that arrived one by one, eight bytes each.")
+      .def_prop_ro(
+          "strings", [](const TensorFields& self) { return list_of(self.tensor.strings); },
+          "The elements of a tensor of strings.")
+      .def_prop_ro(
+          "values_field", [](const TensorFields& self) { return self.tensor.values_field; },
+          "The number of the typed field.");
+
+  module.def("decode_metadata", &metadata_tuple,
+             nb::sig("def decode_metadata(message: bytes, /) -> tuple[str, bytes, str, str, int]"),
+             "Plugin name, plugin content, display name, description and data class of a SummaryMetadata.");
+  module.def("decode_value", &value_tuple,
+             nb::sig("def decode_value(message: bytes, /) -> tuple[int, bytes, float] | None"),
+             "Kind (the field number of its content), content message and simple_value of a Summary.Value.");
+  module.def("decode_tensor", &tensor_fields, nb::sig("def decode_tensor(message: bytes, /) -> TensorFields | None"),
+             "None when the message is damaged.");
+  module.def("decode_fields", &fields_of,
+             nb::sig("def decode_fields(message: bytes, /) -> list[tuple[int, int, int | bytes]] | None"),
+             "Every field of any message as (number, wire type, raw bits or bytes); None when it is damaged.");
 }
 
 }  // namespace aboard

@@ -111,9 +111,16 @@ void bind_records(nb::module_& module) {
         return bytes_of(out);
       },
       nb::arg("payload"));
-  module.def("scalars_in_records", &scalars_in_records, nb::arg("data"));
-  module.def("hop_records", &hop_records, nb::arg("data"));
-  module.def("record_boundary", &record_boundary, nb::arg("file"), nb::arg("start"), nb::arg("limit"), nb::arg("size"));
+  module.def(
+      "scalars_in_records", &scalars_in_records, nb::arg("data"),
+      nb::sig("def scalars_in_records(data: bytes) -> tuple[list[tuple[str, float, int, float]], int]"),
+      "Every simple_value in whole records as (tag, wall_time, step, value), and the bytes that these records take.");
+  module.def("hop_records", &hop_records, nb::arg("data"),
+             nb::sig("def hop_records(data: bytes) -> tuple[int, int, int]"),
+             "Place and length of the first record that is not all in `data`, and the longest before; -1: not known.");
+  module.def("record_boundary", &record_boundary, nb::arg("file"), nb::arg("start"), nb::arg("limit"), nb::arg("size"),
+             nb::sig("def record_boundary(file: int, start: int, limit: int, size: int) -> tuple[int, bool]"),
+             "Where an open event file can be cut behind `start`, and whether damage follows.");
 }
 
 }  // namespace aboard

@@ -2,6 +2,7 @@
 #include "tag_index.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 
@@ -133,15 +134,6 @@ nb::tuple points_json_of_runs(const nb::list& runs, size_t begin, std::string_vi
   return nb::make_tuple(bytes_written(room, write), begin);
 }
 
-// (number, name, source, kind, plugin, content, display name, description, data class, status)
-nb::tuple tuple_of(const TagIndex::Found& found) {
-  const TagStatus& status = found.status;
-  return nb::make_tuple(found.number, text_of(found.name), static_cast<int>(found.source), static_cast<int>(found.kind),
-                        text_of(found.plugin), bytes_of(found.content), text_of(found.display_name),
-                        text_of(found.description), static_cast<int>(found.data_class),
-                        nb::make_tuple(status.count, status.superseded, status.last_step, status.last_wall_time));
-}
-
 std::vector<std::shared_ptr<TagIndex>> indexes_of(const nb::list& given) {
   std::vector<std::shared_ptr<TagIndex>> indexes;
   for (const nb::handle index : given) indexes.push_back(nb::cast<std::shared_ptr<TagIndex>>(index));
@@ -160,9 +152,9 @@ nb::list with_points(const nb::list& given, std::string_view plugin, uint8_t dat
     }
   }
   nb::list result;
-  for (const auto& [run, tags] : found) {
+  for (auto& [run, tags] : found) {
     nb::list rows;
-    for (const TagIndex::Found& tag : tags) rows.append(tuple_of(tag));
+    for (TagIndex::Found& tag : tags) rows.append(std::move(tag));
     result.append(nb::make_tuple(run, rows));
   }
   return result;
@@ -200,17 +192,13 @@ nb::list described_tags(const nb::list& given, std::string_view plugin, uint8_t 
   return result;
 }
 
-nb::object find(TagIndex& self, const nb::str& plugin, const nb::str& name) {
+std::optional<TagIndex::Found> find(TagIndex& self, const nb::str& plugin, const nb::str& name) {
   const auto of = utf8_of(plugin), called = utf8_of(name);
-  std::optional<TagIndex::Found> found;
-  if (of && called) {
-    const WithoutGil release;
-    found = self.find(*of, *called);
-  }
-  return found ? nb::object(tuple_of(*found)) : nb::none();
+  if (!of || !called) return std::nullopt;
+  return without_gil([&] { return self.find(*of, *called); });
 }
 
-nb::set plugins_of(const nb::list& indexes) {
+nb::typed<nb::set, nb::str> plugins_of(const nb::list& indexes) {
   const auto all = indexes_of(indexes);
   std::set<std::string> plugins;
   {
@@ -219,34 +207,60 @@ nb::set plugins_of(const nb::list& indexes) {
       for (std::string& plugin : index->plugins()) plugins.insert(std::move(plugin));
     }
   }
-  nb::set result;
+  nb::typed<nb::set, nb::str> result;
   for (const std::string& plugin : plugins) result.add(text_of(plugin));
   return result;
-}
-
-nb::tuple meaning_tuple(const nb::bytes& name, int source, int kind, const nb::bytes& metadata) {
-  const TagMeaning meaning =
-      meaning_of(view_of(name), static_cast<TagSource>(source), static_cast<ValueKind>(kind), view_of(metadata));
-  return nb::make_tuple(text_of(meaning.plugin), bytes_of(meaning.content), text_of(meaning.display_name),
-                        text_of(meaning.description), static_cast<int>(meaning.data_class));
 }
 
 }  // namespace
 
 void bind_tag_index(nb::module_& module) {
-  nb::class_<TagIndex>(module, "TagIndex")
-      .def(nb::new_(
-          [](const std::shared_ptr<Logdir>& logdir) { return ending_without_gil(std::make_shared<TagIndex>(logdir)); }))
+  using Row = TagIndex::Found;
+  nb::class_<Row>(module, "TagRow", "A tag of a logdir, and what it is to TensorBoard.")
+      .def_ro("number", &Row::number)
+      .def_prop_ro("name", [](const Row& self) { return text_of(self.name); })
+      .def_prop_ro("source", [](const Row& self) { return static_cast<int>(self.source); })
+      .def_prop_ro("kind", [](const Row& self) { return static_cast<int>(self.kind); })
+      .def_prop_ro("plugin", [](const Row& self) { return text_of(self.plugin); })
+      .def_prop_ro("content", [](const Row& self) { return bytes_of(self.content); })
+      .def_prop_ro("display_name", [](const Row& self) { return text_of(self.display_name); })
+      .def_prop_ro("description", [](const Row& self) { return text_of(self.description); })
+      .def_prop_ro("data_class", [](const Row& self) { return static_cast<int>(self.data_class); })
+      .def_prop_ro("status", [](const Row& self) { return self.status; });
+  nb::class_<TagIndex>(module, "TagIndex", "The tags of a logdir by plugin and name; see native/core/tag_index.hpp.")
+      .def(nb::new_([](const std::shared_ptr<Logdir>& logdir) {
+             return ending_without_gil(std::make_shared<TagIndex>(logdir));
+           }),
+           nb::arg("logdir"))
       .def("__len__", &TagIndex::size, nb::call_guard<WithoutGil>())
-      .def("find", &find);
-  module.def("tags_with_points", &with_points);
-  module.def("stamp_of", &stamp_of);
-  module.def("described_tags", &described_tags);
-  module.def("plugins_of", &plugins_of);
-  module.def("names_json", &names_json);
-  module.def("display_names_json", &display_names_json);
-  module.def("points_json", &points_json_of_runs);
-  module.def("tag_meaning", &meaning_tuple);
+      .def("find", &find, nb::sig("def find(self, plugin: str, name: str, /) -> TagRow | None"));
+  module.def("tags_with_points", &with_points,
+             nb::sig("def tags_with_points(indexes: list[TagIndex], plugin: str, data_class: int, /) -> "
+                     "list[tuple[int, list[TagRow]]]"),
+             "(number of the index, its tags that have points, in the order in which they were first seen), if any.");
+  module.def("described_tags", &described_tags,
+             nb::sig("def described_tags(indexes: list[TagIndex], plugin: str, data_class: int, /) -> "
+                     "list[tuple[int, str, str]]"),
+             "(number of the index, tag, description) of each tag that has points and a description.");
+  module.def("plugins_of", &plugins_of, nb::sig("def plugins_of(indexes: list[TagIndex], /) -> set[str]"),
+             "The plugins that any of them has tags of.");
+  // Of runs by name, which is a JSON string, those that have nothing to show are left out.
+  module.def("stamp_of", &stamp_of, nb::sig("def stamp_of(runs: list[tuple[bytes, TagIndex]], /) -> int"),
+             "A number that changes when runs come, go, get another name or anything new to show.");
+  module.def("names_json", &names_json,
+             nb::sig("def names_json(runs: list[tuple[bytes, TagIndex]], plugin: str, data_class: int, /) -> bytes"),
+             "{\"run\": [\"tag\", …]}, where runs have JSON strings as names.");
+  module.def(
+      "display_names_json", &display_names_json,
+      nb::sig("def display_names_json(runs: list[tuple[bytes, TagIndex]], plugin: str, data_class: int, "
+              "html: dict[str, bytes], /) -> bytes"),
+      "{\"run\": {\"tag\": {\"displayName\": …, \"description\": …}}}; `html` has descriptions as JSON strings.");
+  module.def(
+      "points_json", &points_json_of_runs,
+      nb::sig("def points_json(runs: list[tuple[bytes, TagIndex]], begin: int, plugin: str, tag: str, budget: int, "
+              "objects: bool, enough: int, /) -> tuple[bytes, int]"),
+      "Entries \"run\": points, as in `Points.json`, from run `begin` on until there are `enough` bytes; the next "
+      "run.");
 }
 
 }  // namespace aboard

@@ -138,6 +138,49 @@ void check_rules() {
   }
 }
 
+// The table of native/README.md.
+TEST(worked_examples) {
+  {
+    Series<Columns> s;
+    s.add(0, 0, {0, 1, 2, 3});
+    s.add(1, 1, {2, 3});
+    CHECK_EQ(s.shown(), (Steps{0, 1, 2, 3}));
+    CHECK_EQ(s.superseded(), (Steps{2, 3}));
+  }
+  {
+    Series<Columns> s;
+    s.add(0, 0, {0, 1, 2, 3, 4});
+    s.add(1, 1, {3, 4});
+    s.add(1, 2, {2, 5});
+    CHECK_EQ(s.shown(), (Steps{0, 1, 2, 3, 4, 5}));
+    CHECK_EQ(s.superseded(), (Steps{2, 3, 4}));
+  }
+  {
+    Series<Columns> s;
+    s.add(0, 0, {0, 1, 2, 3});
+    CHECK(s.history.restart(0, 0, 2));
+    s.add(0, 0, {2});
+    CHECK_EQ(s.shown(), (Steps{0, 1, 2}));
+    CHECK_EQ(s.superseded(), (Steps{2, 3}));
+  }
+  {
+    Series<Columns> s;
+    s.add(0, 0, {1, 2, 3});
+    s.add(0, 1, {1, 2});
+    CHECK(s.history.restart(0, 1, 2));
+    s.add(0, 1, {2});
+    CHECK_EQ(s.shown(), (Steps{1, 1, 2, 2, 3}));
+    CHECK_EQ(s.superseded(), (Steps{2}));
+  }
+  {
+    Series<Columns> s;
+    s.add(0, 0, {5, 3});
+    CHECK_EQ(s.shown(), (Steps{5, 3}));
+    s.add(0, 1, {4});
+    CHECK_EQ(s.shown(), (Steps{3, 4, 5}));
+  }
+}
+
 TEST(rules_of_scalars) { check_rules<Columns>(); }
 TEST(rules_of_media) { check_rules<MediaRows>(); }
 

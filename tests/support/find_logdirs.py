@@ -24,6 +24,6 @@ def find_logdirs(root: Path) -> Iterator[tuple[str, Path, list[str]]]:
     while looking:
         _, found, to_read = tree.take(_SLICE)
         looking = tree.is_looking
-        files = {logdir: [os.fsdecode(name) for name in names] for logdir, names, _ in to_read}
-        for logdir, _, name, path in found:
-            yield os.fsdecode(name), Path(os.fsdecode(path)), files[logdir]
+        files = {logdir.id: [os.fsdecode(name) for name in logdir.files] for logdir in to_read}
+        for logdir in found:
+            yield os.fsdecode(logdir.name), Path(os.fsdecode(logdir.path)), files[logdir.id]

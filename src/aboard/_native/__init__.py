@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The typed door to the C++ extension: nothing else imports `_core`."""
-
-from typing import TYPE_CHECKING
+"""The typed entry to the C++ extension: nothing else imports `_core`."""
 
 from aboard._native._core import (
     EventLog,
     FileReport,
+    FileStatus,
+    FoundLogdir,
     Inspection,
+    KindClash,
     Logdir,
     LogTree,
     Message,
     Points,
     ScalarPoint,
+    StepFall,
+    TagEntry,
     TagIndex,
+    TagInfo,
+    TagRow,
+    TagStatus,
+    TagStatuses,
     TagSummary,
+    TensorFields,
+    UnreadLogdir,
     close_all_logs,
     crc32c_implementation,
     decode_fields,
@@ -41,24 +50,31 @@ from aboard._native._core import (
     segment_of,
     set_memory_limit,
     stamp_of,
-    tag_meaning,
     tags_with_points,
 )
-
-if TYPE_CHECKING:
-    from aboard._native._core import TagRow as TagRow  # a name for the type checker only
 
 __all__ = [
     "EventLog",
     "FileReport",
+    "FileStatus",
+    "FoundLogdir",
     "Inspection",
+    "KindClash",
     "LogTree",
     "Logdir",
     "Message",
     "Points",
     "ScalarPoint",
+    "StepFall",
+    "TagEntry",
     "TagIndex",
+    "TagInfo",
+    "TagRow",
+    "TagStatus",
+    "TagStatuses",
     "TagSummary",
+    "TensorFields",
+    "UnreadLogdir",
     "close_all_logs",
     "crc32c_implementation",
     "decode_fields",
@@ -86,6 +102,5 @@ __all__ = [
     "segment_of",
     "set_memory_limit",
     "stamp_of",
-    "tag_meaning",
     "tags_with_points",
 ]

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from aboard.reader.run import RunReader, Tag, TagEntry
+from aboard._native import TagEntry
+from aboard.reader.run import RunReader, Tag
 from aboard.reader.tags import Source, ValueKind
 
 _SIGNATURE_BYTES = 16

@@ -11,19 +11,15 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from aboard._native import Points, points_json, stamp_of
+from aboard._native import Points, TagRow, TagStatus, points_json, stamp_of
 from aboard.board.blobs import BlobAddress, BlobCounts, BlobKeys
 from aboard.board.responses import PIECE_BYTES, ResponseKey
 from aboard.board.sources import RunSource, SeriesFilter, indexed_runs, select_runs, select_tags
 from aboard.board.tensorboard_api import DataProvider, errors
 from aboard.board.tensorboard_api import provider as api
-from aboard.reader.run import DataClass, Tag, TagStatus, find_tag, plugins_of_runs, rows_of_runs
-
-if TYPE_CHECKING:
-    from aboard._native import TagRow
-
+from aboard.reader.run import DataClass, Tag, find_tag, plugins_of_runs, rows_of_runs
 
 # torch and tensorboardX write this into every run, and TensorBoard would take any one of them for all.
 _HPARAMS_EXPERIMENT = "_hparams_/experiment"
@@ -249,14 +245,15 @@ def series_arguments(tag: Tag, status: TagStatus) -> Mapping[str, Any]:
 def listed_series(series: type[Any], rows: Sequence[TagRow]) -> dict[str, Any]:
     """What TensorBoard lists of the tags of a run, without an object of ours for each."""
     return {
-        name: series(
-            max_step=last_step,
-            max_wall_time=last_wall_time,
-            plugin_content=content,
-            description=description,
-            display_name=display_name,
+        row.name: series(
+            max_step=status.last_step,
+            max_wall_time=status.last_wall_time,
+            plugin_content=row.content,
+            description=row.description,
+            display_name=row.display_name,
         )
-        for _, name, _, _, _, content, display_name, description, _, (_, _, last_step, last_wall_time) in rows
+        for row in rows
+        for status in (row.status,)
     }
 
 

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from aboard._native import TagIndex
-from aboard.reader.run import DataClass, RunReader, Tag, TagStatus, find_tag, indexes_of, tags_of_runs
+from aboard._native import TagIndex, TagStatus
+from aboard.reader.run import DataClass, RunReader, Tag, find_tag, indexes_of, tags_of_runs
 
 
 class RunSource(Protocol):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
-from aboard._native import LogTree, refresh_logdirs
+from aboard._native import FoundLogdir, LogTree, refresh_logdirs
 from aboard.model.templates import TemplateValue
 from aboard.reader.index import IndexCache
 from aboard.reader.progress import ReadingProgress, ReadingTally
@@ -262,7 +262,7 @@ class RunCollection:
             gone, found, to_read = self._tree.take(_SLICE)
             looking = self._tree.is_looking
             changed = self._take_runs(gone, found) or changed
-            self._unread.update((logdir, _Unread(files, size)) for logdir, files, size in to_read)
+            self._unread.update((logdir.id, _Unread(logdir.files, logdir.bytes)) for logdir in to_read)
             while part := self._next_part():
                 if stopped():
                     return changed
@@ -272,10 +272,10 @@ class RunCollection:
         self._cycles += complete
         return changed
 
-    def _take_runs(self, gone: list[int], found: list[tuple[int, int, bytes, bytes]]) -> bool:
+    def _take_runs(self, gone: list[int], found: list[FoundLogdir]) -> bool:
         if not gone and not found:
             return False
-        new = [(number, self._new_logdir(root, name, path)) for number, root, name, path in found]
+        new = [(one.id, self._new_logdir(one.root, one.name, one.path)) for one in found]
         names = {self._logdirs[number].name for number in gone} | {logdir.name for _, logdir in new}
         before = self._shown(names)
         for number in gone:
@@ -396,7 +396,7 @@ def _bytes_read(run: RunReader, is_kept: bool) -> Mapping[str, int]:
     """How far each file was read, once that is in the index: the next process must not have to fetch it again."""
     if is_kept and run.logdir.save_index():
         return {}
-    return {os.fsdecode(file[0]): file[1] for file in run.logdir.files()}
+    return {os.fsdecode(file.name): file.bytes_read for file in run.logdir.files()}
 
 
 def _opened_root(

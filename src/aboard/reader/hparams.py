@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeAlias, TypeVar
 
 from aboard._native import decode_fields, decode_metadata
-from aboard.reader.run import RunReader, TagEntry, find_tag
+from aboard.reader.run import RunReader, find_tag
 
 HParam: TypeAlias = "bool | float | str | list[HParam] | dict[str, HParam] | None"
 Value = TypeVar("Value")
@@ -26,9 +26,9 @@ def own_hparams(run: RunReader) -> dict[str, HParam]:
     found = _of_plugin_data(tag.meaning.content)
     status = tag.status
     if status.points + status.superseded > 1:
-        for place in run.logdir.media(tag.number):
+        for entry in run.logdir.media(tag.number):
             # A file that has changed meanwhile adds nothing.
-            value = run.read_media(tag.number, TagEntry(*place))
+            value = run.read_media(tag.number, entry)
             found.update(_of_value(value or b""))
     return found
 

@@ -85,10 +85,10 @@ def problems_of(runs: Iterable[RunReader]) -> FileProblems:
     unreadable: list[str] = []
     damaged: list[str] = []
     for run in runs:
-        for name, _, _, _, bad_records, skipped_bytes, _, error, *_ in run.logdir.files():
-            path = run.folder / os.fsdecode(name)
-            if error:
-                unreadable.append(f"{path}: {os.strerror(error)}")
-            elif bad_records or skipped_bytes:
+        for file in run.logdir.files():
+            path = run.folder / os.fsdecode(file.name)
+            if file.error:
+                unreadable.append(f"{path}: {os.strerror(file.error)}")
+            elif file.bad_records or file.skipped_bytes:
                 damaged.append(str(path))
     return FileProblems(len(unreadable), "".join(unreadable[:1]), len(damaged), "".join(damaged[:1]))

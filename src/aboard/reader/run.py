@@ -12,14 +12,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
-from aboard._native import Logdir, Points, TagIndex, plugins_of, tags_with_points
+from aboard._native import Logdir, Points, TagEntry, TagIndex, TagRow, TagStatus, plugins_of, tags_with_points
 from aboard.reader.tags import KIND_NAMES, DataClass, Source, TagMeaning, ValueKind, meaning_of
 
 if TYPE_CHECKING:
-    from aboard._native import TagRow
     from aboard.reader.values import Array
 
 
@@ -31,27 +30,6 @@ def absolute_path(path: Path | str) -> bytes:
 
 FetchPart: TypeAlias = Callable[[str, int, int], bool]
 _RECORD_HEADER, _RECORD_FOOTER = 12, 4  # bytes before and after what is in a record
-_GONE = -1  # instead of a kind: the tag was there before the logdir was read anew, and keeps its number
-
-
-class TagStatus(NamedTuple):
-    """How far a tag has come: shown and superseded points, and the last one."""
-
-    points: int
-    superseded: int
-    last_step: int
-    last_wall_time: float
-
-
-class TagEntry(NamedTuple):
-    """Where a value that is not a number lies in the logdir's files."""
-
-    step: int
-    wall_time: float
-    offset: int
-    length: int
-    file: int
-    value_index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +46,7 @@ class Tag:
     @property
     def status(self) -> TagStatus:
         """How far it has come; zeros when the logdir was read anew and the tag is gone."""
-        return TagStatus(*(self.run.logdir.status(self.number) or (0, 0, 0, 0.0)))
+        return self.run.logdir.status(self.number)
 
     def points(self) -> Points:
         """The points of a scalar tag: ascending steps, the newest of each."""
@@ -80,7 +58,7 @@ class Tag:
 
     def entries(self) -> list[TagEntry]:
         """Where the values of a tag that is no scalar lie: ascending steps, the newest of each."""
-        newest = {place[0]: TagEntry(*place) for place in self.run.logdir.media(self.number)}
+        newest = {entry.step: entry for entry in self.run.logdir.media(self.number)}
         return [newest[step] for step in sorted(newest)]
 
     def array(self, entry: TagEntry) -> Array | None:
@@ -149,7 +127,7 @@ class RunReader:
         found = self.logdir.read_media(tag, entry)
         if found is not None or self._fetch_part is None:
             return found
-        name = os.fsdecode(self.logdir.files()[entry.file][0])
+        name = os.fsdecode(self.logdir.files()[entry.file].name)
         begin, end = entry.offset - _RECORD_HEADER, entry.offset + entry.length + _RECORD_FOOTER
         return self.logdir.read_media(tag, entry) if self._fetch_part(name, begin, end) else None
 
@@ -183,12 +161,12 @@ class RunReader:
             return
         # Readers hold the dictionaries without a lock: a new one replaces what grows.
         by_plugin = {plugin: dict(tags) for plugin, tags in self._by_plugin.items()}
-        for number, (name, source, kind, _, metadata) in enumerate(new, self._taken):
-            if kind == _GONE:
+        for number, info in enumerate(new, self._taken):
+            if not info.present:
                 continue
-            tag = Tag(self, number, name, Source(source), kind, meaning_of(name, source, kind, metadata))
+            tag = Tag(self, number, info.name, Source(info.source), info.kind, meaning_of(info))
             self._tags.append(tag)
-            by_plugin.setdefault(tag.meaning.plugin, {}).setdefault(name, tag)
+            by_plugin.setdefault(tag.meaning.plugin, {}).setdefault(tag.name, tag)
         self._taken += len(new)
         self._by_plugin = by_plugin
 
@@ -242,7 +220,7 @@ def tags_of_runs(
     """(run, its tags of a plugin that have something to show, in the order in which they were first seen)."""
     for name, rows in rows_of_runs(runs, plugin, data_class):
         run = runs[name]
-        yield name, [(_tag(run, row), TagStatus(*row[9])) for row in rows]
+        yield name, [(_tag(run, row), row.status) for row in rows]
 
 
 def rows_of_runs(
@@ -255,6 +233,5 @@ def rows_of_runs(
 
 
 def _tag(run: RunReader, row: TagRow) -> Tag:
-    number, name, source, kind, plugin, content, display_name, description, data_class, _ = row
-    meaning = TagMeaning(plugin, content, display_name, description, DataClass(data_class))
-    return Tag(run, number, name, Source(source), kind, meaning)
+    meaning = TagMeaning(row.plugin, row.content, row.display_name, row.description, DataClass(row.data_class))
+    return Tag(run, row.number, row.name, Source(row.source), row.kind, meaning)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from aboard._native import tag_meaning
+from aboard._native import TagInfo
 
 
 class Source(IntEnum):
@@ -59,7 +59,7 @@ class TagMeaning:
     data_class: DataClass
 
 
-def meaning_of(name: str, source: int, kind: int, metadata: bytes) -> TagMeaning:
-    """What a tag means whose first value is of this kind and came with this metadata."""
-    plugin, content, display_name, description, data_class = tag_meaning(name.encode(), source, kind, metadata)
+def meaning_of(tag: TagInfo) -> TagMeaning:
+    """What a tag means by its first value."""
+    plugin, content, display_name, description, data_class = tag.meaning()
     return TagMeaning(plugin, content, display_name, description, DataClass(data_class))

@@ -78,16 +78,16 @@ def array_of_tensor(message: bytes) -> Array:
     decoded = decode_tensor(message)
     if decoded is None:
         return np.empty(0, np.float32)
-    dtype, shape, content, packed, scalars, strings, field = decoded
+    dtype, shape, content, field = decoded.dtype, decoded.shape, decoded.content, decoded.values_field
     if dtype == _STRING:
-        return _in_shape(np.array([*strings, None], dtype=object)[:-1], shape)
+        return _in_shape(np.array([*decoded.strings, None], dtype=object)[:-1], shape)
     if dtype not in _DTYPES:
         return np.empty(0, np.float32)
     element = np.dtype(_DTYPES[dtype])
     if content:
         elements = np.frombuffer(content[: len(content) // element.itemsize * element.itemsize], element)
     elif field == _FIELD_OF_DTYPE.get(dtype, _INT_FIELD):
-        elements = _typed_elements(element, packed, np.frombuffer(scalars, "<u8"), field)
+        elements = _typed_elements(element, decoded.packed, np.frombuffer(decoded.scalars, "<u8"), field)
     else:
         elements = np.empty(0, element)
     if dtype == _BFLOAT16:
@@ -142,9 +142,9 @@ def _tensor_strings(message: bytes, *, first_axis_only: bool) -> list[bytes]:
     decoded = decode_tensor(message)
     if decoded is None:
         return []
-    _, shape, content, _, _, strings, _ = decoded
-    if not strings and content:
-        return [content]
+    shape, strings = decoded.shape, decoded.strings
+    if not strings and decoded.content:
+        return [decoded.content]
     stride = math.prod(shape[1:_MOST_AXES]) if first_axis_only and len(shape) > 1 else 1
     return strings[:: max(stride, 1)]
 

@@ -115,7 +115,7 @@ def _pack(files: list[_Local], place: Path) -> PackedColumns:
         if data is None:
             raise _NotToBePacked(f"{folder} cannot be read whole")
         for file in logdir.files():
-            read[f"{folder}/{os.fsdecode(file[0])}"] = file[1]
+            read[f"{folder}/{os.fsdecode(file.name)}"] = file.bytes_read
         packed.append(data)
         logdirs.append(PackedLogdir(folder, len(data)))
     outlined = [_outlined(file.row, read[file.row.path]) for file in files]

@@ -183,13 +183,14 @@ def test_numbers_stay_with_their_tags_when_files_vanish(tmp_path: Path) -> None:
     (tmp_path / "1.tfevents").unlink()
     refresh(run)
     assert second.points().steps.tolist() == [1, 2]
-    assert held["first"].status == (0, 0, 0, 0.0)
+    status = held["first"].status
+    assert (status.points, status.superseded, status.last_step, status.last_wall_time) == (0, 0, 0, 0.0)
     assert len(held["first"].points()) == 0
     assert list(run.by_plugin("scalars")) == ["second"]
     assert [tag.name for tag in run.tags()] == ["second"]
     assert run.by_plugin("scalars")["second"].number == second.number
     # Statuses are listed by number.
-    assert run.logdir.statuses()[second.number][0] == 2
+    assert run.logdir.statuses()[second.number].points == 2
     write(tmp_path / "1.tfevents", scalar("first", 7, 100), scalar("third", 7, 100))
     refresh(run)
     assert set(run.by_plugin("scalars")) == {"first", "second", "third"}

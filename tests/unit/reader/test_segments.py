@@ -101,7 +101,7 @@ def test_going_on_from_an_index(shipped: tuple[Path, Path], tmp_path: Path, know
     assert after.bytes_read == sum(map(len, FLUSHES[known:]))
     whole = Logdir(os.fsencode(local))
     whole.refresh([EVENTS.encode()])
-    assert [tag[0] for tag in after.tags(0)] == [tag[0] for tag in whole.tags(0)] == ["loss", "acc"]
+    assert [tag.name for tag in after.tags(0)] == [tag.name for tag in whole.tags(0)] == ["loss", "acc"]
     for tag in range(2):
         assert list(after.scalars(tag, False).steps) == list(whole.scalars(tag, False).steps)
         assert list(after.scalars(tag, False).values) == list(whole.scalars(tag, False).values)

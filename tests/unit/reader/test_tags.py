@@ -11,6 +11,7 @@ from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.plugins.audio import metadata as audio_metadata
 from tensorboard.plugins.image import metadata as image_metadata
 
+from aboard._native import TagInfo
 from aboard.reader.tags import DataClass, Source, TagMeaning, ValueKind, meaning_of
 from support.cases import all_cases
 
@@ -43,7 +44,7 @@ def tensorboards(value: Value) -> summary_pb2.SummaryMetadata:
 def ours(value: Value) -> TagMeaning:
     field = value.WhichOneof("value")
     kind = next(kind for kind, name in FIELDS.items() if name == field)
-    return meaning_of(value.tag, Source.SUMMARY, kind, value.metadata.SerializeToString())
+    return meaning_of(TagInfo(value.tag, Source.SUMMARY, kind, value.metadata.SerializeToString()))
 
 
 @all_cases("data_class", [0, 1, 2, 3])
@@ -89,16 +90,16 @@ def test_content_of_old_images_and_sounds_says_that_they_were_converted() -> Non
 def test_graphs_and_run_metadata() -> None:
     event = event_pb2.Event(graph_def=b"graph")
     new = migrate_event(event)[1].summary.value[0]
-    meaning = meaning_of(new.tag, Source.GRAPH, 0, b"")
+    meaning = meaning_of(TagInfo(new.tag, Source.GRAPH, 0, b""))
     assert (meaning.plugin, meaning.data_class) == (new.metadata.plugin_data.plugin_name, new.metadata.data_class)
     event = event_pb2.Event(tagged_run_metadata={"tag": "step7", "run_metadata": b"times"})
     new = dataclass_compat.migrate_event(event, {})[0].summary.value[0]
-    meaning = meaning_of(new.tag, Source.RUN_METADATA, 0, b"")
+    meaning = meaning_of(TagInfo(new.tag, Source.RUN_METADATA, 0, b""))
     assert (meaning.plugin, meaning.data_class) == (new.metadata.plugin_data.plugin_name, new.metadata.data_class)
 
 
 @pytest.mark.parametrize("metadata", [b"\xff", b"\x0a\x05ab", b"\x20\xff\xff\xff\xff\x0f", b"\x12\x03\xff\xfe\xfd"])
 def test_damaged_metadata_is_no_trouble(metadata: bytes) -> None:
-    meaning = meaning_of("tag", Source.SUMMARY, ValueKind.TENSOR, metadata)
+    meaning = meaning_of(TagInfo("tag", Source.SUMMARY, ValueKind.TENSOR, metadata))
     assert meaning.data_class == DataClass.UNKNOWN
     meaning.display_name.encode()

@@ -262,20 +262,21 @@ def _tail(path: Path, tail: tuple[int, int, int | None], age: float) -> Finding:
 
 
 def _steps(path: Path, report: FileReport) -> Iterator[_Counted]:
-    for tag, offset, before, after, times in report.step_falls:
+    for fall in report.step_falls:
+        tag, before, after, times = fall.tag, fall.from_step, fall.to_step, fall.count
         message = f"tag {quoted(tag)} goes back from step {before:,} to {after:,}"
         if times > 1:
             message += f", and {count(times - 1, 'more time')}"
         details = {"tag": tag, "from_step": before, "to_step": after, "times": times}
-        yield Finding("steps-back", str(path), message, byte=offset, details=details), report.fallen_tags
+        yield Finding("steps-back", str(path), message, byte=fall.offset, details=details), report.fallen_tags
 
 
 def _kinds(path: Path, report: FileReport) -> Iterator[_Counted]:
-    for tag, offset, first, second in report.kind_clashes:
-        kinds = [KIND_NAMES[ValueKind(first)], KIND_NAMES[ValueKind(second)]]
-        message = f"tag {quoted(tag)} holds {kinds[0]} and {kinds[1]} data; only the {kinds[0]} data is shown"
-        details = {"tag": tag, "kinds": kinds}
-        yield Finding("two-kinds", str(path), message, byte=offset, details=details), report.clashing_tags
+    for clash in report.kind_clashes:
+        kinds = [KIND_NAMES[ValueKind(clash.first_kind)], KIND_NAMES[ValueKind(clash.second_kind)]]
+        message = f"tag {quoted(clash.tag)} holds {kinds[0]} and {kinds[1]} data; only the {kinds[0]} data is shown"
+        details = {"tag": clash.tag, "kinds": kinds}
+        yield Finding("two-kinds", str(path), message, byte=clash.offset, details=details), report.clashing_tags
 
 
 def _clock(path: Path, report: FileReport) -> Iterator[_Counted]:

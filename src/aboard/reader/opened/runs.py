@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
 
+from aboard._native import FileStatus
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable, UnknownName
 from aboard.foundation.text import nearest_hint
 from aboard.reader.collection import RunCollection
@@ -43,21 +44,20 @@ class ReadFile:
     attempt: int  # which start of the training process wrote it, from 0 on
 
     @classmethod
-    def of(cls, status: Sequence[Any]) -> ReadFile:
-        """What the native reader tells about a file."""
-        name, bytes_read, size, records, bad_records, skipped, first_damage, errno, first, last, attempt = status[:11]
+    def of(cls, status: FileStatus) -> ReadFile:
+        """From what the native reader knows of a file."""
         return cls(
-            name=os.fsdecode(name),
-            bytes_read=bytes_read,
-            size=size,
-            records=records,
-            bad_records=bad_records,
-            skipped_bytes=skipped,
-            first_damage=first_damage if bad_records or skipped else None,
-            error=os.strerror(errno) if errno else "",
-            first_wall_time=first,
-            last_wall_time=last,
-            attempt=attempt,
+            name=os.fsdecode(status.name),
+            bytes_read=status.bytes_read,
+            size=status.size,
+            records=status.records,
+            bad_records=status.bad_records,
+            skipped_bytes=status.skipped_bytes,
+            first_damage=status.first_damage if status.bad_records or status.skipped_bytes else None,
+            error=os.strerror(status.error) if status.error else "",
+            first_wall_time=status.first_wall_time,
+            last_wall_time=status.last_wall_time,
+            attempt=status.attempt,
         )
 
     @property

@@ -11,11 +11,11 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from aboard._native import Points
+from aboard._native import Points, TagEntry
 from aboard.errors import InvalidValue
 from aboard.reader.opened.tables import AsTable, Rows
 from aboard.reader.opened.values import StoredValue
-from aboard.reader.run import Tag, TagEntry
+from aboard.reader.run import Tag
 
 _LOWEST_STEP, _HIGHEST_STEP = -(2**63), 2**63 - 1
 
@@ -190,7 +190,7 @@ class StoredSeries(Sequence[Value], Generic[Value]):
     @property
     def all(self) -> StoredSeries[Value]:
         """Every value of the current history in logging order, several of one step included."""
-        entries = [TagEntry(*place) for place in self._tag.run.logdir.media(self._tag.number)]
+        entries = self._tag.run.logdir.media(self._tag.number)
         return StoredSeries(self.run, self._tag, self._kind, entries)
 
     def __len__(self) -> int:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aboard._native import decode_fields, decode_value
+from aboard._native import TagEntry, decode_fields, decode_value
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.reader.run import Tag, TagEntry
+from aboard.reader.run import Tag
 from aboard.reader.tags import ValueKind
 from aboard.reader.values import array_of_value, buckets_of_value
 

@@ -58,14 +58,14 @@ class EventMetrics:
             gone, found, to_read = self._tree.take(_SLICE)
             for number in gone:
                 self._folders.pop(number, None)
-            for number, root, name, path in found:
-                self._folders[number] = _Folder(
-                    _logdir_name(os.fsdecode(name)), Path(os.fsdecode(path)), Logdir(path), root
+            for new in found:
+                self._folders[new.id] = _Folder(
+                    _logdir_name(os.fsdecode(new.name)), Path(os.fsdecode(new.path)), Logdir(new.path), new.root
                 )
-            for number, names, _ in to_read:
-                if folder := self._folders.get(number):
+            for unread in to_read:
+                if folder := self._folders.get(unread.id):
                     accept = self._accept[folder.root]
-                    own = [name for name in names if accept(folder.path / os.fsdecode(name))]
+                    own = [name for name in unread.files if accept(folder.path / os.fsdecode(name))]
                     folder.logdir.refresh(own)
             if not self._tree.is_looking:
                 return

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from aboard._native import TagEntry
 from aboard.api.files import HistogramEntry, MediaEntry, TextEntry
 from aboard.errors import InvalidValue, UnknownName
 from aboard.foundation.text import closest_names
 from aboard.model.documents import to_json_number
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
-from aboard.reader.run import Tag, TagEntry
+from aboard.reader.run import Tag
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, RunLocation
 from aboard.services.runs.tags import kind_of
 

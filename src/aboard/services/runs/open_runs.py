@@ -277,7 +277,7 @@ def logdirs_in_source(collection: RunCollection, place: RunLocation) -> Mapping[
 
 def _memory_of(reader: RunReader) -> int:
     statuses = reader.logdir.statuses()
-    return sum(_TAG_BYTES + _POINT_BYTES * (points + superseded) for points, superseded, _, _ in statuses)
+    return _TAG_BYTES * len(statuses) + _POINT_BYTES * statuses.points
 
 
 _MEMORY_LIMIT = 1 << 30

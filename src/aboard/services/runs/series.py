@@ -159,7 +159,7 @@ class CurveSet:
     def stamp(self) -> str:
         """Changes whenever what was read of the runs does."""
         known = [
-            (one.run.uid, one.run.name, one.logdir, one.tag.name, one.tag.run.logdir.generation, *one.tag.status)
+            (one.run.uid, one.run.name, one.logdir, one.tag.name, one.tag.run.logdir.generation, one.tag.status)
             for one in self._curves
         ]
         said = repr((_PROCESS, self._asked, known, self.problems))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import bisect
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -142,9 +141,9 @@ class _Union:
         for logdir, reader in sorted(run.logdirs.items()):
             statuses = reader.logdir.statuses()
             other_kinds = reader.other_kinds()
-            for _, _, _, wall_time in statuses:
-                if math.isfinite(wall_time) and (self.newest is None or wall_time > self.newest):
-                    self.newest = wall_time
+            newest = statuses.newest_wall_time
+            if newest is not None and (self.newest is None or newest > self.newest):
+                self.newest = newest
             for tag in reader.tags():
                 if tag.name.startswith(_HPARAMS):
                     continue
@@ -153,7 +152,7 @@ class _Union:
                 shared.runs += shared.last != uid
                 shared.last = uid
                 # Tags that have come since have no points in it.
-                shared.superseded += statuses[tag.number][1] if tag.number < len(statuses) else 0
+                shared.superseded += statuses[tag.number].superseded if tag.number < len(statuses) else 0
                 if tag.number in other_kinds:
                     shared.other_kinds.add(other_kinds[tag.number])
 

@@ -266,7 +266,7 @@ def test_attempts_are_those_of_a_board(tmp_path: Path, seed: int) -> None:
     logdir.refresh(sorted(os.fsencode(path.name) for path in tmp_path.iterdir()))
     by_board: dict[int, set[str]] = {}
     for file in logdir.files():
-        by_board.setdefault(file[10], set()).add(os.fsdecode(file[0]))
+        by_board.setdefault(file.attempt, set()).add(os.fsdecode(file.name))
     attempts = attempts_of(written_files(looked_at(tmp_path).files))
     by_doctor = [{part.path.name for file in attempt for part in file.parts} for attempt in attempts]
     assert by_doctor == [by_board[attempt] for attempt in sorted(by_board)]
