@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from aboard._native import TagIndex
-from aboard.reader.run import DataClass, RunReader, Tag, TagStatus, find_tag, indexes_of, tags_of_runs
+from aboard.reader.run import RunReader, Tag, TagStatus, find_tag, indexes_of, tags_of_runs
+from aboard.reader.tags import DataClass
 
 
 class RunSource(Protocol):

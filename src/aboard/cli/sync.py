@@ -26,9 +26,9 @@ from aboard.model.names import LONGEST_NAME, check_name, check_workspace_name
 from aboard.reader.opened.runs import OpenedRuns
 from aboard.run.spool import ATTEMPT, DESTINATION, START
 from aboard.run.supervisor.console import Console, ConsoleHandler
-from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.sync import EarlierRun, SyncResult, spool_folders, take_over
 from aboard.run.supervisor.sync import sync as ship
+from aboard.run.supervisor.uploads import check_destinations, check_folders
 from aboard.store import Store, open_store
 from aboard.store.run.listing import RunListing
 from aboard.store.run.run_folder import RunFolder

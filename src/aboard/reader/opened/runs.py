@@ -20,7 +20,8 @@ from aboard.reader.opened.tables import AsTable, Rows, rows_of
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
 from aboard.reader.progress import ReadingProgress
 from aboard.reader.roots import Root, find_roots, named_path
-from aboard.reader.run import DataClass, RunReader, Tag
+from aboard.reader.run import RunReader, Tag
+from aboard.reader.tags import DataClass
 
 
 @dataclass(frozen=True, slots=True)

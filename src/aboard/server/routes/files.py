@@ -11,7 +11,7 @@ from fastapi import Header, Query, Response
 from fastapi.routing import APIRoute
 from starlette.responses import StreamingResponse
 
-from aboard.api.files import HistogramEntry, LogPart, MediaEntry, RunFile, TextEntry
+from aboard.api.runs import HistogramEntry, LogPart, MediaEntry, RunFile, TextEntry
 from aboard.api.wire import Page
 from aboard.errors import InvalidValue
 from aboard.server.http.security_headers import sandbox_headers
