@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, event
 
 from aboard.catalog.catalog import Catalog
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.query.fields import parse_sort
 from aboard.model.query.parser import parse_query
 from aboard.model.runs import MetricPoint, MetricSummary, RunRecord

@@ -20,7 +20,7 @@ import psutil
 
 from aboard import SummaryWriter
 from aboard.client.client import Client
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now

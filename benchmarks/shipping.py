@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from aboard._native import frame_record
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.times import now
 from aboard.store import Store, open_store
 from aboard.store.run.documents import AttemptClaim

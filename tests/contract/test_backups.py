@@ -16,7 +16,7 @@ from aboard.catalog.catalog import Catalog
 from aboard.catalog.schema import metadata
 from aboard.errors import CatalogUnavailable, Conflict, StorageUnavailable
 from aboard.model.boards import BoardKind, BoardRecord
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.people import Role
 from aboard.model.runs import RunRecord
 from aboard.model.times import now

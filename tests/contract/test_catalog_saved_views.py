@@ -3,7 +3,7 @@
 
 import pytest
 
-from aboard.catalog import saved_views
+from aboard.catalog import groups
 from aboard.errors import Conflict, InvalidValue, UnknownName
 
 
@@ -83,7 +83,7 @@ def test_addresses_that_lead_elsewhere_are_refused(views):
 
 
 def test_there_may_be_too_many(views, monkeypatch):
-    monkeypatch.setattr(saved_views, "MOST_VIEWS", 2)
+    monkeypatch.setattr(groups, "MOST_VIEWS", 2)
     for name in "ab":
         views.add("lab", name, "runs", owner="ann")
     with pytest.raises(Conflict, match="has 2 saved views already"):

@@ -17,7 +17,7 @@ import pytest
 
 from aboard.errors import Conflict, InvalidType, InvalidValue, UnitRefused, UnknownName
 from aboard.executors import executor_of, make_executor
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import EndReason, Port, UnitHandle
 from support.executor_benches import BENCHES, PATIENCE, UNDER_TEST, Bench

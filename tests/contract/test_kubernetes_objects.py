@@ -18,7 +18,7 @@ from aboard.executors import Kubernetes, executor_of
 from aboard.executors.kubernetes.cluster import ClusterIdentity
 from aboard.jobs.cancellation import mark_variables
 from aboard.jobs.sources import SOURCE_VARIABLE as SOURCE
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Port, UnitHandle
 from support.kubernetes_api import KubernetesApi, kubernetes_api

@@ -8,7 +8,7 @@ import pytest
 import aboard
 from aboard import SummaryWriter
 from aboard.errors import NoSuchStore
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.store.run.claims import announce
 from support.clouds import clear_clouds
 from support.damaged_files import NOON, scalar, scalars

@@ -26,7 +26,7 @@ from aboard.errors import (
     Unauthorized,
     UnknownName,
 )
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import RunState
 from aboard.store import Store, open_store
 from aboard.store.run.run_folder import RunFolder

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aboard.api.selections import SelectionResult
+from aboard.api.runs import SelectionResult
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.runs import selections
 from aboard.client.client import Client

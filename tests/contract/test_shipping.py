@@ -10,8 +10,7 @@ import pytest
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.run.supervisor import uploads
-from aboard.run.supervisor.destination import Destination
-from aboard.run.supervisor.uploads import AttemptUpload
+from aboard.run.supervisor.uploads import AttemptUpload, Destination
 from aboard.store import open_store
 from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim

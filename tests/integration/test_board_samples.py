@@ -11,7 +11,7 @@ import pytest
 
 from aboard import SummaryWriter
 from aboard.board.provider import ALL, SampleLimits, spread
-from aboard.reader.run import DataClass
+from aboard.reader.tags import DataClass
 from support.board_client import BoardClient, board_over, form, plugin
 from support.tensorboard_process import Answer
 

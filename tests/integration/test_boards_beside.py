@@ -23,7 +23,7 @@ from aboard.errors import AboardError, InvalidType, InvalidValue
 from aboard.executors import Local, Slurm
 from aboard.executors.docker import container_options
 from aboard.jobs.experiment import Experiment
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import UnitSpec
 from support.job_home import job_home

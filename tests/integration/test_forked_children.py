@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from aboard import SummaryWriter
-from aboard.model import ids as uid_module
-from aboard.model.ids import new_uid
+from aboard.model import names as uid_module
+from aboard.model.names import new_uid
 from aboard.reader.collection import RunCollection
 from aboard.reader.run import RunReader
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aboard.run.supervisor.context import code_state
-from aboard.run.supervisor.resources import Gpus
+from aboard.run.supervisor.context import Gpus, code_state
 
 
 def test_gpus_that_tell_only_some_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from aboard.api.wire import to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
 from aboard.errors import Conflict, Forbidden, InvalidValue, Unauthorized, UnknownName
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.people import Role
 from aboard.model.times import now
 from aboard.server.http import limits

@@ -9,7 +9,7 @@ from typing import Any
 
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.paging import ResultPage
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import Attempt, MetricPoint, MetricSummary, Note, RunRecord
 from aboard.model.states import RunState
 

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from kubernetes import client, config
 
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from support.kubernetes_rights import ROLE
 from support.kubernetes_under_test import KubernetesUnderTest, Object
 from support.processes import until

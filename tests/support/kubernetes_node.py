@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from aboard.executors import Local
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus
 from support.kubernetes_api import KubernetesApi, kubernetes_api

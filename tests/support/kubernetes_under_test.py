@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from support.kubernetes_api import KubernetesApi
 from support.kubernetes_node import kubernetes_cluster
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aboard._native import frame_record
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.store import Store

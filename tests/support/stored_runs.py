@@ -16,7 +16,7 @@ import uvicorn
 
 from aboard.catalog.catalog import Catalog
 from aboard.client.client import Client
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now

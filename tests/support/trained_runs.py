@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aboard import SummaryWriter
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.store import Store

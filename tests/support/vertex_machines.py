@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from aboard.executors import Local
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus
 from support.vertex_api import VertexApi, vertex_api

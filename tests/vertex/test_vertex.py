@@ -27,7 +27,7 @@ from aboard.errors import Conflict, ExecutorUnavailable, InvalidValue, UnitRefus
 from aboard.executors import Vertex, executor_of, make_executor
 from aboard.executors.registry import has_ports
 from aboard.executors.vertex import create_tensorboard
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import RunState, UnitState
 from aboard.model.units import EndReason, Mount, Port, Resources, UnitHandle, UnitSpec
 from aboard.store import open_store

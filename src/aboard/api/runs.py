@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and responses about runs, beside the runs themselves (`aboard.model.runs.RunRecord`)."""
+"""Requests and responses about runs, selections of runs and their files, beside `aboard.model.runs.RunRecord`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from aboard.model.hparams import HparamValue
 from aboard.model.runs import RunRecord
+from aboard.model.selections import NumberKind, SelectedRun
 from aboard.model.states import RunState
 
 
@@ -183,3 +185,99 @@ class RetentionResult:
     items: tuple[RunRecord, ...]
     bytes: int
     problems: tuple[RunProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionRequest:
+    """A selection as a person typed it."""
+
+    words: tuple[str, ...] = ()
+    where: str = ""
+    zone: int = 0
+    """Minutes east of Greenwich, for times in `where` that say no zone."""
+    workspace: str = ""
+    """Meant where a name or pattern has none."""
+    numbers: NumberKind = NumberKind.RUN
+    """What a number without a word before it counts."""
+    in_bin: bool = False
+    exact: bool = False
+    """`job7` is a number only, and not the name of an experiment when there is no number 7."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionResult:
+    """The runs that a selection means now; `words` and `where` express the same selection at any later time."""
+
+    words: tuple[str, ...]
+    where: str
+    key: str
+    """The same for everybody who selects the same."""
+    live: bool
+    """Whether runs that come later may join."""
+    runs: tuple[SelectedRun, ...]
+    folders: tuple[str, ...] = ()
+    """Those of which the server knows no run."""
+    empty: tuple[str, ...] = ()
+    """Words that select nothing, or the filter if it leaves nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """A file of a run in its store."""
+
+    path: str
+    """`output/…`, `log/…`, or `tb/…` for event files."""
+    bytes: int
+    modified: datetime | None = None
+    """When the training last changed it."""
+    link: str = ""
+    """Not empty: a symbolic link to this place."""
+    gone: bool = False
+    """The training deleted it; the store keeps it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPart:
+    """A part of what a run has printed."""
+
+    path: str
+    """The file that it stands in; each attempt has its own."""
+    offset: int
+    """Where in the file the part begins."""
+    next: int
+    """Where it ends: ask for what comes behind with `offset`."""
+    size: int
+    """How long the file is so far."""
+    text: str
+    """What is not UTF-8 is replaced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaEntry:
+    """One logged value that is no number; `GET runs/{run}/media/content` has it."""
+
+    step: int
+    wall_time: float
+    """Seconds since 1970."""
+    bytes: int
+    """About how large it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramEntry:
+    """Counts in buckets at one step."""
+
+    step: int
+    wall_time: float
+    lefts: tuple[float, ...]
+    rights: tuple[float, ...]
+    counts: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEntry:
+    """A text at one step, as it was logged; not to be shown as HTML."""
+
+    step: int
+    wall_time: float
+    text: str

@@ -32,7 +32,7 @@ from aboard.board.tensorboard_api import (
     text_format,
 )
 from aboard.foundation.files import opened_file
-from aboard.model.ids import is_uid
+from aboard.model.names import is_uid
 
 _log = logging.getLogger(__name__)
 _CONFIG = "projector_config.pbtxt"

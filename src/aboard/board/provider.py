@@ -19,7 +19,8 @@ from aboard.board.responses import PIECE_BYTES, ResponseKey
 from aboard.board.sources import RunSource, SeriesFilter, indexed_runs, select_runs, select_tags
 from aboard.board.tensorboard_api import DataProvider, errors
 from aboard.board.tensorboard_api import provider as api
-from aboard.reader.run import DataClass, Tag, find_tag, plugins_of_runs, rows_of_runs
+from aboard.reader.run import Tag, find_tag, plugins_of_runs, rows_of_runs
+from aboard.reader.tags import DataClass
 
 # torch and tensorboardX write this into every run, and TensorBoard would take any one of them for all.
 _HPARAMS_EXPERIMENT = "_hparams_/experiment"

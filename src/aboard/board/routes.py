@@ -43,7 +43,8 @@ from aboard.board.tensorboard_api import (
     route,
 )
 from aboard.errors import InvalidValue
-from aboard.reader.run import DataClass, indexes_of
+from aboard.reader.run import indexes_of
+from aboard.reader.tags import DataClass
 
 _MOST_POINTS = 1_000_000  # of a response whose points are Python objects
 

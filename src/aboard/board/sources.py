@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from aboard._native import TagIndex, TagStatus
-from aboard.reader.run import DataClass, RunReader, Tag, find_tag, indexes_of, tags_of_runs
+from aboard.reader.run import RunReader, Tag, find_tag, indexes_of, tags_of_runs
+from aboard.reader.tags import DataClass
 
 
 class RunSource(Protocol):

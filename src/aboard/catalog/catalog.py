@@ -12,22 +12,19 @@ from typing import Self
 
 from sqlalchemy import select
 
-from aboard.catalog.audit import Audit
 from aboard.catalog.board_records import BoardLines
 from aboard.catalog.boards import Boards
-from aboard.catalog.coordination import Leases, Notices, lock_catalog
+from aboard.catalog.coordination import Leases, Notices, Reindexings, ReindexResult, lock_catalog, reindex
 from aboard.catalog.credentials import LoginCodes, Sessions, Tokens
 from aboard.catalog.database import CatalogAddress, Database, refuse_network_file_system
-from aboard.catalog.groups import Experiments, StorageUsage, Workspaces
+from aboard.catalog.groups import Experiments, SavedViews, StorageUsage, Workspaces
 from aboard.catalog.lookup import VisibleWorkspaces
 from aboard.catalog.migrations.schema_version import bring_up_to_date
-from aboard.catalog.people import People
+from aboard.catalog.people import Audit, People
 from aboard.catalog.runs.fields import Fields, FieldValueCounts
 from aboard.catalog.runs.filters import FEW
-from aboard.catalog.runs.reindexing import Reindexings, ReindexResult, reindex
 from aboard.catalog.runs.runs import Runs
 from aboard.catalog.runs.selections import SelectedRuns
-from aboard.catalog.saved_views import SavedViews
 from aboard.catalog.trash import Trash
 from aboard.foundation.locks import ProcessLock
 

@@ -131,8 +131,8 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Run a training command as a run where an executor starts it; prints the ids of the jobs."""
-    from aboard.cli.submit import SubmitOptions
-    from aboard.cli.submit import submit as submitted
+    from aboard.cli.jobs import SubmitOptions
+    from aboard.cli.jobs import submit as submitted
     from aboard.jobs.submission import JobRequest
 
     asked = JobRequest(

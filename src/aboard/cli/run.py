@@ -25,9 +25,9 @@ from aboard.jobs.sources import enter_source
 from aboard.model.hparams import HparamValue, flat_hparams, hparams_from_json
 from aboard.model.names import check_name, check_workspace_name
 from aboard.run.supervisor.console import Console, ConsoleHandler
-from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.start import RunRequest
 from aboard.run.supervisor.supervise import supervise
+from aboard.run.supervisor.uploads import check_destinations, check_folders
 
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?")

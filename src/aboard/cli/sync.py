@@ -28,9 +28,9 @@ from aboard.model.run_edits import RunEdit
 from aboard.reader.opened.runs import OpenedRuns
 from aboard.run.spool import ATTEMPT, DESTINATION, START
 from aboard.run.supervisor.console import Console, ConsoleHandler
-from aboard.run.supervisor.destination import check_destinations, check_folders
 from aboard.run.supervisor.sync import EarlierRun, SyncResult, spool_folders, take_over
 from aboard.run.supervisor.sync import sync as ship
+from aboard.run.supervisor.uploads import check_destinations, check_folders
 from aboard.services.folders.taken_along import EditsOfFolders, take_along
 from aboard.store import Store, open_store
 from aboard.store.run.listing import RunListing

@@ -27,7 +27,7 @@ from typing import cast
 from aboard.api import VERSION
 from aboard.api.server import ServerInfo, StoreRequest, StoreStatus
 from aboard.client.transport import Address, Transport
-from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
+from aboard.config.credentials import CLOUDS, cloud_of, fingerprints
 from aboard.config.home import home_hint, is_full, machine_folder
 from aboard.errors import AboardError, Conflict, Forbidden, ServerUnavailable
 from aboard.foundation.files import make_private_folder

@@ -19,9 +19,10 @@ from aboard.api.runs import (
     RunChange,
     RunCount,
     RunsChanged,
+    SelectionRequest,
+    SelectionResult,
     Usage,
 )
-from aboard.api.selections import SelectionRequest, SelectionResult
 from aboard.api.series import Annotations
 from aboard.api.wire import Page, on_all_pages
 from aboard.client.board import ServedRun

@@ -20,6 +20,7 @@ from aboard.config.settings import load_settings
 from aboard.errors import AboardError, InvalidValue, UnitRefused
 from aboard.executors.docker_daemon import (
     FAILURES,
+    LIVE,
     BindMount,
     Client,
     Container,
@@ -27,10 +28,10 @@ from aboard.executors.docker_daemon import (
     connect,
     container_status,
     docker,
+    mark_container,
     pull_refusal,
     translate_errors,
 )
-from aboard.executors.docker_ender import LIVE, mark_container
 from aboard.executors.executor import (
     Executor,
     fill_in_command,
@@ -44,7 +45,7 @@ from aboard.executors.executor import (
 )
 from aboard.executors.local import Local
 from aboard.executors.source_archive import source_archive
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.units import Endpoint, ResourceUsage, UnitHandle, UnitSpec, UnitStatus
 
 if TYPE_CHECKING:
@@ -376,7 +377,7 @@ class Docker(Executor):
         return Local(folder=str(machine_folder(load_settings().home) / "docker" / kind))
 
     def _ending(self, unit: str, container: str, after: float, grace: float, word: str) -> UnitSpec:
-        module = "aboard.executors.docker_ender"
+        module = "aboard.executors.docker_daemon"
         command = (sys.executable, "-m", module, self._address(), container, f"{after}", f"{grace}", word)
         return UnitSpec(id=unit, name=f"docker-{word}", command=command)
 

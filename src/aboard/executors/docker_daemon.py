@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Docker daemon: a connection to it, its refusals as errors with a next step, and the status of a container.
+"""The Docker daemon: a connection, its errors, the status of a container, and a process that ends one at its time.
 
 The docker SDK has no types, so clients and containers are `Any`.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
+import time
 from collections.abc import Generator
 from datetime import datetime
 from typing import Any, TypeAlias, cast
@@ -155,3 +157,52 @@ def _parse_moment(text: str) -> datetime | None:
     head, dot, rest = text.partition(".")
     digits = rest.rstrip("Z")[:6]
     return None if text.startswith(_NEVER) else parse_time(f"{head}{dot}{digits}Z" if dot else text)
+
+
+_LOOK_SECONDS = 60.0
+_RESTART_SECONDS = 0.5
+_AWAY_SECONDS = 2.0
+LIVE = frozenset({"running", "paused", "restarting"})
+
+
+def end_container(address: str, container: str, after: float, grace: float, word: str) -> None:
+    """Wait `after` seconds; if the container still runs then, ask it to end, and kill it after the grace.
+
+    A daemon that is away may come back with its containers: it is waited for.
+    """
+    deadline = time.monotonic() + after
+    while True:
+        try:
+            with contextlib.closing(connect(address, timeout=grace + 60)) as client:
+                _end_at(deadline, client.containers.get(container), grace, word)
+        except docker.errors.NotFound:
+            return
+        except (docker.errors.DockerException, requests.exceptions.RequestException):
+            time.sleep(_AWAY_SECONDS)
+        else:
+            return
+
+
+def _end_at(deadline: float, container: Container, grace: float, word: str) -> None:
+    while (left := deadline - time.monotonic()) > 0:
+        # Waking now and then: a container that has ended needs no ender.
+        with contextlib.suppress(requests.exceptions.RequestException):
+            container.wait(timeout=min(left, _LOOK_SECONDS))
+        container.reload()
+        if container.status not in LIVE:
+            return
+        time.sleep(max(0.0, min(deadline - time.monotonic(), _RESTART_SECONDS)))  # it may be about to start again
+    mark_container(container, word)
+    container.stop(timeout=round(grace))
+
+
+def mark_container(container: Container, word: str) -> None:
+    """Write down why it is going to end; the first reason stays."""
+    container.reload()
+    if container.status in LIVE and "." not in str(container.name):
+        with contextlib.suppress(docker.errors.APIError):
+            container.rename(f"{container.name}.{word}")
+
+
+if __name__ == "__main__":
+    end_container(sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4]), sys.argv[5])

@@ -26,7 +26,7 @@ from aboard.executors.keeper_client import (
     kept_status,
     port_number,
 )
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.units import Endpoint, ResourceUsage, UnitHandle, UnitSpec, UnitStatus
 
 _START_SECONDS = 120

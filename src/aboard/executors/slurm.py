@@ -31,7 +31,7 @@ from aboard.executors.slurm_jobs import (
     run_slurm,
     slurm_status,
 )
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus
 

@@ -28,7 +28,7 @@ from aboard.executors.keeper_client import (
     port_number,
 )
 from aboard.executors.tunnel import Tunnel
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.units import Endpoint, Port, ResourceUsage, UnitHandle, UnitSpec, UnitStatus
 
 _NO_CONNECTION = 255

@@ -17,8 +17,7 @@ from aboard.errors import Conflict
 from aboard.foundation.locks import ProcessLock, is_locked
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecords, write_owned
-from aboard.model.ids import new_uid
-from aboard.model.names import check_name
+from aboard.model.names import check_name, new_uid
 
 
 class Experiment:

@@ -24,7 +24,7 @@ from aboard.jobs.experiment import Experiment
 from aboard.jobs.records import JobRecords
 from aboard.jobs.sweep import Sweep
 from aboard.jobs.unit_queue import RESTARTS
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Endpoint, EndReason, Mount, Port, UnitHandle, UnitSpec, UnitStatus
 

@@ -24,7 +24,7 @@ from aboard.jobs.cancellation import forget_mark, mark_in_store, mark_variables
 from aboard.jobs.records import JobRecord, JobRecords, unit_from_json
 from aboard.jobs.sources import forget_source, need_source
 from aboard.jobs.submission import JOB_LABEL, TOKEN_VARIABLE, PreparedJob, submit_prepared, undo_if_refused
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.query.tree import value_text
 from aboard.model.selections import ExactName
 from aboard.model.states import UnitState

@@ -18,7 +18,7 @@ from aboard.config.home import home_hint
 from aboard.errors import AboardError, Conflict, InvalidValue, NewerFormat, StorageUnavailable, UnknownName
 from aboard.foundation.files import make_private_folder, replace_file
 from aboard.model.documents import DocumentFields
-from aboard.model.ids import check_uid, is_uid
+from aboard.model.names import check_uid, is_uid
 from aboard.model.units import Mount, Port, Resources, UnitSpec
 
 _FORMAT, _VERSION = "aboard-job", 1

@@ -36,7 +36,7 @@ from aboard.executors.source_archive import extract_below, refuse_links_out, sou
 from aboard.foundation.file_systems import network_file_system_of
 from aboard.foundation.locks import lock_descriptor
 from aboard.jobs.cancellation import BRIEF
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.store.connection import Patience
 from aboard.store.opening import open_store
 from aboard.store.store import ObjectInfo, Store

@@ -32,8 +32,7 @@ from aboard.jobs.records import JobRecord, JobRecords, unit_to_json, write_owned
 from aboard.jobs.sources import SOURCE_VARIABLE as SOURCE_KEY
 from aboard.jobs.sources import PackedSource, forget_source
 from aboard.model.hparams import flat_hparams, hparams_to_json
-from aboard.model.ids import new_uid
-from aboard.model.names import check_name, check_workspace_name
+from aboard.model.names import check_name, check_workspace_name, new_uid
 from aboard.model.times import now, parse_duration, time_text
 from aboard.model.units import Mount, Resources, UnitHandle, UnitSpec
 from aboard.store.uri import parse_uri

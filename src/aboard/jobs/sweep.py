@@ -29,7 +29,7 @@ from aboard.jobs.submission import (
     write_prepared,
 )
 from aboard.jobs.unit_queue import RESTARTS, write_queue
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.query.tree import value_text
 from aboard.model.states import UnitState
 from aboard.model.units import Mount, UnitSpec

@@ -18,7 +18,7 @@ from typing import cast
 from aboard.errors import InvalidValue
 from aboard.model.documents import DocumentFields, to_json_number
 from aboard.model.hparams import HparamValue, hparams_from_json, hparams_to_json
-from aboard.model.ids import check_uid, uid_time
+from aboard.model.names import check_uid, uid_time
 from aboard.model.states import RunState, state_from
 from aboard.model.times import time_text
 

@@ -21,8 +21,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from aboard.errors import InvalidValue, QueryError
-from aboard.model.ids import is_uid
-from aboard.model.names import check_workspace_name, folded
+from aboard.model.names import check_workspace_name, folded, is_uid
 from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import LikePattern, query_text
 from aboard.model.states import RunState

@@ -17,7 +17,7 @@ from typing import Self
 
 from aboard.errors import InvalidValue, NewerFormat
 from aboard.model.documents import DocumentFields
-from aboard.model.ids import check_uid, new_uid
+from aboard.model.names import check_uid, new_uid
 from aboard.model.states import UnitState
 
 _PORT_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,13}[a-z0-9])?")

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from aboard.errors import DamagedDocument, InvalidValue
-from aboard.events.file_names import is_event_file
+from aboard.events.event import is_event_file
 from aboard.foundation.files import opened_file, read_all
-from aboard.model.ids import is_uid
-from aboard.model.names import offline_run_name, run_name
+from aboard.model.names import is_uid, offline_run_name, run_name
 from aboard.model.runs import RunRecord
 from aboard.model.templates import TemplateValue
 

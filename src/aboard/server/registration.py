@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import cast
 
 from aboard import __version__
-from aboard.config.cloud_credentials import fingerprints
+from aboard.config.credentials import fingerprints
 from aboard.config.home import home_hint
 from aboard.errors import Conflict, StorageUnavailable
 from aboard.foundation.files import make_private_folder

@@ -12,8 +12,7 @@ from aboard.api.runs import NewRun, RetentionRequest, RetentionResult
 from aboard.api.server import ReindexState, StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Conflict, UnknownName
-from aboard.model.ids import check_uid
-from aboard.model.names import check_workspace_name
+from aboard.model.names import check_uid, check_workspace_name
 from aboard.model.people import Access, Role
 from aboard.model.runs import RunRecord
 from aboard.model.states import RunState

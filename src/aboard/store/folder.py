@@ -49,8 +49,8 @@ from aboard.foundation.files import (
     write_all,
 )
 from aboard.foundation.locks import lock_descriptor
-from aboard.store.keys import check_key, join_key
 from aboard.store.store import ByteRange, FetchedObject, ObjectInfo, Store
+from aboard.store.uri import check_key, join_key
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from aboard.errors import KeyExists, KeyNotFound
 from aboard.foundation.files import open_source
-from aboard.store.keys import join_key
 from aboard.store.store import ByteRange, FetchedObject, ObjectInfo, Store
+from aboard.store.uri import join_key
 
 
 class _Bucket:

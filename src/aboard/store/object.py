@@ -19,8 +19,8 @@ from aboard.errors import KeyNotFound, StoreError, StoreUnreachable
 from aboard.foundation.files import open_source
 from aboard.store.clouds.client import BucketClient, is_panic, obstore_of_this_process
 from aboard.store.clouds.errors import is_beyond_end, is_conflict, translate
-from aboard.store.keys import join_key
 from aboard.store.store import ByteRange, FetchedObject, ObjectInfo, Store
+from aboard.store.uri import join_key
 
 PART_BYTES = 8 << 20
 MAX_PARTS = 9_000  # S3 takes 10,000

@@ -3,7 +3,7 @@
 
 A store promises create-only puts, atomic overwrites and conditional reads, and nothing more: no locks, no
 compare-and-swap, no rename. Every method may be called from several threads at once. Keys are checked by
-`aboard.store.keys`; errors are the `StoreError`s of `aboard.errors`. `uri` opens the same store again, and neither it
+`aboard.store.uri`; errors are the `StoreError`s of `aboard.errors`. `uri` opens the same store again, and neither it
 nor an error ever holds a secret.
 
 Implementations define the underscored methods, which get checked arguments and count their own traffic. Ranges of
@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 from aboard.errors import InvalidType, InvalidValue, KeyNotFound, StoreError, StoreReadOnly
-from aboard.store.keys import check_folder, check_key, check_start_after
+from aboard.store.uri import check_folder, check_key, check_start_after
 
 DEFAULT_GAP = 64 * 1024  # fetching this much for nothing is cheaper than a request of its own
 

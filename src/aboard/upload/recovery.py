@@ -18,7 +18,7 @@ from aboard.errors import DamagedDocument, InvalidValue
 from aboard.foundation.documents import fields_of, parse_document, render_document
 from aboard.foundation.files import replace_file
 from aboard.model.documents import DocumentFields
-from aboard.model.ids import uid_time
+from aboard.model.names import uid_time
 from aboard.model.runs import RunRecord
 from aboard.model.states import RunState, state_from
 from aboard.store.run.claims import announce, manifest_of_attempt, withdraw_columns

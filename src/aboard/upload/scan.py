@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from aboard.errors import InvalidValue, StorageUnavailable
-from aboard.events.file_names import is_board_file, is_event_file
+from aboard.events.event import is_board_file, is_event_file
 from aboard.foundation.files import ASIDE_PREFIX, written_aside
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.runs import RunRecord
 from aboard.store.run.documents import AttemptClaim, parse_claim, parse_run, render_claim, render_run
 from aboard.store.run.layout import LOG, OUTPUT, WATCH

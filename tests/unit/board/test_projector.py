@@ -10,7 +10,7 @@ import pytest
 from aboard import SummaryWriter
 from aboard.board.hosting import BoardApp
 from aboard.board.provider import BoardMetadata
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.reader.collection import RunCollection
 from support.board_client import BoardClient, plugin
 

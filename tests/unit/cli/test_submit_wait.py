@@ -11,7 +11,7 @@ import pytest
 from aboard.model.units import EndReason, UnitStatus, state_after
 from support.commands import aboard
 
-SUBMITTING = import_module("aboard.cli.submit")  # its name in the package is that of the command
+SUBMITTING = import_module("aboard.cli.jobs")  # its name in the package is that of the command
 
 
 def _job(name: str) -> SimpleNamespace:

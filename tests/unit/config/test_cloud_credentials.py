@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from aboard.config.cloud_credentials import CLOUDS, cloud_of, fingerprints
+from aboard.config.credentials import CLOUDS, cloud_of, fingerprints
 from aboard.store.uri import SCHEMES
 
 KEYS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "very-secret-value"}

@@ -4,7 +4,7 @@
 import pytest
 from tensorboard.backend.event_processing import io_wrapper
 
-from aboard.events.file_names import is_event_file, is_profile
+from aboard.events.event import is_event_file, is_profile
 
 
 @pytest.mark.parametrize(

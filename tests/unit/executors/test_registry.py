@@ -27,7 +27,7 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
 
 
 def test_a_missing_extra_is_told_without_the_frames_of_its_import(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("aboard.executors.vertex", "aboard.executors.vertex_client"):
+    for name in ("aboard.executors.vertex", "aboard.executors.vertex"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "google.cloud.aiplatform_v1", None)
     monkeypatch.delitem(vars(executors), "Vertex", raising=False)

@@ -15,7 +15,7 @@ from aboard.executors.executor import Executor
 from aboard.jobs import board_ending, experiment_board
 from aboard.jobs.board_ending import BoardEnding
 from aboard.jobs.experiment_board import ExperimentBoard
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Endpoint, UnitHandle, UnitSpec, UnitStatus
 

@@ -18,7 +18,7 @@ from aboard.jobs.job import Job, incomplete_jobs
 from aboard.jobs.records import JobRecord, JobRecords
 from aboard.jobs.submission import PreparedJob, write_prepared
 from aboard.jobs.sweep import Sweep
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import EndReason, UnitHandle, UnitSpec, UnitStatus
 from support.job_home import job_home

@@ -25,7 +25,7 @@ from aboard.jobs.sources import (
     forget_source,
     need_source,
 )
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.services.runs.retention import RetentionTask
 from aboard.services.stores.jobs import clean_stores
 from aboard.store import Patience, Store, open_store

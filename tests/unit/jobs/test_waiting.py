@@ -14,7 +14,7 @@ from aboard.errors import ExecutorUnavailable
 from aboard.executors import Local
 from aboard.jobs.job import Job
 from aboard.jobs.records import JobRecord, JobRecords
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import EndReason, UnitHandle, UnitStatus
 from support.job_home import job_home

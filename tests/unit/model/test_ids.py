@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aboard.errors import InvalidValue
-from aboard.model import ids as uid_module
-from aboard.model.ids import check_uid, is_uid, new_uid, uid_time
+from aboard.model import names as uid_module
+from aboard.model.names import check_uid, is_uid, new_uid, uid_time
 
 
 def test_uids_rise_also_within_a_millisecond():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aboard.errors import InvalidValue, NewerFormat
-from aboard.model.ids import is_uid, new_uid
+from aboard.model.names import is_uid, new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Endpoint, EndReason, Mount, Port, Resources, UnitHandle, UnitSpec, state_after
 from support.cases import all_cases

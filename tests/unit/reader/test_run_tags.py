@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from aboard import SummaryWriter
 from aboard._native import names_json, stamp_of
-from aboard.reader.run import DataClass, RunReader, find_tag, index_of, plugins_of_runs, tags_of_runs
+from aboard.reader.run import RunReader, find_tag, index_of, plugins_of_runs, tags_of_runs
+from aboard.reader.tags import DataClass
 from support.event_bytes import scalar_value, summary_record, write_event_file
 from support.sample_logs import write_every_kind
 

@@ -19,7 +19,7 @@ import pytest
 from aboard import Run
 from aboard._native import scalars_in_records
 from aboard.errors import InvalidType, InvalidValue, StorageUnavailable
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.run.environment import RunContext, context_from, variables_of
 
 

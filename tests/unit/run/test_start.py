@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.run.spool import spools_of
 from aboard.run.supervisor.console import Console
-from aboard.run.supervisor.destination import Destination
 from aboard.run.supervisor.server_registration import ServerRegistration
 from aboard.run.supervisor.start import RunRequest, resolve_run
+from aboard.run.supervisor.uploads import Destination
 from aboard.store import open_store
 from aboard.store.run.run_folder import RunFolder
 from aboard.upload.scan import Spool

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aboard.errors import RunClaimed
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.run.secrets import Secrets

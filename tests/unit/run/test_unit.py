@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from aboard.model.states import RunState
-from aboard.run.supervisor.unit import outcome_of_sigterm
+from aboard.run.supervisor.supervise import outcome_of_sigterm
 
 OVER = "its time of 3600 s was over"
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from aboard.model.states import RunState
-from aboard.run.supervisor import destination, uploads
-from aboard.run.supervisor.destination import Destination
-from aboard.run.supervisor.uploads import AttemptUpload
+from aboard.run.supervisor import uploads
+from aboard.run.supervisor.uploads import AttemptUpload, Destination
 from aboard.store import open_store
 from aboard.upload.retries import UploadPace
 from aboard.upload.uploader import Uploader
@@ -45,7 +44,7 @@ def away(tmp_path, monkeypatch):
 def upload(trip, away, monkeypatch):
     """The upload of one run to a store and to a mirror."""
     stores = {trip.store.uri: trip.store, away.uri: away}
-    monkeypatch.setattr(destination, "open_store", lambda uri, **_: stores[uri])
+    monkeypatch.setattr(uploads, "open_store", lambda uri, **_: stores[uri])
     monkeypatch.setattr(uploads, "Uploader", partial(Uploader, pace=partial(UploadPace, usual_seconds=0.01)))
     both = Destination(
         folder=trip.spool.folder, uid=trip.spool.uid, store=trip.store.uri, mirrors=(away.uri,), output=trip.output

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import Note, RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now

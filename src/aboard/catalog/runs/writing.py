@@ -56,7 +56,7 @@ from aboard.catalog.schema import (
     tags,
     workspaces,
 )
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.run_edits import NO_EDIT
 from aboard.model.runs import RunRecord
 from aboard.model.times import now as present

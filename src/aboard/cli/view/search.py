@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aboard.errors import InvalidValue
-from aboard.events.file_names import is_event_file
+from aboard.events.event import is_event_file
 from aboard.foundation.text import count, plain
 from aboard.reader.roots import Root
 

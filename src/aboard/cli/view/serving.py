@@ -23,7 +23,7 @@ from aboard.cli.arguments import parse_roots
 from aboard.cli.output import say
 from aboard.config.settings import VIEW_PAGES
 from aboard.errors import InvalidValue, MissingPackage, StorageUnavailable
-from aboard.model.ids import is_uid
+from aboard.model.names import is_uid
 from aboard.model.templates import FOLDER_FIELDS, STORE_FIELDS, NameTemplate
 from aboard.reader.roots import Root, StoreUri
 

@@ -17,7 +17,7 @@ from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_from
 from aboard.jobs.job import Job
 from aboard.jobs.submit import submit
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 
 
 class NoSubmittedJob(Conflict, RuntimeError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from aboard.events.file_names import is_event_file, segment_of
+from aboard.events.event import is_event_file, segment_of
 from aboard.exchange.doctor.findings import Finding
 from aboard.exchange.doctor.inspection import ExaminedFile
 from aboard.foundation.text import count, duration, local_time, plain, size, utc_time

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from aboard._native import FileReport, Inspection
-from aboard.events.file_names import segment_of
+from aboard.events.event import segment_of
 from aboard.exchange.doctor.findings import KINDS, Finding, Severity
 from aboard.foundation.text import count, duration, local_time, quoted, size, utc_time
 from aboard.reader.tags import KIND_NAMES, ValueKind

@@ -33,7 +33,7 @@ from aboard.executors.kubernetes.manifests import (
 from aboard.executors.kubernetes.status import UnitObject, annotations_of, is_forgotten, is_ready
 from aboard.executors.kubernetes.sweep import UNITS, find_in_sweep, forget_member, stop_member, sweep_manifests
 from aboard.executors.tunnel import Tunnel
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.units import Endpoint, Port, UnitHandle, UnitSpec, UnitStatus
 
 LISTENS = "listening"

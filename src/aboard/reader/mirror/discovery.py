@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from aboard.errors import InvalidValue, KeyNotFound
-from aboard.events.file_names import is_event_file
-from aboard.model.ids import is_uid, new_uid
+from aboard.events.event import is_event_file
+from aboard.model.names import is_uid, new_uid
 from aboard.reader.roots import StoreUri
 from aboard.store.connection import Patience
-from aboard.store.keys import check_key, join_key
 from aboard.store.opening import open_store
 from aboard.store.run.layout import REOPENED
 from aboard.store.run.listing import RunListing
 from aboard.store.store import ObjectInfo, Store, TrafficCount
+from aboard.store.uri import check_key, join_key
 
 _BEHIND_ALL = "\U0010fffd"  # no name of a folder comes after this one
 

@@ -19,12 +19,12 @@ from aboard.reader.mirror.columns import FetchedColumns, fetch_sealed
 from aboard.reader.mirror.copies import UNKNOWN_CRC, CopiedFile, CopyFolder, NewCopy, disk
 from aboard.reader.mirror.fetching import ObjectRange, RangeFetcher, copy_skimmed
 from aboard.reader.mirror.polling import ProblemLog
-from aboard.store.keys import join_key
 from aboard.store.run import layout
 from aboard.store.run.columns import OutlinedFile
 from aboard.store.run.documents import ColumnsMark, Manifest, Summary, parse_manifest, parse_run, parse_summary
 from aboard.store.run.file_rows import FileRow
 from aboard.store.run.run_folder import ManifestOutdated, Piece, RunFolder, pieces_of, read_piece, rebuild_growing
+from aboard.store.uri import join_key
 
 _NONE = "none"  # in place of a document that is not there, which is not asked for again
 _TRIES = 3  # to read a manifest again whose objects a roll-up has replaced

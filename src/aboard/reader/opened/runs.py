@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,8 @@ from aboard.reader.opened.tables import AsTable, Rows, rows_of
 from aboard.reader.opened.values import Audio, Graph, Histogram, Image, Tensor, Text
 from aboard.reader.progress import ReadingProgress
 from aboard.reader.roots import Root, find_roots, named_path
-from aboard.reader.run import DataClass, RunReader, Tag
+from aboard.reader.run import RunReader, Tag
+from aboard.reader.tags import DataClass
 
 if TYPE_CHECKING:
     from aboard.client.notebook_views import RunsFrame

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from aboard.errors import AboardError
-from aboard.model.ids import uid_time
+from aboard.model.names import uid_time
 from aboard.model.runs import MetricSummary
 from aboard.model.states import RunState
 from aboard.model.times import now
@@ -24,11 +24,10 @@ from aboard.run.secrets import Secrets
 from aboard.run.spool import FactLog
 from aboard.run.supervisor.command import ProcessTree
 from aboard.run.supervisor.console import Console
-from aboard.run.supervisor.destination import Destination
+from aboard.run.supervisor.context import ResourceUse
 from aboard.run.supervisor.event_files import FolderDiscovery, OwnFiles
-from aboard.run.supervisor.resources import ResourceUse
 from aboard.run.supervisor.summary import EventMetrics, RunSummary
-from aboard.run.supervisor.uploads import AttemptUpload, is_complete, write_progress
+from aboard.run.supervisor.uploads import AttemptUpload, Destination, is_complete, write_progress
 from aboard.store.uri import parse_uri
 from aboard.upload.uploader import UploadState
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from aboard.events.file_names import is_board_file, is_event_file
+from aboard.events.event import is_board_file, is_event_file
 from aboard.run.spool import FactLog
 from aboard.run.supervisor.command import ProcessTree
 

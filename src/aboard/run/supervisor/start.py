@@ -23,17 +23,15 @@ from typing import NamedTuple, cast
 from aboard.errors import AboardError, DamagedDocument, StorageUnavailable, StoreError
 from aboard.foundation.files import make_private_folder
 from aboard.model.hparams import HparamValue
-from aboard.model.ids import is_uid, new_uid
-from aboard.model.names import folded, offline_run_name
+from aboard.model.names import folded, is_uid, new_uid, offline_run_name
 from aboard.model.runs import RunRecord
 from aboard.model.times import now
 from aboard.run.environment import RunContext, user_name
 from aboard.run.spool import FACTS, LOGS, OUTPUT, FactLog, read_json, spools_of, write_json
 from aboard.run.supervisor.console import Console
 from aboard.run.supervisor.context import host_name
-from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.server_registration import ServerRegistration
-from aboard.run.supervisor.uploads import finish_upload, read_manifest
+from aboard.run.supervisor.uploads import Destination, finish_upload, read_destination, read_manifest
 from aboard.store import Patience, Store, open_store
 from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim, render_summary

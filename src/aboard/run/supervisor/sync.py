@@ -16,20 +16,26 @@ from pathlib import Path
 from typing import Literal
 
 from aboard.errors import AboardError, InvalidValue, RunClaimed, StoreError
-from aboard.events.file_names import is_event_file
+from aboard.events.event import is_event_file
 from aboard.foundation.files import make_private_folder
 from aboard.model.hparams import HparamValue
-from aboard.model.ids import uid_of
+from aboard.model.names import uid_of
 from aboard.model.runs import Note, RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.run.environment import user_name
 from aboard.run.spool import ATTEMPT, DESTINATION, FACTS, LOGS, OUTPUT, PROGRESS, START, FactLog, read_json, spools_of
 from aboard.run.supervisor.context import host_name
-from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.log_spool import LogSpool, is_log_spool
 from aboard.run.supervisor.unattended import UnattendedRun
-from aboard.run.supervisor.uploads import finish_upload, is_complete, read_manifest, spool_locked
+from aboard.run.supervisor.uploads import (
+    Destination,
+    finish_upload,
+    is_complete,
+    read_destination,
+    read_manifest,
+    spool_locked,
+)
 from aboard.store import Store, open_store
 from aboard.store.run.claims import claim_attempt
 from aboard.store.run.documents import AttemptClaim, Summary, render_summary

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from aboard.errors import InvalidValue, RunClaimed, StoreError
-from aboard.model.ids import check_uid, new_uid
-from aboard.model.names import check_name, check_workspace_name
+from aboard.model.names import check_name, check_uid, check_workspace_name, new_uid
 from aboard.model.runs import RunRecord
 from aboard.model.states import RunState
 from aboard.model.times import now
@@ -23,10 +22,9 @@ from aboard.run.secrets import Secrets
 from aboard.run.spool import LOGS, OUTPUT, START, read_json
 from aboard.run.supervisor.attempt import LiveAttempt, Outcome
 from aboard.run.supervisor.context import code_state, host_name, host_state, python_state
-from aboard.run.supervisor.destination import Destination, read_destination
 from aboard.run.supervisor.server_registration import ServerRegistration
 from aboard.run.supervisor.start import find_run
-from aboard.run.supervisor.uploads import write_progress
+from aboard.run.supervisor.uploads import Destination, read_destination, write_progress
 from aboard.run.training.starting import process_start
 from aboard.store import open_store
 from aboard.store.run.claims import claim_attempt

@@ -19,7 +19,7 @@ from pathlib import Path
 from aboard.config.settings import load_settings
 from aboard.errors import InvalidValue, StorageUnavailable
 from aboard.foundation.files import make_private_folder
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.run.spool import (
     FOLDER,
     LOG_FORMAT,

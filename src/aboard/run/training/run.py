@@ -24,8 +24,7 @@ from aboard.model.states import RunState, state_from
 from aboard.run.environment import context_from
 from aboard.run.secrets import Secrets
 from aboard.run.spool import PROGRESS, FactLog, Kind, read_json
-from aboard.run.training.artifacts import Rename, Select, keep_artifact, keep_board_files
-from aboard.run.training.checkpoints import Checkpoint, Checkpoints
+from aboard.run.training.checkpoints import Checkpoint, Checkpoints, Rename, Select, keep_artifact, keep_board_files
 from aboard.run.training.exit_hooks import ExitHooks
 from aboard.run.training.stages import MetricLogging, OnceWarnings, Stages, checked_stage
 from aboard.run.training.starting import RequestedRun, plan_run, rank_of, start_run, wait_until_uploaded

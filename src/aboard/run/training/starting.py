@@ -23,8 +23,7 @@ from aboard.config.settings import load_settings
 from aboard.errors import StorageUnavailable
 from aboard.foundation.files import make_private_folder
 from aboard.foundation.locks import is_locked
-from aboard.model.ids import new_uid
-from aboard.model.names import check_name, check_workspace_name, offline_run_name
+from aboard.model.names import check_name, check_workspace_name, new_uid, offline_run_name
 from aboard.run.environment import RunContext, user_name
 from aboard.run.spool import HELPER_LOG, LOCK, OUTPUT, PROGRESS, START, read_json, spools_of, write_json
 

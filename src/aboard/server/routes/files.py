@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from aboard.api.files import HistogramEntry, LogPart, MediaEntry, RunFile, TextEntry
+from aboard.api.runs import HistogramEntry, LogPart, MediaEntry, RunFile, TextEntry
 from aboard.api.wire import Page
 from aboard.errors import InvalidValue
 from aboard.server.http.security_headers import sandbox_headers

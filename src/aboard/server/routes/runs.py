@@ -23,10 +23,11 @@ from aboard.api.runs import (
     RunCount,
     RunMarks,
     RunsChanged,
+    SelectionRequest,
+    SelectionResult,
     Usage,
     UsageRow,
 )
-from aboard.api.selections import SelectionRequest, SelectionResult
 from aboard.api.wire import Page
 from aboard.errors import InvalidValue
 from aboard.model.query.fields import NEWEST_FIRST, parse_field, parse_sort

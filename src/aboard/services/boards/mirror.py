@@ -21,7 +21,7 @@ from pathlib import Path
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, DamagedDocument, InvalidValue, StorageUnavailable
-from aboard.events.file_names import is_profile
+from aboard.events.event import is_profile
 from aboard.foundation.files import opened_file, opened_folder, read_all
 from aboard.model.boards import BoardRecord
 from aboard.model.selections import SelectedRun

@@ -27,7 +27,7 @@ from aboard.executors.registry import executor_of
 from aboard.foundation.files import make_private_folder
 from aboard.foundation.locks import LockHeld, ProcessLock
 from aboard.model.boards import BoardRecord, BoardUnit
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.people import Access
 from aboard.model.states import UnitState
 from aboard.model.times import now

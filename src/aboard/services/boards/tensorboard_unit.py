@@ -16,7 +16,7 @@ from aboard.executors.executor import Executor
 from aboard.executors.registry import executor_of, make_executor
 from aboard.model.board_settings import ProcessSettings, parse_process_settings
 from aboard.model.boards import BoardRecord, BoardUnit
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.units import Mount, Port, Resources, UnitHandle, UnitSpec
 from aboard.run.secrets import MASK, Secrets

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from aboard._native import TagSummary, scalar_summaries
 from aboard.errors import AboardError
-from aboard.model.ids import uid_from_digest
-from aboard.model.names import workspace_name
+from aboard.model.names import uid_from_digest, workspace_name
 from aboard.model.run_edits import NO_EDIT, RunEdit
 from aboard.model.runs import RunRecord
 from aboard.reader.collection import RunCollection

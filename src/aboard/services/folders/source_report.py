@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 
 from aboard.api.folders import FileProblem, FolderContent, SourceReport
-from aboard.events.file_names import is_event_file
+from aboard.events.event import is_event_file
 from aboard.reader.roots import Root
 from aboard.reader.run import RunReader
 from aboard.services.folders.source import FolderSource

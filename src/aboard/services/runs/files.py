@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, cast
 
-from aboard.api.files import LogPart, RunFile
-from aboard.api.runs import RunProblem
+from aboard.api.runs import LogPart, RunFile, RunProblem
 from aboard.api.series import Annotation, Annotations
 from aboard.api.wire import Page
 from aboard.errors import AboardError, InvalidValue, UnknownName

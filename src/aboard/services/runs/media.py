@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from aboard._native import TagEntry
-from aboard.api.files import HistogramEntry, MediaEntry, TextEntry
+from aboard.api.runs import HistogramEntry, MediaEntry, TextEntry
 from aboard.errors import InvalidValue, UnknownName
 from aboard.foundation.text import closest_names
 from aboard.model.documents import to_json_number

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 from aboard.errors import Conflict, InvalidValue, UnknownName
 from aboard.foundation.text import closest_names
 from aboard.model.groups import ExperimentRecord
-from aboard.model.ids import is_uid
-from aboard.model.names import experiment_name, folded, run_name
+from aboard.model.names import experiment_name, folded, is_uid, run_name
 from aboard.model.query.fields import NEWEST_FIRST
 from aboard.model.query.parser import parse_query
 from aboard.model.query.tree import Query

@@ -20,7 +20,8 @@ from aboard.board.tag_pattern import TagPattern
 from aboard.errors import InvalidValue, UnknownName
 from aboard.foundation.text import closest_names
 from aboard.model.selections import SelectedRun
-from aboard.reader.run import DataClass, RunReader, Tag
+from aboard.reader.run import RunReader, Tag
+from aboard.reader.tags import DataClass
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns
 from aboard.services.runs.tags import in_sections
 

@@ -12,7 +12,8 @@ from aboard.api.runs import RunProblem
 from aboard.api.series import SharedTag, SharedTags, TagInfo
 from aboard.api.wire import Page
 from aboard.errors import InvalidValue
-from aboard.reader.run import DataClass, Tag
+from aboard.reader.run import Tag
+from aboard.reader.tags import DataClass
 from aboard.services.runs.open_runs import OpenRun, OpenRuns, ReadableRuns, RunLocation
 
 _KINDS = {"images": "image", "audio": "audio", "text": "text", "histograms": "histogram"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from aboard.api.server import StoreStatus
 from aboard.catalog.catalog import Catalog
 from aboard.errors import Forbidden, InvalidValue
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.states import RunState
 from aboard.services.leases import LeaseKeeper
 from aboard.services.read_only_source import Source, check_sources

@@ -23,7 +23,7 @@ from aboard.api.wire import from_wire, to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.catalog.runs.runs import KnownRun
 from aboard.errors import AboardError, Conflict, DamagedDocument, NoSuchStore, UnknownName
-from aboard.model.ids import uid_time
+from aboard.model.names import uid_time
 from aboard.model.states import RunState
 from aboard.model.times import now, time_text
 from aboard.services.leases import Lease

@@ -26,8 +26,7 @@ from aboard.api.server import Problem, ReindexState
 from aboard.api.wire import from_wire, to_wire
 from aboard.catalog.catalog import Catalog
 from aboard.errors import AboardError, CatalogUnavailable, UnknownName
-from aboard.model.ids import check_uid, new_uid
-from aboard.model.names import check_name, check_workspace_name
+from aboard.model.names import check_name, check_uid, check_workspace_name, new_uid
 from aboard.model.runs import RunRecord, run_to_document
 from aboard.model.times import now
 from aboard.store.run.listing import RunListing

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from aboard.errors import AccessDenied, DamagedDocument, RunClaimed, StoreError
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import RunState
 from aboard.model.times import now, time_text
 from aboard.store.run import layout

@@ -14,8 +14,8 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from aboard.errors import InvalidValue
 from aboard.model.documents import DocumentFields
-from aboard.store.keys import check_key
 from aboard.store.run.layout import LOG, OUTPUT, WATCH, segment_path, usual_source
+from aboard.store.uri import check_key
 
 
 class Segment(NamedTuple):

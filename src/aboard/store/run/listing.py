@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
-from aboard.model.ids import first_uid_at, is_uid, uid_time
+from aboard.model.names import first_uid_at, is_uid, uid_time
 from aboard.model.times import now
 from aboard.store.run.layout import REOPENED
 from aboard.store.store import Store

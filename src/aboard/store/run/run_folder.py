@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from aboard.errors import DamagedDocument, KeyExists, KeyNotFound, StoreError
-from aboard.model.ids import check_uid
+from aboard.model.names import check_uid
 from aboard.model.runs import RunRecord
 from aboard.store.run import layout
 from aboard.store.run.documents import (

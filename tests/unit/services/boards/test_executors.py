@@ -14,7 +14,7 @@ from aboard.executors.docker import Docker
 from aboard.executors.registry import executor_from
 from aboard.model.board_settings import parse_process_settings
 from aboard.model.boards import BoardKind, BoardRecord
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.times import now
 from aboard.services.boards.executors import BoardExecutors
 from aboard.services.boards.tensorboard_unit import TensorBoardLocation, tensorboard_unit

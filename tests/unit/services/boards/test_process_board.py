@@ -17,7 +17,7 @@ from aboard.errors import ExecutorUnavailable
 from aboard.executors import Local, Slurm
 from aboard.executors.executor import Executor
 from aboard.model.boards import BoardKind, BoardRecord
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.times import now
 from aboard.model.units import UnitHandle, UnitStatus

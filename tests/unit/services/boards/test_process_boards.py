@@ -10,7 +10,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.model.boards import BoardKind, BoardRecord, BoardUnit
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.states import UnitState
 from aboard.model.times import now
 from aboard.services.boards.folders import OpenFolders

@@ -14,8 +14,7 @@ import pytest
 
 from aboard.catalog.catalog import Catalog
 from aboard.errors import UnknownName
-from aboard.model.ids import first_uid_at, new_uid
-from aboard.model.names import check_name, check_workspace_name
+from aboard.model.names import check_name, check_workspace_name, first_uid_at, new_uid
 from aboard.model.states import RunState
 from aboard.model.times import now
 from aboard.services.stores import indexing

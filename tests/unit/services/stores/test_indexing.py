@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aboard.catalog.catalog import Catalog
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.services.runs.editing import RunEditor
 from aboard.services.stores import indexing
 from aboard.services.stores.indexing import Reindexer, RunIndexer

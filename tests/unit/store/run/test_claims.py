@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from aboard.errors import RunClaimed, StoreUnreachable
-from aboard.model.ids import first_uid_at, new_uid, uid_time
+from aboard.model.names import first_uid_at, new_uid, uid_time
 from aboard.model.times import now
 from aboard.store import open_store
 from aboard.store.run.claims import announce, claim_attempt

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from aboard.errors import DamagedDocument, InvalidValue, NewerFormat
-from aboard.model.ids import new_uid
+from aboard.model.names import new_uid
 from aboard.model.runs import MetricPoint, MetricSummary, Note, RunRecord
 from aboard.model.states import RunState
 from aboard.store import open_store
