@@ -90,7 +90,7 @@ def test_a_run_that_moves_away_leaves_or_takes_the_board_with_it(control: Servic
     narrow, board = make(control, CARL, "run1"), make(control, ROOT, "run1")
     hosted = control.hosting.use(board, ANN)
     control.catalog.runs.put(make_run(uid=control.catalog.runs.get(1).uid, number=1, name="one", workspace="ws2"))
-    hosted.look(())
+    hosted.look(control.place_of)
     with pytest.raises(UnknownName):
         control.hosting.use(board, ANN)
     with pytest.raises(UnknownName):
@@ -155,7 +155,7 @@ def test_rights_are_those_of_the_new_workspaces_before_their_runs_are_shown(
         meanwhile.append(hosted.shown)
 
     monkeypatch.setattr(hosted._runs, "show", recorded)
-    hosted.look(())
+    hosted.look(control.place_of)
     # Runs of the workspaces before and after may be on the board while it changes.
     assert meanwhile == [{"ws1", "ws2", "ws3"}] * 2
     assert hosted.shown == {"ws2", "ws3"}
@@ -168,7 +168,7 @@ def test_an_answer_into_which_another_workspace_came_is_not_given(control: Servi
         with control.hosting.held(board, ANN) as hosted:
             moved = make_run(uid=control.catalog.runs.get(1).uid, number=1, name="one", workspace="ws2")
             control.catalog.runs.put(moved)
-            hosted.look(())
+            hosted.look(control.place_of)
 
     with pytest.raises(UnknownName):
         answer()

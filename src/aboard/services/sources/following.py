@@ -150,9 +150,10 @@ class SourceFollower:
             self._close()
             self._is_settled = False
             return self._interval
-        began = self._monotonic()
+        began, is_out_of_reach = self._monotonic(), True
         try:
             problem = self.look()
+            is_out_of_reach = False
         except AboardError as error:
             problem = error.message
         except Exception as error:  # the thread must live: what is wrong now may be right later
@@ -161,12 +162,12 @@ class SourceFollower:
         if problem and problem != self._problem:
             _log.warning("%s", problem)
         self._problem = problem
-        if problem:
+        if is_out_of_reach:
             self._pause = min(max(self._pause, self._interval) * 2, _LONGEST_PAUSE)
-        else:
-            self._seen = now()
-            self._pause = max(self._interval, min(_SHARE * (self._monotonic() - began), _LONGEST_REST))
-        return self._pause if problem or self._is_settled else self._interval
+            return self._pause
+        self._seen = self._seen if problem else now()
+        self._pause = max(self._interval, min(_SHARE * (self._monotonic() - began), _LONGEST_REST))
+        return self._pause if self._is_settled else self._interval
 
     def look(self) -> str:
         """Write what is new in the source; returns what is wrong with it."""
@@ -176,8 +177,8 @@ class SourceFollower:
         runs = {self._uid(run): run for run in opened.runs.runs()}
         self._write(opened, runs, is_complete=is_complete)
         problems = opened.runs.collection.store_problems
-        if is_complete and not problems:
-            self._miss(opened, runs)
+        if is_complete:
+            self._miss(opened, runs, was_read=not problems)
         return problems[0] if problems else ""
 
     def _begin(self) -> _OpenSource:
@@ -243,14 +244,14 @@ class SourceFollower:
             revision=None,
         )
 
-    def _miss(self, opened: _OpenSource, runs: Mapping[str, FolderRun]) -> None:
-        """Move runs to the trash whose files are gone."""
+    def _miss(self, opened: _OpenSource, runs: Mapping[str, FolderRun], *, was_read: bool) -> None:
+        """Move runs to the trash whose files are gone; where not all was read, only those that were seen before."""
         gone = self._written.keys() - runs.keys()
-        numbers = [number for uid, number in opened.unseen.items() if uid not in runs]
+        numbers = [number for uid, number in opened.unseen.items() if uid not in runs] if was_read else []
         if gone:
             known = self._catalog.runs.of_store(self.source.uri)
             numbers += [known[uid].number for uid in gone if uid in known]
-        opened.unseen = {}
+        opened.unseen = {} if was_read else opened.unseen
         for number in self._catalog.bin.delete_missing(numbers) if numbers else ():
             self._indexer.noticed(self._catalog.runs.get(number))
         self._written = {uid: one for uid, one in self._written.items() if uid in runs}
