@@ -37,12 +37,18 @@ export function tableColumns(
   const columns = [...known].flatMap((id) => {
     const field = id === "tags" ? undefined : parseField(id);
     if (id !== "tags" && !field) return [];
+    const title = fieldTitle(id, field);
     const numeric = field !== undefined && isNumeric(field);
-    const width = chosen.get(id) ?? USUAL[id] ?? (field?.kind === "metric" ? 144 : numeric ? 104 : 120);
+    const width = chosen.get(id) ?? USUAL[id] ?? (field?.kind === "metric" ? metricWidth(title) : numeric ? 104 : 120);
     const isPinned = id === "name" || pinned.includes(id);
-    return [{ id, title: fieldTitle(id, field), field, width, isPinned, isNumeric: numeric }];
+    return [{ id, title, field, width, isPinned, isNumeric: numeric }];
   });
   return [...columns.filter((one) => one.isPinned), ...columns.filter((one) => !one.isPinned)];
+}
+
+/** Its end says which part of the metric stands there, so the title is shown whole where it is not very long. */
+function metricWidth(title: string): number {
+  return Math.min(220, Math.max(144, 32 + title.length * 8));
 }
 
 export function withWidth(widths: readonly string[], id: string, pixels: number): string[] {
