@@ -37,13 +37,13 @@ def report_on(source: FolderSource) -> SourceReport:
 
 def _file_problems(runs: Mapping[str, RunReader]) -> Iterator[FileProblem]:
     for run in runs.values():
-        for name, _, _, _, bad_records, skipped_bytes, _, error, *_ in run.logdir.files():
-            file = _text(run.folder / os.fsdecode(name))
-            if error:
-                yield FileProblem(file=file, problem=f"cannot be read: {os.strerror(error)}")
-            elif bad_records or skipped_bytes:
-                parts = [_counted(bad_records, "damaged record")] if bad_records else []
-                parts += [f"{_counted(skipped_bytes, 'byte')} skipped"] if skipped_bytes else []
+        for status in run.logdir.files():
+            file = _text(run.folder / os.fsdecode(status.name))
+            if status.error:
+                yield FileProblem(file=file, problem=f"cannot be read: {os.strerror(status.error)}")
+            elif status.bad_records or status.skipped_bytes:
+                parts = [_counted(status.bad_records, "damaged record")] if status.bad_records else []
+                parts += [f"{_counted(status.skipped_bytes, 'byte')} skipped"] if status.skipped_bytes else []
                 yield FileProblem(file=file, problem=", ".join(parts))
 
 
