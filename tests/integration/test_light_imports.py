@@ -15,7 +15,7 @@ HEAVY = (
     "google.protobuf tensorboard tensorboardX PIL torch sqlalchemy msgspec starlette obstore typer matplotlib "
     "pandas polars pyarrow"
 )
-MODULES = "audio custom_scalars event file_names graph histogram hparams image mesh pr_curve projector tensor video"
+MODULES = "audio custom_scalars event graph histogram hparams image mesh pr_curve projector tensor video"
 FORBIDDEN = {"google", "tensorboard", "tensorboardX", "torch", "matplotlib", "soundfile"}
 
 

@@ -111,8 +111,8 @@ def test_what_was_added_in_a_view_comes_along_once(machine: Machine) -> None:
     _log(logs / "b")
     edits = FolderEdits(machine.home, str(logs))
     note = Note(text="diverged at first", author="ann", written=now())
-    edits.change("a", lambda _: RunEdit(name="best", tags={"good": "", "lr": "high"}, notes=(note,)))
-    edits.change("b", lambda _: RunEdit(deleted=now()))
+    edits.change(["a"], lambda _: RunEdit(name="best", tags={"good": "", "lr": "high"}, notes=(note,)))
+    edits.change(["b"], lambda _: RunEdit(deleted=now()))
     said = well(machine.ask("sync", logs, machine.store)).out
     assert "took along: name, tags, notes" in said
     kept = Kept.at(machine.store)
@@ -127,8 +127,8 @@ def test_what_was_added_in_a_view_comes_along_once(machine: Machine) -> None:
     folder.write_run(replace(with_tags(document, {"lr": "low"}, ["good"]), name="champion"))
     assert "took along" not in well(machine.ask("sync", logs, machine.store)).out
     later = Note(text="seed 3 too", author="ann", written=now())
-    edits.change("a", lambda edit: replace(edit, tags={**edit.tags, "paper": "fig2"}, notes=(*edit.notes, later)))
-    edits.change("b", lambda edit: replace(edit, deleted=None))
+    edits.change(["a"], lambda edit: replace(edit, tags={**edit.tags, "paper": "fig2"}, notes=(*edit.notes, later)))
+    edits.change(["b"], lambda edit: replace(edit, deleted=None))
     assert "took along: tags, notes" in well(machine.ask("sync", logs, machine.store)).out
     run = kept.run(best.uid)
     assert (run.name, run.tags, run.notes) == ("champion", {"lr": "low", "paper": "fig2"}, (note, later))
@@ -138,9 +138,9 @@ def test_what_was_added_in_a_view_comes_along_once(machine: Machine) -> None:
 def test_edits_made_over_another_folder_come_along_or_are_named(machine: Machine) -> None:
     logs = machine.folder / "logs"
     _log(logs / "x/one")
-    FolderEdits(machine.home, str(machine.folder)).change("logs/x/one", lambda _: RunEdit(tags={"above": ""}))
-    FolderEdits(machine.home, str(logs / "x/one")).change(".", lambda _: RunEdit(tags={"run": ""}))
-    FolderEdits(machine.home, str(logs)).change("x/two", lambda _: RunEdit(tags={"elsewhere": ""}))
+    FolderEdits(machine.home, str(machine.folder)).change(["logs/x/one"], lambda _: RunEdit(tags={"above": ""}))
+    FolderEdits(machine.home, str(logs / "x/one")).change(["."], lambda _: RunEdit(tags={"run": ""}))
+    FolderEdits(machine.home, str(logs)).change(["x/two"], lambda _: RunEdit(tags={"elsewhere": ""}))
     ended = well(machine.ask("sync", logs, machine.store))
     kept = Kept.at(machine.store)
     (uid,) = kept.uids()

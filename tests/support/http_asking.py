@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 
 def ask(client: Client, path: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
     """Ask for a path, which begins with a slash; `_` in names of headers stands for `-`."""
-    return ask_url(client.url + path, method, body, Authorization=f"Bearer {TOKEN}", **headers)
+    return ask_url(client.url + path, method, body, **{"Authorization": f"Bearer {TOKEN}", **headers})
 
 
 def ask_url(url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:

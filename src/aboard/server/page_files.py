@@ -70,7 +70,7 @@ class PageFiles:
         }
         # The one file with addresses in it; the document is the same for every address of the page, at any depth.
         document = self._files.get("index.html", b"").replace(b'="./', f'="{prefix}/'.encode("ascii"))
-        document = document.replace(b"<html ", f"<html {_attributes(facts or {})}".encode(), 1)
+        document = document.replace(b"<html ", f"<html {_attributes(facts or {})}".encode("utf-8", "replace"), 1)
         if document:
             packed = {"index.html.gz": gzip.compress(document)}
             self._files = {**self._files, "index.html": document, **packed}

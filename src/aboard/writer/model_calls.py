@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from aboard import events
 from aboard.errors import InvalidType, InvalidValue
-from aboard.events import image, projector
 from aboard.writer.arguments import Array, as_real_array
 from aboard.writer.log_folder import LogFolder, PathLike
 
@@ -97,15 +97,15 @@ class Embedding:
         """Write the files, then the entry in `projector_config.pbtxt`, so that it never names what is missing."""
         folder = logdir / self.folder
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "tensors.tsv").write_text(projector.tensors_tsv(self.matrix), encoding="utf-8")
+        (folder / "tensors.tsv").write_text(events.projector.tensors_tsv(self.matrix), encoding="utf-8")
         if self.metadata is not None:
             (folder / "metadata.tsv").write_text(self.metadata, encoding="utf-8")
         if self.sprite is not None:
-            (folder / "sprite.png").write_bytes(image.encode_png(self.sprite))
+            (folder / "sprite.png").write_bytes(events.image.encode_png(self.sprite))
         self._enter(logdir / "projector_config.pbtxt")
 
     def _enter(self, config: Path) -> None:
-        entry = projector.embedding_entry(
+        entry = events.projector.embedding_entry(
             tensor_name=f"{self.tag}:{self.step:05d}",
             tensor_path=f"{self.folder}/tensors.tsv",
             metadata_path=None if self.metadata is None else f"{self.folder}/metadata.tsv",
@@ -150,8 +150,8 @@ def make_embedding(
         tag=tag,
         step=step,
         matrix=matrix,
-        metadata=None if metadata is None else projector.metadata_tsv(metadata, metadata_header),
-        sprite=None if images is None else projector.sprite_pixels(images),
+        metadata=None if metadata is None else events.projector.metadata_tsv(metadata, metadata_header),
+        sprite=None if images is None else events.projector.sprite_pixels(images),
         picture_size=(0, 0) if images is None else (images.shape[3], images.shape[2]),
     )
 
