@@ -101,36 +101,40 @@ def view(
     """
     from aboard.cli.habits import list_given_flags, parse_sample_options
     from aboard.cli.selections import classify_words, expand_files
-    from aboard.cli.view.runs import RunViewOptions, view_runs
 
     words = classify_words(expand_files(strip_subcommand(paths or [])))
     for note in words.notes:
         typer.echo(f"note: {note}", err=True)
-    about_runs = RunViewOptions(
-        words=words,
-        where=where,
-        job=job,
-        experiment=experiment,
-        workspace=workspace,
-        template=template or "",
-        samples=parse_sample_options(samples, samples_per_plugin),
-        window_title=window_title,
-        foreground=list_given_flags(
-            host=host,
-            port=port,
-            bind_all=bind_all,
-            reuse_port=reuse_port,
-            path_prefix=path_prefix,
-            stats=stats,
-            logdir=logdir,
-            logdir_spec=logdir_spec,
-        ),
-        interval=reload_interval is not None,
-        open_browser=browser and not as_json,
-        as_json=as_json,
-    )
-    if about_runs.is_about_runs:
-        view_runs(about_runs)
+    chosen_samples = parse_sample_options(samples, samples_per_plugin)
+    if words.runs or job or experiment or workspace or where is not None:
+        # Only runs of a server need the client, which takes as long to import as all else here.
+        from aboard.cli.view.runs import RunViewOptions, view_runs
+
+        view_runs(
+            RunViewOptions(
+                words=words,
+                where=where,
+                job=job,
+                experiment=experiment,
+                workspace=workspace,
+                template=template or "",
+                samples=chosen_samples,
+                window_title=window_title,
+                foreground=list_given_flags(
+                    host=host,
+                    port=port,
+                    bind_all=bind_all,
+                    reuse_port=reuse_port,
+                    path_prefix=path_prefix,
+                    stats=stats,
+                    logdir=logdir,
+                    logdir_spec=logdir_spec,
+                ),
+                interval=reload_interval is not None,
+                open_browser=browser and not as_json,
+                as_json=as_json,
+            )
+        )
         return
     from aboard.cli.view.serving import ViewOptions, check_roots, opens_tensorboard
     from aboard.cli.view.serving import view as serve
@@ -151,8 +155,8 @@ def view(
             reload_interval=0.5 if reload_interval is None else reload_interval,
             window_title=window_title,
             template=template,
-            samples=about_runs.samples,
-            open_browser=about_runs.open_browser,
+            samples=chosen_samples,
+            open_browser=browser and not as_json,
             as_json=as_json,
             stats=stats,
             opens_tensorboard=opens_tensorboard(opened) and not embedded,

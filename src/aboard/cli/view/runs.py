@@ -35,11 +35,6 @@ class RunViewOptions:
     open_browser: bool = True
     as_json: bool = False
 
-    @property
-    def is_about_runs(self) -> bool:
-        """Whether anything but folders is named."""
-        return bool(self.words.runs or self.job or self.experiment or self.workspace) or self.where is not None
-
 
 def view_runs(options: RunViewOptions) -> None:
     """Open the board that shows them."""
