@@ -147,7 +147,7 @@ def reindex(database: Database, documents: Iterable[object], store: str) -> Rein
     """Write each run of a store, and put those into the bin that the store no longer has.
 
     Runs known by their uid keep their numbers; others get the one in their document, if it was nobody's, or a new one.
-    Runs of other stores are left alone. A document that cannot be read is a problem that is told, and the run stays as
+    Runs of other stores are left alone. A document that cannot be read is reported, and the run stays as
     it was. If the documents end with an exception, it goes on to the caller and nothing is taken for missing. Runs in
     the bin because they were missing come back when they are there again.
     """

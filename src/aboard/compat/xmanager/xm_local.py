@@ -119,7 +119,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """Pods of the cluster that kubectl speaks to; `service_account` goes before --xm_k8s_service_account_name."""
+    """Pods of the cluster that kubectl speaks to; `service_account` overrides --xm_k8s_service_account_name."""
 
     requirements: JobRequirements | None = None
     cloud_provider: str = _GOOGLE
